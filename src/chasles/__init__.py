@@ -117,7 +117,7 @@ PUBLIC = {
     }.items()
     for name in names
 }
-"""The module that holds each public name, loaded on first use; `chasles` for a module itself."""
+"""Module of each public name, loaded on first use; `chasles` for a module itself."""
 
 
 class _Package(ModuleType):
@@ -144,7 +144,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """Public names, and the modules of this package."""
+    """Return the public names and the modules of this package."""
     own = [name for name in globals() if name.startswith("__")]
     return sorted({*own, *__all__, *_modules()})
 

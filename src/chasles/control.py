@@ -1,4 +1,4 @@
-"""Models for control: a frame's own dynamics and its sensitivities, and computed torque.
+"""Models for control: task-space dynamics of a frame and its sensitivities, and computed torque.
 
 Long because its docstrings have all sections.
 
@@ -52,7 +52,7 @@ Task = Literal["twist", "position", "pose"]
 _NEAR_A_MOTION = "use robot.linearize(q, qd, tau)"
 
 SINGULAR = 1e13
-"""Condition number from which on a matrix cannot be inverted to any digit that means something."""
+"""Condition number above which the inverse of a matrix has no significant digits."""
 
 
 def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose") -> np.ndarray:
@@ -247,9 +247,10 @@ class _Freedoms(NamedTuple):
 
 
 def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) -> _Freedoms:
-    """With qd = G yd and qdd = G ydd + g: G' M G ydd + G' (h + M g) = G' tau, xdd = J qdd + Jd qd.
+    """Return the task dynamics in independent coordinates, qd = G yd and qdd = G ydd + g.
 
-    Without loops G is 1 and g is 0 (Featherstone 2008, Eq 8.44).
+    G' M G ydd + G' (h + M g) = G' tau and xdd = J qdd + Jd qd. Without loops G is 1 and g is 0
+    (Featherstone 2008, Eq 8.44).
     """
     M, h, v = robot.mass_matrix(q), robot.bias_forces(q, qd), np.asarray(qd, dtype=float)
     drift = _apply(Jd, v)
@@ -325,21 +326,22 @@ def resolved_rate(
     ----------
     tasks
         {frame: "twist", "position" or "orientation"}, or a list of these, the first of which has
-        the highest priority. The key "center of mass" takes "position". Velocities are along the
+        the highest priority. The key "center of mass" accepts "position". Velocities are along the
         world's axes, at the frame's origin; angular velocities come first.
     dt
-        The time step (s), in which positions must not pass their limits.
+        Time step (s), during which positions must not pass their limits.
     acceleration
-        The largest change of a joint's velocity in a second: one number, or one for each (nv,).
+        Largest joint acceleration (rad/s2 or m/s2): one number, or one for each (nv,).
     weights
-        Of the squared errors: one number, or one for each row of the tasks. 0 leaves a row out.
+        Weights of the squared errors: one number, or one for each row of the tasks. 0 ignores a
+        row.
     damping, singular
-        The law near singularities, for rows in rad and in parts of the robot's size. The damping is
+        Damping near singularities, for rows in rad and relative to the robot's size. The damping is
         damping^2 (1 - (s / singular)^2)^2 where s < singular, and 1e-10 elsewhere, with
         s^2 = 1 / trace((J J')^-1), which vanishes with the least singular value of J.
     passes
-        Of the active set, for each priority: by default nv + 4, at most 12. Fewer give a velocity
-        within all limits that may not be the best.
+        Number of active-set iterations for each priority: by default nv + 4, at most 12. Fewer
+        iterations give a velocity within all limits that may not be optimal.
 
     Returns
     -------
@@ -350,8 +352,8 @@ def resolved_rate(
     Notes
     -----
     Each priority is a least-squares problem with bounds, solved by a primal active set within the
-    null space of the higher ones. Bounds of acceleration go before those of velocity, and these
-    before those of position. With closed loops, their equations are the highest priority.
+    null space of the higher ones. Acceleration bounds take precedence over velocity bounds, and
+    these over position bounds. The equations of closed loops have the highest priority.
 
     Examples
     --------
@@ -480,12 +482,12 @@ def joint_perturbations(
 def operational_sensitivities(
     robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, *, task: Task = "position"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """D, V, P (..., nv, nv) of d tau = D d chidd + V d chid + P d chi (Eq 7.4.14 to 7.4.18).
+    """Return D, V, P (..., nv, nv) of d tau = D d chidd + V d chid + P d chi (7.4.14 to 7.4.18).
 
-    About the motion through q, qd, qdd. J must be square and regular, with as many degrees of
-    freedom as coordinates. A twist is not supported, because its variation is not the rate of a
-    variation; so are free and spherical joints, and robots with loops: use `Robot.linearize` for
-    these.
+    They linearize about the motion q, qd, qdd. J must be square and regular, so the number of
+    degrees of freedom must equal that of task coordinates. A twist is not supported, because its
+    variation is not the rate of a variation. Free and spherical joints and robots with loops are
+    not supported either: use `Robot.linearize` for these.
     """
     name = "operational_sensitivities"
     _varied(name, robot, task)
@@ -516,7 +518,7 @@ def _varied(name: str, robot: Robot, task: Task) -> None:
 def _square(
     name: str, robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
 ) -> tuple[np.ndarray, ...]:
-    """`_jacobians` of a robot without loops, if J is square and regular."""
+    """Return `_jacobians` of a robot without loops; raise unless J is square and regular."""
     robot.mechanism.refuse_loops(name, _NEAR_A_MOTION)
     found = _jacobians(robot, motion, frame, _checked(task))
     if found[0].shape[-2] != robot.nv:
@@ -533,7 +535,7 @@ def _square(
 def _jacobians(
     robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
 ) -> tuple[np.ndarray, ...]:
-    """J of a task; of a motion q, qd also its rate, and with qdd the rate of that."""
+    """Return J of a task, with qd also its rate, and with qdd also its second rate."""
     _refuse_driven(robot)
     if task == "pose":
         orders = range(len(motion))
@@ -561,7 +563,7 @@ def _refuse_driven(robot: Robot) -> None:
 
 
 def _pose(robot: Robot, frame: str, order: int) -> Callable[..., np.ndarray]:
-    """`pose_task` of a robot, made once."""
+    """Return `pose_task` of a robot, made once."""
     kept, key = robot.mechanism.kept, ("pose_task", frame, order)
     if key not in kept:
         robot.model.frame(frame)
@@ -584,7 +586,7 @@ def _checked(task: Task) -> Task:
 
 
 def _regular(name: str, matrix: np.ndarray, remedy: str) -> None:
-    """Refuse what cannot be inverted; what is not finite stays so."""
+    """Raise if a matrix cannot be inverted; matrices that are not finite pass."""
     known = np.all(np.isfinite(matrix), axis=(-1, -2), keepdims=True)
     bad = np.linalg.cond(np.where(known, matrix, np.eye(matrix.shape[-1]))) >= SINGULAR
     if np.any(bad):

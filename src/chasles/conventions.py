@@ -1,6 +1,7 @@
-"""States, forces and matrices to and from Pinocchio, MuJoCo, Drake and ROS, none of them imported.
+"""Conversion of states, forces and matrices to and from Pinocchio, MuJoCo, Drake and ROS.
 
-Joint types name their numbers in each library in order; all the rest follows from that.
+None of these libraries is imported. Joint types list their coordinates in each library in order;
+all conversions follow from these lists.
 Long because of the docstrings of a public module.
 """
 
@@ -31,7 +32,7 @@ def _library(name: str) -> dict[str, Numbers]:
 
 
 LIBRARIES = {name: _library(name) for name in ("Pinocchio", "MuJoCo", "Drake")}
-"""Every joint type that another library has with such coordinates, by its own documentation."""
+"""Joint types of each library with their coordinates, according to its documentation."""
 
 LINEAR_FIRST = ("Pinocchio",)
 """The libraries whose twists, wrenches and Jacobians have the linear part first."""
@@ -51,9 +52,9 @@ REFERENCE_FRAMES = {
 
 
 class _Turn(NamedTuple):
-    """Three (in a plane: two) velocities of a joint that stand there along the parent's axes.
+    """Three velocities of a joint (two in a plane) that the library has along the parent's axes.
 
-    attitude: where q has the quaternion (or the angle); spin: where qd has the angular velocity.
+    attitude: place of the quaternion (or angle) in q; spin: place of the angular velocity in qd.
     """
 
     attitude: list[int]
@@ -62,7 +63,7 @@ class _Turn(NamedTuple):
     there: list[int]
 
     def rotation(self, q: np.ndarray) -> np.ndarray:
-        """From the body's axes to the parent's: (..., 3, 3) or (..., 2, 2)."""
+        """Return the rotation from body axes to parent axes: (..., 3, 3) or (..., 2, 2)."""
         turn = q[..., self.attitude]
         if turn.shape[-1] == 4:
             return _matrix(turn)
@@ -70,7 +71,7 @@ class _Turn(NamedTuple):
         return _stacked([[c, -s], [s, c]])
 
     def drift(self, qd: np.ndarray) -> np.ndarray:
-        """w x v, by which the derivative along the parent's axes exceeds the turned one."""
+        """Return w x v, the part of the derivative along parent axes due to rotation."""
         w, v = qd[..., self.spin], qd[..., self.here]
         if w.shape[-1] == 3:
             return np.cross(w, v)
@@ -79,14 +80,15 @@ class _Turn(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Convention:
-    """One robot in the coordinates of another library: `to_...` goes there, `from_...` comes back.
+    """Conversion of one robot to another library (`to_...`) and back (`from_...`).
 
-    library: its name; joints: our names of the joints, in the order there; nq, nv: the sizes there.
-    `to_...` takes our state (q, qd, qdd) first, `from_...` theirs (x, v, a), all with any leading
-    shapes. Both sides must have the same mechanism, with the links' frames in the same places.
+    library: its name; joints: the joint names of chasles, in the order of the library; nq, nv:
+    sizes in the library. `to_...` functions take the state of chasles (q, qd, qdd) first,
+    `from_...` functions that of the library (x, v, a), with any leading shapes. Both must describe
+    the same mechanism, with equal link frames.
 
-    Velocities there are T qd. T only permutes and turns, so its inverse is its transpose: forces go
-    as T tau, Jacobians as J T', mass matrices as T M T'.
+    Velocities in the library are T qd. T only permutes and rotates, so its inverse is its
+    transpose: forces convert as T tau, Jacobians as J T', mass matrices as T M T'.
     """
 
     library: str
@@ -102,7 +104,7 @@ class Convention:
     _turns: tuple[_Turn, ...]
 
     def to_position(self, q: Array) -> np.ndarray:
-        """Positions there: (..., nq), with quaternions of unit length."""
+        """Return the library's positions (..., nq), with quaternions of unit length."""
         x = numbers("q", q, self._nq_here)[..., self._places]
         x[..., self._cosines] = np.cos(x[..., self._cosines])
         x[..., self._sines] = np.sin(x[..., self._sines])
@@ -111,7 +113,7 @@ class Convention:
         return x
 
     def from_position(self, x: Array) -> np.ndarray:
-        """Our q: (..., robot.nq); an angle that is a cosine and a sine there is in [-pi, pi]."""
+        """Return q (..., robot.nq); angles from a cosine and a sine are in [-pi, pi]."""
         x = numbers("x", x, self.nq)
         q = np.empty((*x.shape[:-1], self._nq_here), x.dtype)
         q[..., self._places] = x
@@ -120,69 +122,69 @@ class Convention:
         return q
 
     def to_velocity(self, q: Array, qd: Array) -> np.ndarray:
-        """Velocities there: (..., nv)."""
+        """Return the library's velocities (..., nv)."""
         return self._there(numbers("q", q, self._nq_here), numbers("qd", qd, self.nv))
 
     def from_velocity(self, x: Array, v: Array) -> np.ndarray:
-        """Our qd: (..., nv)."""
+        """Return qd (..., nv)."""
         return self._here(self.from_position(x), numbers("v", v, self.nv))
 
     def to_acceleration(self, q: Array, qd: Array, qdd: Array) -> np.ndarray:
-        """Accelerations there, the derivatives of the velocities there: (..., nv)."""
+        """Return the time derivatives (..., nv) of the library's velocities."""
         qd, qdd = numbers("qd", qd, self.nv), numbers("qdd", qdd, self.nv)
         return self._there(numbers("q", q, self._nq_here), qdd + self._drift(qd))
 
     def from_acceleration(self, x: Array, v: Array, a: Array) -> np.ndarray:
-        """Our qdd: (..., nv)."""
+        """Return qdd (..., nv)."""
         qd = self.from_velocity(x, v)
         return self._here(self.from_position(x), numbers("a", a, self.nv)) - self._drift(qd)
 
     def to_effort(self, q: Array, tau: Array) -> np.ndarray:
-        """Joint forces there, of the same power: (..., nv)."""
+        """Return the library's joint forces (..., nv), of the same power."""
         return self._there(numbers("q", q, self._nq_here), numbers("tau", tau, self.nv))
 
     def from_effort(self, x: Array, tau: Array) -> np.ndarray:
-        """Our tau: (..., nv)."""
+        """Return tau (..., nv)."""
         return self._here(self.from_position(x), numbers("tau", tau, self.nv))
 
     def to_jacobian(self, q: Array, J: Array) -> np.ndarray:
-        """A Jacobian for velocities there, rows in the order there: (..., 6, nv).
+        """Return a Jacobian (..., 6, nv) in the library's velocities and row order.
 
-        The centroidal momentum matrix goes the same way.
+        The centroidal momentum matrix converts in the same way.
         """
         q = numbers("q", q, self._nq_here)[..., None, :]
         return self.spatial(self._there(q, numbers("J", J, self.nv)), axis=-2)
 
     def from_jacobian(self, x: Array, J: Array) -> np.ndarray:
-        """Our Jacobian, angular rows first: (..., 6, nv)."""
+        """Return the Jacobian (..., 6, nv) of chasles, angular rows first."""
         q = self.from_position(x)[..., None, :]
         return self.spatial(self._here(q, numbers("J", J, self.nv)), axis=-2)
 
     def to_mass_matrix(self, q: Array, M: Array) -> np.ndarray:
-        """The mass matrix there: (..., nv, nv). Its inverse goes the same way."""
+        """Return the library's mass matrix (..., nv, nv); its inverse converts the same way."""
         q = numbers("q", q, self._nq_here)[..., None, :]
         half = self._there(q, numbers("M", M, self.nv)).swapaxes(-1, -2)
         return self._there(q, half).swapaxes(-1, -2)
 
     def from_mass_matrix(self, x: Array, M: Array) -> np.ndarray:
-        """Our mass matrix: (..., nv, nv). Its inverse goes the same way."""
+        """Return the mass matrix (..., nv, nv) of chasles; its inverse converts the same way."""
         q = self.from_position(x)[..., None, :]
         half = self._here(q, numbers("M", M, self.nv)).swapaxes(-1, -2)
         return self._here(q, half).swapaxes(-1, -2)
 
     def spatial(self, value: Array, *, axis: int = -1) -> np.ndarray:
-        """A twist, wrench or momentum, there or back: halves exchanged if linear is first there."""
+        """Convert a twist, wrench or momentum, either way: swap halves if linear comes first."""
         return swap(value, axis=axis) if self.library in LINEAR_FIRST else np.array(value)
 
     def _there(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """T value."""
+        """Return T value."""
         out = _spread(value, q)[..., self._order]
         for turn in self._turns:
             out[..., turn.there] = _product(turn.rotation(q), value[..., turn.here])
         return out
 
     def _here(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """T' value."""
+        """Return T' value."""
         out = np.empty_like(_spread(value, q))
         out[..., self._order] = value
         for turn in self._turns:
@@ -191,7 +193,7 @@ class Convention:
         return out
 
     def _drift(self, qd: np.ndarray) -> np.ndarray:
-        """T' (dT/dt) qd: what accelerations there have more."""
+        """Return T' (dT/dt) qd, the additional term of the library's accelerations."""
         out = np.zeros_like(qd)
         for turn in self._turns:
             out[..., turn.here] = turn.drift(qd)
@@ -199,28 +201,30 @@ class Convention:
 
 
 def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """A robot in Pinocchio's coordinates; joints: its `list(model.names)[1:]`.
+    """Return the conversion to Pinocchio; joints: its `list(model.names)[1:]`.
 
-    Our order if omitted. A free joint at the root may have another name there. Pinocchio's reader
-    makes continuous joints (cosine, sine), and mimic joints independent: load with `mimic=False`.
+    The default is the order of chasles. A free joint at the root may have another name in
+    Pinocchio. Its reader makes continuous joints (cosine, sine), and mimic joints independent: load
+    with `mimic=False`.
     """
     return _convention("Pinocchio", robot, joints)
 
 
 def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """A robot in MuJoCo's coordinates; joints: the names of its `model.joint(i)`, in order.
+    """Return the conversion to MuJoCo; joints: the names of its `model.joint(i)`, in order.
 
-    Our order if omitted. A free joint at the root may have another name there, or none. A joint's
-    `ref` is in the coordinates of a robot from an MJCF file; of others it is not known: its number
-    there is ours plus that.
+    The default is the order of chasles. A free joint at the root may have another name in MuJoCo,
+    or none. Coordinates of a robot from an MJCF file include the `ref` of joints. For other robots
+    `ref` is unknown: MuJoCo's coordinate is that of chasles plus `ref`.
     """
     return _convention("MuJoCo", robot, joints)
 
 
 def drake(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """A robot in Drake's coordinates; joints: their names in the order of `position_start()`.
+    """Return the conversion to Drake; joints: their names in the order of `position_start()`.
 
-    Our order if omitted. A QuaternionFloatingJoint at the root may have another name there.
+    The default is the order of chasles. A QuaternionFloatingJoint at the root may have another name
+    in Drake.
     """
     return _convention("Drake", robot, joints)
 
@@ -251,19 +255,19 @@ def _convention(library: str, robot: Robot, joints: Sequence[str] | None) -> Con
 
 
 def _words(rows: Mapping[str, Numbers]) -> tuple[Words, Words]:
-    """Words of a position and of a velocity, of rows by joint."""
+    """Return the words of a position and of a velocity, from rows by joint."""
     x = [(joint, word) for joint, row in rows.items() for word in row.position.split()]
     v = [(joint, word) for joint, row in rows.items() for word in row.velocity.split()]
     return x, v
 
 
 def _places(words: Words, joint: str, initials: str) -> list[int]:
-    """Places of a joint's words with these initials."""
+    """Return the places of a joint's words with these initials."""
     return [k for k, (name, word) in enumerate(words) if name == joint and word[0] in initials]
 
 
 def _row(library: str, robot: Robot, name: str) -> Numbers:
-    """A joint's row, if the library has such a joint with such coordinates."""
+    """Return a joint's row, if the library has such a joint with such coordinates."""
     data, rows = robot.joint(name), LIBRARIES[library]
     at = f"joint {name!r} of robot {robot.name!r}"
     if data.reversed:
@@ -289,9 +293,10 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
 
 
 def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:
-    """Our names of joints that are named there: all of ours; fixed ones are left out.
+    """Return the names of all joints in the library's order, without fixed ones.
 
-    Libraries name a floating base as they please: if all others are found, the last one is it.
+    The name of a floating base differs between libraries: if all other joints are found, the
+    remaining one is the base.
     """
     ours = robot.joints
     fixed = {data.name for data in robot.model.source.joints if data.kind == "fixed"}
@@ -315,7 +320,7 @@ def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ..
 
 
 def reference_frame(word: Any) -> dict[str, str]:
-    """Our `axes=` and `at=` for Pinocchio's word for both: "LOCAL", pin.LOCAL and so on.
+    """Return `axes=` and `at=` for a reference frame of Pinocchio: "LOCAL", pin.LOCAL and so on.
 
     `robot.frame_velocity(q, qd, frame="hand", **reference_frame("LOCAL"))`
     """
@@ -327,7 +332,7 @@ def reference_frame(word: Any) -> dict[str, str]:
 
 
 def swap(value: Array, *, axis: int = -1) -> np.ndarray:
-    """6-vectors with their halves exchanged: angular first to linear first, and back.
+    """Exchange the halves of 6-vectors: angular first to linear first, and back.
 
     Linear first: Pinocchio, geometry_msgs/Twist and Wrench, MuJoCo's xfrc_applied. Angular first:
     chasles, Drake, MuJoCo's other 6-vectors.
@@ -341,17 +346,17 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
 
 
 def scalar_last(quaternion: Array) -> np.ndarray:
-    """Quaternions (w, x, y, z) as (x, y, z, w): to Pinocchio, ROS, SciPy."""
+    """Convert quaternions (w, x, y, z) to (x, y, z, w), for Pinocchio, ROS and SciPy."""
     return np.roll(numbers("a quaternion", quaternion, 4), -1, axis=-1)
 
 
 def scalar_first(quaternion: Array) -> np.ndarray:
-    """Quaternions (x, y, z, w) as (w, x, y, z): to chasles, MuJoCo, Drake."""
+    """Convert quaternions (x, y, z, w) to (w, x, y, z), for chasles, MuJoCo and Drake."""
     return np.roll(numbers("a quaternion", quaternion, 4), 1, axis=-1)
 
 
 def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Homogeneous matrices (..., 4, 4) as geometry_msgs/Pose: positions, quaternions (x, y, z, w).
+    """Convert homogeneous matrices (..., 4, 4) to positions and quaternions (x, y, z, w) of ROS.
 
     The quaternions have unit length and w >= 0.
     """
@@ -371,7 +376,7 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def from_pose(position: Array, quaternion: Array) -> np.ndarray:
-    """Homogeneous matrices (..., 4, 4) of positions and quaternions (x, y, z, w)."""
+    """Return homogeneous matrices (..., 4, 4) of positions and quaternions (x, y, z, w)."""
     p, turn = numbers("a position", position, 3), _unit("a pose", scalar_first(quaternion))
     T = np.zeros((*np.broadcast_shapes(p.shape[:-1], turn.shape[:-1]), 4, 4))
     T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = _matrix(turn), p, 1.0
@@ -382,7 +387,7 @@ def from_pose(position: Array, quaternion: Array) -> np.ndarray:
 
 
 def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
-    """{joint: its part of q}: (...) for joints with one coordinate, (..., n) for others."""
+    """Return {joint: its part of q}: (...) for joints with one coordinate, else (..., n)."""
     return by_name(numbers("q", q, robot.nq), robot.position_slice, robot.joints)
 
 
@@ -396,14 +401,14 @@ def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
 def position_from_names(
     robot: Robot, values: Mapping[str, Array], *, default: Array = None
 ) -> np.ndarray:
-    """q (..., nq) of {joint: position}; other joints as in `default`: `robot.state(values)`."""
+    """Return q (..., nq) from {joint: position}; other joints as in `default` (`robot.state`)."""
     return robot.state(values, default=default)
 
 
 def velocity_from_names(
     robot: Robot, values: Mapping[str, Array], *, default: Array = None
 ) -> np.ndarray:
-    """qd, qdd or tau (..., nv) of {joint: value}; others as in `default` (zero if omitted)."""
+    """Return qd, qdd or tau (..., nv) from {joint: value}; others as in `default` (zero)."""
     qd = numbers("default", np.zeros(robot.nv) if default is None else default, robot.nv)
     return from_names(values, robot.velocity_slice, qd)
 
@@ -411,7 +416,7 @@ def velocity_from_names(
 def to_joint_state(
     robot: Robot, q: Array, qd: Array = None, tau: Array = None
 ) -> dict[str, list[Any]]:
-    """The fields of sensor_msgs/JointState: name, position, velocity, effort; empty if not given.
+    """Return the fields of sensor_msgs/JointState: name, position, velocity, effort (or empty).
 
     The message only supports joints with one degree of freedom; convert a floating base with
     `to_pose`.
@@ -431,11 +436,11 @@ def to_joint_state(
 def from_joint_state(
     robot: Robot, message: Any, *, default: Array = None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(q, qd, tau) of a sensor_msgs/JointState, or of a mapping with its fields.
+    """Return (q, qd, tau) of a sensor_msgs/JointState, or of a mapping with its fields.
 
-    Joints that it does not name, and all of them where a field is empty, are as in `default` (a q;
-    neutral if omitted), at rest and without force. Mimic followers in it are left out: they move
-    with their leaders.
+    Joints that it does not name, and all joints if a field is empty, are as in `default` (a q;
+    neutral if omitted), at rest and without force. Mimic followers in it are ignored, because they
+    move with their leaders.
     """
     names: list[str] = list(_field(message, "name"))
     followers = set(robot.moving_joints) - set(robot.joints)
@@ -462,13 +467,13 @@ def _field(message: Any, key: str) -> Any:
 
 
 def _spread(value: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Over the leading shape of a state."""
+    """Broadcast a value over the leading shape of a state."""
     lead = np.broadcast_shapes(value.shape[:-1], q.shape[:-1])
     return np.broadcast_to(value, (*lead, value.shape[-1]))
 
 
 def _unit(what: str, quaternion: np.ndarray) -> np.ndarray:
-    """Quaternions of unit length, from those of any length but zero."""
+    """Normalize quaternions of any nonzero length."""
     size = np.max(np.abs(quaternion), axis=-1, keepdims=True)
     if not np.all(size):
         raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")
@@ -477,7 +482,7 @@ def _unit(what: str, quaternion: np.ndarray) -> np.ndarray:
 
 
 def _matrix(quaternion: np.ndarray) -> np.ndarray:
-    """Rotation matrices (..., 3, 3) of non-zero quaternions (w, x, y, z)."""
+    """Return rotation matrices (..., 3, 3) of nonzero quaternions (w, x, y, z)."""
     scaled = quaternion / np.max(np.abs(quaternion), axis=-1, keepdims=True)
     entries: Any = tuple(np.moveaxis(scaled, -1, 0))
     k: Any = 2.0 / np.sum(scaled * scaled, axis=-1)
@@ -489,5 +494,5 @@ def _product(R: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def _stacked(rows: Sequence[Sequence[Any]]) -> np.ndarray:
-    """Matrices (..., rows, columns) of arrays (...)."""
+    """Return matrices (..., rows, columns) from arrays (...)."""
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

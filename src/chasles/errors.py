@@ -31,9 +31,9 @@ def shown(text: str, line: int = LONGEST_LINE, *, lines: bool = False) -> str:
     text : str
         Text with names that come from files.
     line : int, optional
-        Characters of a line at most.
+        Largest number of characters of a line.
     lines : bool, optional
-        Keep ends of lines and tabs, of a text that has several lines.
+        Keep line ends and tabs, for a text of several lines.
 
     Returns
     -------
@@ -90,9 +90,9 @@ class ChaslesError(Exception):
         Stable identifier, for example `"E-URDF-017"`; no two places of the source share one.
         An extension may give a text alone, which is a problem without a code.
     problem : str
-        What is wrong, without the place and without the remedy.
+        Description of the problem, without the place and the remedy.
     remedy : str
-        What to do about it, an action; empty if there is nothing to advise.
+        Action that solves the problem; empty if there is none.
     part : str
         The function, joint, link or option that the problem belongs to.
     file : str or path, optional
@@ -211,7 +211,7 @@ def said(error: BaseException) -> str:
 
 
 def _place(file: str | os.PathLike[str] | None, line: int | None) -> tuple[str | None, int | None]:
-    """The name of a file and a line, which the file may have at its end: "file:line"."""
+    """Return the name of a file and a line, which the file may have at its end: "file:line"."""
     name, colon, digits = os.fspath(file or "").rpartition(":")
     if line is None and colon and digits.isdecimal():
         return name, int(digits)
@@ -229,7 +229,7 @@ def _rebuilt(kind: type[T], values: dict[str, Any]) -> T:
 
 
 class InputError(ChaslesError, ValueError):
-    """A value that a function cannot take."""
+    """A value that a function does not accept."""
 
 
 class ArgumentError(ChaslesError, TypeError):
@@ -245,7 +245,7 @@ class StateError(ChaslesError, RuntimeError):
 
 
 class ConvergenceError(ChaslesError, ArithmeticError):
-    """A computation that ended without an answer."""
+    """A computation that ended without a result."""
 
 
 class NotFiniteError(ConvergenceError, FloatingPointError):

@@ -1,3 +1,3 @@
-"""The version of this package, for everything that writes it down; pyproject.toml reads it here."""
+"""Version of this package, also read by pyproject.toml."""
 
 VERSION = "0.1.0"

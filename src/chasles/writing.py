@@ -77,7 +77,7 @@ def _collect(path: str, handle: int | None) -> None:
 
 
 def held(folder: AnyPath) -> int | None:
-    """Lock a folder; the open descriptor that holds it, None where there are no locks.
+    """Lock a folder; return the open descriptor that holds the lock, None if not supported.
 
     Raises BlockingIOError if another process holds it.
     """

@@ -39,18 +39,18 @@ DERIVATIVES: dict[str, Method] = {
     "inverse_dynamics": Method("recursion", "spatial.derivatives:inverse_dynamics_derivatives", "moments"),
     "forward_dynamics": Method("recursion", "spatial.derivatives:forward_dynamics_derivatives", "moments"),
 }  # fmt: skip
-"""Functions whose derivatives have a recursion of their own, cheaper than the derivative of the
-program: with respect to each array argument, in order. Everything else is differentiated as a
-program."""
+"""Functions whose derivatives are computed by a recursion, which is cheaper than differentiating
+the program. The recursion returns the derivative with respect to each array argument, in order.
+All other functions are differentiated as programs."""
 
 SUMMED = ("parallel-axes",)
-"""The pass without which the methods of that name are those of parents and children."""
+"""Pass of the `parallel-axes` methods; without it their recursions run from parent to child."""
 
 ASSEMBLY = partial(Method, followers=False, needs=solid_bodies)
-"""A method that inverts the inertias of bodies and puts these together."""
+"""Method that inverts the inertias of bodies and assembles the bodies."""
 
 OPERATOR = partial(Method, "spatial-operator", followers=False)
-"""A method by the factors of the mass matrix or of its inverse."""
+"""Method that uses factors of the mass matrix or of its inverse."""
 
 KINEMATIC: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (
@@ -84,7 +84,7 @@ KINEMATIC: dict[str, tuple[Method, ...]] = {
     "integrate": (Method("spatial", "spatial.kinematics:integrate"),),
     "difference": (Method("spatial", "spatial.kinematics:difference"),),
 }
-"""The functions that need no masses, which are all that a robot without any has."""
+"""Functions that do not use masses, the only ones available for a robot without masses."""
 
 DYNAMIC: dict[str, tuple[Method, ...]] = {
     "generalized_jacobian": (Method("spatial", "spatial.operational_space:generalized_jacobian", needs=all_of(undriven_joints, unheld_base)),),
@@ -136,7 +136,7 @@ DYNAMIC: dict[str, tuple[Method, ...]] = {
     "center_of_mass": (Method("spatial", "spatial.momentum:center_of_mass"),),
     "centroidal_momentum_matrix": (Method("spatial", "spatial.momentum:centroidal_momentum_matrix"),),
 }  # fmt: skip
-"""The functions that need masses."""
+"""Functions that use masses."""
 
 DIVIDING = frozenset(
     (
@@ -148,7 +148,7 @@ DIVIDING = frozenset(
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
-    """Methods of a function; of one that divides by the mass matrix, they need massive joints."""
+    """Return the methods of a function; those that divide by the mass matrix need inertia."""
     if function not in DIVIDING:
         return rows
     return tuple(replace(m, needs=all_of(*filter(None, (massive_joints, m.needs)))) for m in rows)
@@ -157,9 +157,9 @@ def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
 AUTOMATIC: dict[str, tuple[Method, ...]] = {
     function: _rows(function, rows) for function, rows in (KINEMATIC | DYNAMIC).items()
 }
-"""The methods that run: of those in a row, the one with fewest operations for a robot, the first
-of equals. The annotations of the first are those of the function, so one that takes any number of
-rates stands first."""
+"""Methods that run by default: for each robot, the method of a row with the fewest operations, and
+the first one if several have equally many. The annotations of the first method are those of the
+function, so a method with any number of rates comes first."""
 
 HISTORICAL: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (Method("lagrange", "homogeneous:forward_kinematics"),),
@@ -217,8 +217,8 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
     "kinetic_energy": (Method("homogeneous", "historical.homogeneous:kinetic_energy"),),
     "potential_energy": (Method("homogeneous", "historical.homogeneous:potential_energy"),),
 }  # fmt: skip
-"""Methods that run only by name, kept for history and as oracles. Their modules are those of the
-package `historical`, or parts of what runs."""
+"""Methods that run only by name, kept for history and as oracles. They are in the package
+`historical` or in modules of the methods that run by default."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     function: (
@@ -227,7 +227,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     )
     for function, rows in AUTOMATIC.items()
 }
-"""One row a function: all its methods, those that run first."""
+"""All methods of each function, the default ones first."""
 
 CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "constrained_dynamics": (
@@ -252,8 +252,8 @@ SENSING: dict[str, tuple[Method, ...]] = {
     "actuator_values": (Method("spatial", "spatial.actuation:actuator_values"),),
     "closed_sensor_values": (Method("spatial", "closed_loops.forces:closed_sensor_values"),),
 }
-"""Functions that `robot.sense` calls: numbers of sensors, one after the other. The second is of
-sensors on actuators, the third takes the forces of loops, which force and torque sensors feel."""
+"""Functions that `robot.sense` calls; each returns the concatenated values of sensors. The second
+is for sensors on actuators; the third includes loop forces in force and torque sensors."""
 
 OPEN: dict[str, str] = {
     "forward_dynamics": "use robot.linearize(q, qd, tau) for derivatives, or compile "
@@ -276,13 +276,13 @@ PASSIVE: dict[str, tuple[Method, ...]] = {
 """Functions that `simulate` calls for tendons, limits of ball joints, and fluid."""
 
 METHODS: dict[str, tuple[Method, ...]] = FUNCTIONS | CLOSED_LOOPS | SENSING | PASSIVE
-"""Everything that can be traced."""
+"""All functions that can be traced."""
 
 KINEMATICS = frozenset((*KINEMATIC, "closing_step"))
-"""Everything that can be traced of a robot without masses."""
+"""All functions that can be traced for a robot without masses."""
 
 
 def that_runs(model: Model, function: str) -> str:
-    """The function that a call runs: with loops, constrained for forward dynamics."""
+    """Return the function that a call runs: forward dynamics with loops is constrained."""
     closed = model.loop_rows and function == "forward_dynamics"
     return "constrained_dynamics" if closed else function

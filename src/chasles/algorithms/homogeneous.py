@@ -16,7 +16,7 @@ from chasles.model.model import WORLD, Frame, Loop, Model
 
 
 def forward_kinematics(model: Model, q: spaces.Position, *, frame: Frame) -> spaces.Pose:
-    """The product of position matrices from the base to the frame (Legnani et al. 1996, Eq I.3)."""
+    """Multiply the position matrices from the base to the frame (Legnani et al. 1996, Eq I.3)."""
     M = Position.of(frame.placement)
     for i in model.support(frame.body):
         M = Position.of(model.bodies[i].joint.transform(q[i])) @ M
@@ -24,12 +24,12 @@ def forward_kinematics(model: Model, q: spaces.Position, *, frame: Frame) -> spa
 
 
 def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
-    """Errors of M around each loop (Eq II.4: it is 1) in what the loop joint forbids.
+    """Return the closure error of M around each loop (Eq II.4) in the constrained directions.
 
-    The loop joint takes the displacement that it can; of the rest, the rotation vector and the
-    translation, along the axes of its successor frame, are projected on T. The derivative at a
-    closed position is A of `loop_matrix`. Couplings follow, each with its own phi(q), which is zero
-    where it constrains velocities alone.
+    M is the identity around a closed loop. The loop joint takes up the displacement that it can.
+    The rotation vector and the translation of the rest, along the axes of the successor frame, are
+    projected on T. The derivative at a closed position is A of `loop_matrix`. Couplings follow,
+    each with its phi(q), which is zero for constraints on velocities alone.
     """
     r = []
     for loop in model.loops:
@@ -43,12 +43,12 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
 
 def around(model: Model, loop: Loop, q: spaces.Position) -> dict[int, Position]:
-    """M_0i of the bodies of a loop, where body 0 is the one at which its branches part."""
+    """Return M_0i of the bodies of a loop; body 0 is the one at which its branches part."""
     return placed(model, loop.root, loop.bodies, q)
 
 
 def placed(model: Model, root: int, path: Iterable[int], q: spaces.Position) -> dict[int, Position]:
-    """M_0i of the bodies of a path, each after its parent, where body 0 is its root."""
+    """Return M_0i of the bodies of a path, each after its parent; body 0 is its root."""
     M = {root: Position.identity()}
     for i in path:
         body = model.bodies[i]
@@ -63,7 +63,7 @@ def carried(
     qd: spaces.Velocity,
     qdd: spaces.Velocity,
 ) -> tuple[dict[int, Velocity], dict[int, Acceleration]]:
-    """W_0i and H_0i of the bodies with these M_0i, the first of which is the root."""
+    """Return W_0i and H_0i of the bodies with these M_0i, the first of which is the root."""
     root, *path = M
     W, H = {root: Velocity.zero()}, {root: Acceleration.zero()}
     for i in path:
@@ -77,27 +77,27 @@ def carried(
 
 
 def ends(loop: Loop, M: dict[int, Position]) -> tuple[Position, Position]:
-    """M_0P and M_0S: the predecessor and the successor frame of the loop joint."""
+    """Return M_0P and M_0S: the predecessor and the successor frame of the loop joint."""
     P, S = loop.predecessor, loop.successor
     return M[P.body] @ Position.of(P.placement), M[S.body] @ Position.of(S.placement)
 
 
 def across(loop: Loop, M: dict[int, Position]) -> Position:
-    """M_PS: the displacement that the loop joint has to make."""
+    """Return M_PS, the displacement that the loop joint must make."""
     M_P, M_S = ends(loop, M)
     return M_P.inverse() @ M_S
 
 
 def loop_coordinates(loop: Loop, M: dict[int, Position]) -> Vector:
-    """The coordinates that the loop joint has, or comes nearest with."""
+    """Return the coordinates of the loop joint, the closest ones if the loop is open."""
     return loop.joint.fit(across(loop, M).transform())
 
 
 def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
-    """A with A qd = 0: its columns are (u, b) of the joints' screws L_i around a loop (Eq II.7).
+    """Return A with A qd = 0: its columns are (u, b) of the screws L_i around a loop (Eq II.7).
 
-    Written in the successor frame of the loop joint, and of the six rows those that it forbids.
-    Couplings follow, each with its slopes.
+    The screws are written in the successor frame of the loop joint and projected on the directions
+    that it constrains. Couplings follow, each with its slopes.
     """
     A: list[dict[int, Matrix]] = []
     for loop in model.loops:
@@ -108,7 +108,7 @@ def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
 
 
 def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, dict[int, Motions]]:
-    """q of the loop joint, and the screws of the joints around it in its successor frame."""
+    """Return q of the loop joint, and the screws of the other joints in its successor frame."""
     M = around(model, loop, q)
     _, M_S = ends(loop, M)
     J = {}
@@ -119,10 +119,10 @@ def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, d
 
 
 def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
-    """b in A qd = b: zero, but where time moves a joint or a coupling (Featherstone 2008, 3.5).
+    """Return b in A qd = b, nonzero only for time-dependent joints or couplings.
 
-    Then it is less the velocity that driven joints make around a loop, and -d phi/dt. A constraint
-    of velocities may have a velocity of its own.
+    It is minus the velocity that driven joints cause around a loop, or -d phi/dt (Featherstone
+    2008, section 3.5). A velocity constraint may prescribe a velocity.
     """
     driven = model.undriven(1)
     drifts = [Vector.zero(loop.rows) for loop in model.loops]
@@ -134,12 +134,11 @@ def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
 
 def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.LoopVector:
-    """b in A qdd = b: what W and H leave where the joints do not accelerate (Eq II.3bis and II.6).
+    """Return b in A qdd = b, from W and H with all qdd zero (Eq II.3bis and II.6).
 
-    Across a weld the relative H is zero; across any other joint it is the one that the joint makes
-    with its own rates, which are those of the velocities around the loop (so A qd = 0 is assumed).
-    Of a coupling it is -d/dt(d phi/dq) qd - d/dt(d phi/dt). Joints that are driven in time have
-    accelerations of their own.
+    Across a weld the relative H is zero. Across any other joint it follows from the joint's rates,
+    which are computed from the velocities around the loop; A qd = 0 is assumed. For a coupling b is
+    -d/dt(d phi/dq) qd - d/dt(d phi/dt). Accelerations of driven joints are included.
     """
     b, driven = [], model.undriven(2)
     for loop in model.loops:
@@ -158,11 +157,11 @@ def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.L
     return b
 
 
-# Constraints of the user --------------------------------------------------------------------------
+# User-defined constraints -------------------------------------------------------------------------
 
 
 def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
-    """phi(q, t), which is zero where the constraint holds; 0 in rows that take velocities."""
+    """Return phi(q, t), zero where the constraint holds; rows of velocity constraints are 0."""
     program, M = coupling.data.residual, placed(model, WORLD, coupling.carried, q)
     given = _at_position(model, coupling, q, M) | constraints.resting(program)
     rows = zip(coupling.holonomic, replayed(program, given), strict=True)
@@ -170,7 +169,7 @@ def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> V
 
 
 def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dict[int, Matrix]:
-    """K by body, with K qd = psi less `coupling_drift` (Featherstone 2008, Eq 3.11, 3.29)."""
+    """Return K by body, with K qd = psi - `coupling_drift` (Featherstone 2008, Eq 3.11, 3.29)."""
     M = placed(model, WORLD, coupling.carried, q)
     program = constraints.slopes(coupling.data.residual)
     names = constraints.moving(program)
@@ -193,7 +192,7 @@ def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dic
 
 
 def coupling_drift(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
-    """psi at rest, so that K qd + this = 0: d phi/dt, or the phi_0 of Eq 3.29."""
+    """Return psi at rest, which K qd must cancel: d phi/dt, or the phi_0 of Eq 3.29."""
     psi = constraints.velocities(coupling.data.residual)
     given = _at_position(model, coupling, q, placed(model, WORLD, coupling.carried, q))
     return Vector(tuple(replayed(psi, given | constraints.resting(psi))))
@@ -202,7 +201,7 @@ def coupling_drift(model: Model, coupling: Coupling, q: spaces.Position) -> Vect
 def coupling_bias(
     model: Model, coupling: Coupling, q: spaces.Position, qd: spaces.Velocity
 ) -> Vector:
-    """k = -d psi/dt where no joint accelerates, so that K qdd = k keeps psi (Eq 3.11)."""
+    """Return k = -d psi/dt with all qdd zero, so that K qdd = k keeps psi constant (Eq 3.11)."""
     M = placed(model, WORLD, coupling.carried, q)
     psi = constraints.velocities(coupling.data.residual)
     given = _at_position(model, coupling, q, M)
@@ -263,14 +262,14 @@ def _velocities(
 
 
 def _rate(joint: Joint, q: Vector, v: Vector) -> Vector:
-    """The rates of a joint's coordinates."""
+    """Return the rates of a joint's coordinates."""
     if joint.additive:
         return v
     return Vector(tuple(by_time(lambda s, q, v: list(joint.integrate(q, v * s)), q, v)))
 
 
 def _curve(joint: Joint, q: Vector, v: Vector) -> Vector:
-    """The derivatives of these rates where v does not change."""
+    """Return the time derivatives of the coordinates' rates for constant v."""
     if joint.additive:
         return Vector.zero(joint.nq)
     rates = by_time(lambda s, q, v: list(_rate(joint, joint.integrate(q, v * s), v)), q, v)

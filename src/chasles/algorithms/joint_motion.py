@@ -28,7 +28,7 @@ class Property:
 
     @staticmethod
     def of(S: Motions, X: Transform, view: Viewpoint) -> "Property":
-        """From a subspace in the coordinates of a body, to which X leads from the base."""
+        """Make it from a subspace in the coordinates of a body, with X from base to body."""
         seen = view.from_body(X, S).columns
         return Property(tuple(Velocity.of(view.turned(column)) for column in seen))
 
@@ -36,7 +36,7 @@ class Property:
         return Property(tuple(a + b for a, b in zip(self.columns, other.columns, strict=True)))
 
     def __matmul__(self, qd: Vector) -> Velocity:
-        """D qd: what the joint adds to the velocity."""
+        """Return D qd, the contribution of the joint to the velocity."""
         moving = (column * rate for rate, column in zip(qd, self.columns, strict=True))
         return sum(moving, Velocity.zero())
 
@@ -49,7 +49,7 @@ def joint_motion_rates(
     X0: Mapping[int, Transform],
     view: Viewpoint,
 ) -> tuple[dict[int, list[Property]], list[Velocity]]:
-    """D, Ddot, ... of each joint that moves a body, and Omega, Omegadot, ... of the body.
+    """Return D, Ddot, ... of each joint that moves a body, and Omega, Omegadot, ... of the body.
 
     A property moves with its body, Ddot = Omega D - D Omega (Mitra, Eq 3); by Leibniz' rule n rates
     give n derivatives of D and n - 1 of Omega. D[j][k] is the k-th derivative of a matrix that is
@@ -74,12 +74,12 @@ def joint_motion_rates(
 
 
 def _bracket(Omega: Velocity, D: Property) -> Property:
-    """Omega D - D Omega."""
+    """Return Omega D - D Omega."""
     return Property(tuple(Omega.bracket(column) for column in D.columns))
 
 
 def _of_view(view: Viewpoint, W: Velocity) -> Velocity:
-    """The part of a body's velocity that the view follows."""
+    """Return the part of a body's velocity that the view follows."""
     return Velocity(W.w * float(view.turns), W.v * float(view.moves))
 
 
@@ -144,7 +144,7 @@ def frame_motion_link_frames(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twists:
-    """`frame_motion` from the point to the base, which takes fewest operations.
+    """Compute `frame_motion` from the point to the base, which takes the fewest operations.
 
     r is the point and w the angular velocity of its body, with their derivatives, as one body after
     the other sees them: the joint's velocity moves and turns what the parent sees. In the frame of
@@ -167,7 +167,7 @@ def frame_motion_link_frames(
 
 
 def _turning(x: Sequence[Vector], w: Sequence[Vector]) -> list[Vector]:
-    """R' times the derivatives of R x, where Rdot = R w~; those of the components are given."""
+    """Return R' times the derivatives of R x, where Rdot = R w~; x has those of components."""
     found = []
     while x:
         found.append(x[0])
@@ -184,7 +184,7 @@ def frame_velocity(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twist:
-    """Angular velocity, then the velocity of the body's point at `at`."""
+    """Return the angular velocity, then the velocity of the body's point at `at`."""
     (v,) = frame_motion_link_frames(model, q, qd, frame=frame, axes=axes, at=at)
     return v
 
@@ -200,7 +200,7 @@ def frame_acceleration(
     at: At = "frame",
     kind: Kind = "classical",
 ) -> spaces.Twist:
-    """Angular acceleration, then linear acceleration at `at`: classical, spatial or proper."""
+    """Return angular, then linear acceleration at `at`: classical, spatial or proper."""
     v, a = frame_motion_link_frames(model, q, qd, qdd, frame=frame, axes=axes, at=at)
     E, g = (frame.placement @ body_transforms(model, q)[frame.body]).E, model.gravity_vector
     less = {

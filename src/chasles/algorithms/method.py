@@ -1,4 +1,4 @@
-"""One way to compute a function, and what it needs of a robot."""
+"""Methods to compute a function, and their requirements on a robot."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -10,23 +10,23 @@ from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""A condition on a model and the options: the reason why it is not met, or nothing."""
+"""Condition on a model and the options: returns the reason why it is not met, or ""."""
 
 
 def all_of(*needs: Need) -> Need:
-    """Several needs: the first reason why not."""
+    """Combine several requirements; the result is the first reason that one is not met."""
     return lambda model, options: next(filter(None, (n(model, options) for n in needs)), "")
 
 
 def floating_base(model: Model, options: Mapping[str, Any]) -> str:
-    """One free joint carries everything."""
+    """Require that a single free joint carries all bodies."""
     return "" if model.floating else "it needs a floating base: a single free root joint"
 
 
 def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Every joint of the tree moves some inertia, so that its mass matrix has factors.
+    """Require that every joint of the tree moves some inertia, so that M can be factored.
 
-    Where accelerations of some joints are known, only that of the others is factored.
+    If accelerations of some joints are known, only the block of the other joints is factored.
     """
     idle = [repr(name) for name in model.idle if name not in options.get("known", ())]
     if not idle:
@@ -36,7 +36,7 @@ def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
-    """No loop or coupling holds a floating base, so that it recoils."""
+    """Require that no loop or coupling holds a floating base, so that it can recoil."""
     for constraint in model.constraints:
         if model.floating and 0 in constraint.bodies:
             return f"{constraint.name!r} holds the floating base, so the base cannot recoil"
@@ -44,14 +44,14 @@ def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """`known` has all joints but the floating base's."""
+    """Require that `known` has all joints except that of the floating base."""
     rest = {model.bodies[i].data.name for i in model.movers if i != 0}
     found = rest == set(options.get("known", ()))
     return "" if found else "it needs every joint except the floating base in `known`"
 
 
 def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
-    """Every body by itself has an inverse inertia, which rotors have not."""
+    """Require that the inertia of every body has an inverse, which that of a rotor has not."""
     for body in model.parts:
         if not is_solid(body.inertia):
             return (
@@ -62,7 +62,7 @@ def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
-    """Every body by itself has an inverse inertia, or none at all and carries one other."""
+    """Require that every body has an invertible inertia, or is massless and carries one body."""
     for i, body in enumerate(model.bodies):
         massless = is_massless(body.inertia)
         if massless and len(model.children[i]) != 1:
@@ -79,7 +79,7 @@ def solid_bodies(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def steady_gears(model: Model, options: Mapping[str, Any]) -> str:
-    """Return True if the gear ratios of rotors do not depend on the configuration."""
+    """Require that the gear ratios of rotors do not depend on the configuration."""
     for rotor in model.rotors:
         if rotor.path:
             return f"it does not support the inertia of tendon {rotor.name!r}"
@@ -87,7 +87,7 @@ def steady_gears(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def plain_loads(model: Model, options: Mapping[str, Any]) -> str:
-    """Springs and the like have numbers: their derivatives are taken apart from the rest."""
+    """Require constant passive loads, because their derivatives are computed separately."""
     if model.loaded and (options.get("parameters") or model.timed):
         what = "time" if model.timed else "parameters"
         return (
@@ -98,7 +98,7 @@ def plain_loads(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
-    """There are loops alone, between bodies that have an inertia."""
+    """Require that all constraints are loops, between bodies that have inertia."""
     for coupling in model.couplings:
         return f"it joins bodies, but {coupling.name!r} couples coordinates"
     for loop in model.loops:
@@ -110,14 +110,14 @@ def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def undriven_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Every joint has coordinates: else velocities have a part that is not linear in qd."""
+    """Require that no joint is driven, so that velocities are linear in qd."""
     for i in model.driven:
         return f"joint {model.bodies[i].data.name!r} has a prescribed motion"
     return ""
 
 
 def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Every position is reached by a step: else Lagrange's equations have more terms."""
+    """Require holonomic joints; others add terms to Lagrange's equations."""
     for body in model.bodies:
         if not body.joint.holonomic:
             return f"joint {body.data.name!r} is nonholonomic"

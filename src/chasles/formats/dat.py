@@ -83,7 +83,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def actions(path: str | os.PathLike[str]) -> np.ndarray:
-    """The forces and couples that the file has for the gripper: (n, 6), in N and N m.
+    """Return the forces and couples that the file has for the gripper: (n, 6), in N and N m.
 
     Force then couple, on the gripper, about its origin and along its own axes (the program takes
     them from the last link's frame to the base): one row for all instants, or one for each.
@@ -113,7 +113,7 @@ class _Source:
         return ModelError(code, problem, remedy, part=part, file=self.file, line=here)
 
     def rows(self) -> list[DHRow]:
-        """The table that the file begins with."""
+        """Return the table that the file begins with."""
         line, (count,) = self.record("robot", _LINKS)
         if not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
             problem = f"the number of links is {short(count)}"
@@ -121,7 +121,7 @@ class _Source:
         return [self._row(f"link {i}") for i in range(1, int(count) + 1)]
 
     def record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]]:
-        """The words of the next record, finite numbers all, and the line it begins at."""
+        """Return the words of the next record, finite numbers all, and the line it begins at."""
         if (found := self.next_record(part, names)) is None:
             problem = f"the file ends before {' '.join(names)}"
             raise self.error("E-DAT-003", problem, "add the missing values", part=part)
@@ -169,7 +169,7 @@ class _Source:
         return Vector(tuple(map(float, self.record(part, names)[1])))
 
     def actions(self) -> Iterator[list[float]]:
-        """All that follows gravity: force and couple, as often as the file has them."""
+        """Yield the records after gravity: force and couple."""
         while (found := self.next_record("force and moment on the gripper", _ACTION)) is not None:
             yield list(map(float, found[1]))
 
@@ -282,7 +282,7 @@ def _between(joint: JointData) -> tuple[float, float, float, float, float]:
 
 
 def _far_end(description: Description, link: str, gripper: str) -> tuple[float, float, float]:
-    """a, b, alpha of the last link: T(a, b, 0) Rx(alpha) is the pose of the gripper on it."""
+    """Return a, b, alpha of the last link; the gripper's pose on it is T(a, b, 0) Rx(alpha)."""
     if not gripper:
         return 0.0, 0.0, 0.0
     for frame in description.frames:

@@ -23,7 +23,7 @@ _POSE = {
 
 
 def described(source: TomlFile, *, floating: bool) -> Description:
-    """The arm of a file: links base, link1, ..., frames base, dh1, ..., tool.
+    """Return the arm of a file: links base, link1, ..., frames base, dh1, ..., tool.
 
     floating: refused, because a table has no mass for its base.
     """

@@ -50,14 +50,14 @@ FORMATS: dict[str, Format] = {
                     survey="chasles.lint.surveys:xacro", seen="raw"),
     "data": Format((".dat",), "chasles.formats.dat"),
 }  # fmt: skip
-"""One row a format; its modules are loaded on use."""
+"""Table of formats; their modules are loaded on use."""
 
 MAX_LINKS = 5_000
 """Largest number of links of a robot."""
 
 
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
-    """Suffixes of files that can be read; that can be written; or that packages install."""
+    """Return the suffixes of files that can be read, or written, or that packages install."""
     return tuple(
         suffix
         for row in FORMATS.values()
@@ -67,7 +67,7 @@ def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ..
 
 
 def endings(*, written: bool = False) -> str:
-    """The suffixes of files that can be read, or written, in words."""
+    """Return the suffixes of files that can be read, or written, in words."""
     *most, last = suffixes(written=written)
     return f"{', '.join(most)} or {last}"
 
@@ -288,7 +288,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """The most digits that any number in some files has."""
+    """Return the most digits that any number in some files has."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):
@@ -309,10 +309,11 @@ def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
 
 
 def right_angles(angle: str) -> int:
-    """Count the right angles that printed digits mean; 0 where they mean something else.
+    """Return the number of right angles that printed digits mean; 0 for any other angle.
 
-    A number of 5 to 17 digits means a multiple if the multiple, rounded or truncated to as many,
-    prints so; one with more digits, or a double printed in full, if it is a neighboring double.
+    A number of 5 to 17 digits means a multiple of a right angle if it equals the multiple rounded
+    or truncated to that number of digits. A number with more digits, or a double printed in full,
+    means a multiple if it is a neighboring double.
     """
     k = round(float(angle) / radians(1))
     if not 0 < abs(k) <= _MOST_RIGHT_ANGLES:
@@ -329,7 +330,7 @@ def right_angles(angle: str) -> int:
 
 
 def radians(k: int) -> float:
-    """The double nearest to k right angles."""
+    """Return the double nearest to k right angles."""
     return k * RIGHT_ANGLE / _RADIAN
 
 
@@ -341,5 +342,5 @@ def angle_word(angle: Any) -> str:
 
 
 def words(numbers: Iterable[Number]) -> str:
-    """Numbers with all their digits."""
+    """Return numbers with all their digits."""
     return " ".join(repr(float(x) + 0.0) for x in numbers)

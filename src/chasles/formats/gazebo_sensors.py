@@ -35,7 +35,7 @@ class _Unread(Exception):
 
 
 def with_sensors(made: Description, owners: Iterable[tuple[str, etree._Element]]) -> Description:
-    """A description with the sensors of its file; owners: names of links and joints, and
+    """Return a description with the sensors of its file; owners: names of links and joints, and
     their elements.
 
     A sensor `imu` becomes `imu.orientation`, `imu.angular_velocity` and `imu.linear_acceleration`;
@@ -90,7 +90,7 @@ def _imu(sensor: etree._Element, data: SensorData) -> Iterator[SensorData]:
 def _force_torque(
     sensor: etree._Element, data: SensorData, joint: JointData, place: Transform
 ) -> SensorData:
-    """At the sensor, which is placed in the frame of its joint; moment first, then force."""
+    """Return a force-torque sensor, placed in the frame of its joint; moment, then force."""
     axes = _text(sensor, "force_torque/frame", "child")
     direction = _text(sensor, "force_torque/measure_direction", "child_to_parent")
     if axes not in ("child", "sensor") or direction not in ("child_to_parent", "parent_to_child"):
@@ -104,7 +104,7 @@ def _force_torque(
 
 
 def _scan(made: Description, sensor: etree._Element, data: SensorData) -> Iterator[SensorData]:
-    """Rays in a fan: yaw about z, then pitch upward, from the sensor's x."""
+    """Yield the rays of a scan: yaw about z, then pitch upward, from the sensor's x."""
     part = next(
         (f"{{*}}{tag}" for tag in ("lidar", "ray") if sensor.find(f"{{*}}{tag}") is not None), ""
     )

@@ -33,7 +33,7 @@ def bound(value: Any) -> float:
 
 
 def bounds(value: Any) -> tuple[float, float]:
-    """A lower and an upper limit."""
+    """Return a lower and an upper limit."""
     lower, upper = map(bound, value)
     return lower, upper
 
@@ -116,7 +116,7 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def rotors(rows: Rows) -> Iterator[RotorData]:
-    """Tendons, and rotors that several joints turn."""
+    """Yield tendons, and rotors that several joints turn."""
     for row, where in rows:
         ratios = row.pop("ratios", {})
         given = row | {"freedoms": tuple(ratios), "ratios": tuple(ratios.values())}
@@ -124,17 +124,17 @@ def rotors(rows: Rows) -> Iterator[RotorData]:
 
 
 def actuators(rows: Rows) -> tuple[ActuatorData, ...]:
-    """The actuators, in the order of controls."""
+    """Return the actuators, in the order of controls."""
     return tuple(ActuatorData(**row, where=where) for row, where in rows)
 
 
 def keyframes(rows: Rows) -> tuple[KeyframeData, ...]:
-    """States under a name."""
+    """Return the keyframes."""
     return tuple(KeyframeData(**row, where=where) for row, where in rows)
 
 
 def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) -> FluidData | None:
-    """The fluid, and the boxes that links are in it."""
+    """Return the fluid, and the boxes that links are in it."""
     found = tuple(BoxData(row["link"], pose(row), row["edges"]) for row, _ in boxes)
     given = tuple(rows)
     if len(given) > 1 or (found and not given):

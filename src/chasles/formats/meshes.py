@@ -75,7 +75,7 @@ def _obj(data: bytes) -> float:
 
 
 def _dae(data: bytes) -> float:
-    """Bytes of the geometries that the scene shows, each as often as it does."""
+    """Return the bytes of the geometries in the scene, counted for each instance."""
     from lxml import etree  # on use: motions import this module, and few of them need it
 
     plain = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
@@ -91,7 +91,7 @@ def _dae(data: bytes) -> float:
     sizes: dict[str, float] = {}
 
     def shown(element: etree._Element) -> float:
-        """Bytes of the texts in an element, and of what it refers to."""
+        """Return the bytes of the texts in an element and in the elements that it refers to."""
         size = 0.0
         for part in element.iter(etree.Element):
             size += len(part.text or "")
@@ -109,7 +109,7 @@ def _dae(data: bytes) -> float:
 
 
 def _glb(data: bytes) -> float:
-    """Bytes of the meshes that nodes show, each as often as they do, and of accessors."""
+    """Return the bytes of the meshes of all nodes, counted for each instance, and of accessors."""
     length, kind = struct.unpack_from("<II", data, 12)
     if kind != 0x4E4F534A or length > len(data):
         raise ModelError("E-FILE-068", "a .glb file must begin with JSON", "export the mesh again")

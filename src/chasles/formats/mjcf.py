@@ -123,7 +123,7 @@ def _link(source: Source, i: int) -> LinkData:
 
 
 def _chain(source: Source, i: int) -> tuple[list[LinkData], list[JointData]]:
-    """The joints from a body's parent to the body, and the massless links between them."""
+    """Return the joints from a body's parent to the body, and the massless links between them."""
     body, parent = source.bodies[i], source.bodies[source["body_parentid"][i]]
     place, between, joints = pose(source["body_pos"][i], source["body_quat"][i]), [], []
     first, count = source["body_jntadr"][i], source["body_jntnum"][i]
@@ -214,7 +214,7 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
 
 
 def _paired(source: Source, made: Mapping[int, ShapeData]) -> Iterator[tuple[ShapeData, ShapeData]]:
-    """Pairs that touch whatever their masks, each shape with the friction of the pair."""
+    """Yield pairs that touch regardless of masks, each shape with the friction of the pair."""
     for a, b, directions, (slide, _, spin, roll, _) in source["paired"]:
         if a in made and b in made:
             own = {"friction": (slide, spin, roll), "directions": directions, "bits": (1, 1)}
@@ -222,7 +222,7 @@ def _paired(source: Source, made: Mapping[int, ShapeData]) -> Iterator[tuple[Sha
 
 
 def _shapes(source: Source) -> Iterator[tuple[int, ShapeData]]:
-    """Shapes of all bodies, in their frames; planes, height fields and absent meshes are left out.
+    """Yield shapes of all bodies, in their frames, without planes, height fields, absent meshes.
 
     MuJoCo has half lengths, and the frame of a mesh at its principal axes.
     """
@@ -248,7 +248,7 @@ def _shapes(source: Source) -> Iterator[tuple[int, ShapeData]]:
 
 
 def _planes(source: Source) -> Iterator[tuple[int, ShapeData]]:
-    """Planes of all bodies; MuJoCo draws a part of them, and lets all of it touch."""
+    """Yield the planes of all bodies; MuJoCo draws a part of a plane, but all of it touches."""
     for k, kind in enumerate(source["geom_type"]):
         if kind == "plane":
             place = pose(source["geom_pos"][k], source["geom_quat"][k])
@@ -267,7 +267,7 @@ def _touch(source: Source, k: int) -> dict[str, Any]:
 
 
 def _frames(source: Source) -> Iterator[FrameData]:
-    """The sites that have names."""
+    """Yield the named sites as frames."""
     for k, site in enumerate(source["site"]):
         if site:
             name = source.link(site if site not in source.links else f"{site}_site")

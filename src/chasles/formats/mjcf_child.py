@@ -95,7 +95,7 @@ def found(spec: Any, folder: str, file: str) -> bool:
 
 
 def numbers(model: Any, parts: int) -> dict[str, Any]:
-    """Numbers of a compiled model, and the words for its kinds of joints and equalities."""
+    """Return numbers of a compiled model, and the words for its kinds of joints and equalities."""
     size = model.nbody + model.njnt + model.nsite + model.neq + model.ngeom
     if size > parts:
         raise ValueError(f"the model has {size} bodies, joints, sites, equalities and shapes")
@@ -138,7 +138,7 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
-    """Corners of the triangles of all meshes, in the frames of their shapes, if rays meet them."""
+    """Return corners of the triangles of all meshes that rays can hit, in their shapes' frames."""
     if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
         return {}
     found = {}
@@ -150,10 +150,10 @@ def triangles(model: Any) -> dict[str, list[list[float]]]:
 
 
 def reflected(model: Any, what: str) -> dict[str, list[float]]:
-    """The armature or damping of each tendon, and what actuators add to each joint and tendon.
+    """Return armature or damping of tendons, and the parts of actuators on joints and tendons.
 
-    It acts by the square of the first gear, in all degrees of freedom of a joint. Versions of
-    MuJoCo before 3.5 have none of actuators.
+    Actuators act by the square of the first gear, in all degrees of freedom of a joint. Versions of
+    MuJoCo before 3.5 have no armature or damping of actuators.
     """
     ends = {"joint": "joint", "jointinparent": "joint", "tendon": "tendon"}
     found = {"joint": [0.0] * model.njnt, "tendon": [0.0] * model.ntendon}
@@ -169,7 +169,7 @@ def reflected(model: Any, what: str) -> dict[str, list[float]]:
 
 
 def entries(model: Any, name: str) -> list[Any]:
-    """An array of finite numbers; ranges may be infinite."""
+    """Return an array of finite numbers; ranges may be infinite."""
     array = getattr(model, name)
     wrong = np.isnan(array) if name.endswith("range") else ~np.isfinite(array)
     if wrong.any():
@@ -178,7 +178,7 @@ def entries(model: Any, name: str) -> list[Any]:
 
 
 def names(model: Any, kind: Any, count: int) -> list[str]:
-    """Names of all parts of a kind; "" where the file has none."""
+    """Return the names of all parts of a kind; "" for unnamed ones."""
     return [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
 
 
@@ -196,7 +196,7 @@ def path(model: Any, start: int) -> str:
 
 
 def word(member: Any) -> str:
-    """MuJoCo's word for a kind: mjJNT_HINGE is a hinge."""
+    """Return MuJoCo's word for a kind: mjJNT_HINGE is a hinge."""
     return str(member.name).partition("_")[2].lower()
 
 
@@ -238,7 +238,7 @@ def disabled(model: Any, *words: str) -> bool:
 
 
 def paired(model: Any) -> list[list[Any]]:
-    """Pairs of shapes that touch: both shapes, directions of friction, and its five numbers."""
+    """Return contact pairs: both shapes, number of friction directions, and five coefficients."""
     rows = zip(model.pair_geom1, model.pair_geom2, model.pair_dim, strict=True)
     return [
         [int(a), int(b), int(many), friction.tolist()]
@@ -252,7 +252,7 @@ def constrained(model: Any, word: str) -> bool:
 
 
 def acting(model: Any, name: str, word: str) -> list[Any]:
-    """An array, zero where the file disables constraints of a kind."""
+    """Return an array, zero where the file disables constraints of a kind."""
     found = entries(model, name)
     return [0] * len(found) if constrained(model, word) else found
 

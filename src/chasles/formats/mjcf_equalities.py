@@ -34,7 +34,7 @@ bodies alone, often a hundred times too much.
 """
 
 _POWERS = 4
-"""The highest that an equality between two joints has."""
+"""Highest power in an equality between two joints."""
 
 _ELSE = "save the robot as .toml"
 
@@ -110,7 +110,7 @@ def _active(source: Source) -> Iterator[_Equality]:
 
 
 def _bodies(equality: _Equality) -> list[int]:
-    """The numbers of the bodies that it joins, if it is between bodies."""
+    """Return the numbers of the bodies that it joins, if it is between bodies."""
     if equality.kind not in _LOOPS:
         return []
     if equality.source["eq_objtype"][equality.k] == "site":
@@ -138,7 +138,7 @@ def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
 
 
 def _frames(equality: _Equality) -> list[tuple[int, Transform]]:
-    """The bodies that it joins, and the frames on them that it brings together."""
+    """Return the bodies that it joins, and the frames on them that it brings together."""
     source, data = equality.source, equality.data
     if source["eq_objtype"][equality.k] == "site":
         owners = _bodies(equality)
@@ -182,7 +182,7 @@ def _tendon(equality: _Equality, t: int) -> dict[int, float]:
 def _coupling(
     equality: _Equality, first: dict[int, float], second: dict[int, float]
 ) -> CouplingData:
-    """x1 = c0 + c1 x2 + ... + c4 x2^4, each x a sum over joints of ratio times (q - ref)."""
+    """Return a coupling x1 = c0 + ... + c4 x2^4, each x a sum of ratio times (q - ref)."""
     source, c = equality.source, equality.data
     joints = list(dict.fromkeys([*first, *second]))
 
@@ -241,7 +241,7 @@ def _add_loop(
     bodies: Bodies,
     taken: set[str],
 ) -> None:
-    """An equality of two sites; those of bodies hold what they are at the start, closed or not."""
+    """Write an equality of two sites; one of bodies would hold the initial pose, closed or not."""
     if not (tag := spelling(loop.kind, "MJCF equality")):
         remedy = f"{_ELSE}, or close it with a spherical or revolute joint, or a weld"
         raise refusal("E-MJCF-014", loop, f"is {loop.kind}", remedy)
@@ -289,7 +289,7 @@ def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
 
 
 def _polynomial(data: CouplingData) -> dict[str, str]:
-    """One coordinate as a polynomial of another: the attributes of an equality."""
+    """Return the attributes of an equality: one coordinate as a polynomial of another."""
     found = terms(data) or {}
     for k, follower in enumerate(data.freedoms):
         own = tuple(int(i == k) for i in range(len(data.freedoms)))

@@ -78,7 +78,7 @@ def unsupported(source: Source) -> Iterator[str]:
 
 
 def fluid(source: Source) -> FluidData | None:
-    """The surrounding fluid: MuJoCo's model by boxes with the inertia of bodies."""
+    """Return the surrounding fluid: MuJoCo's model by boxes with the inertia of bodies."""
     if not (given := source["fluid"]):
         return None
     boxes = []
@@ -107,7 +107,7 @@ class Tendons:
         self._used |= {t for kind, t in kinds if kind == "tendon"}
 
     def read(self, joints: list[JointData]) -> tuple[list[JointData], list[RotorData]]:
-        """The joints with the armature of tendons over one joint, and tendons that act."""
+        """Return the joints with the armature of tendons over one joint, and tendons that act."""
         source, own, found = self.source, dict[str, float](), list[RotorData]()
         for t, name in enumerate(source["tendon"]):
             data = RotorData(
@@ -159,7 +159,7 @@ class Tendons:
         return made if kept else None
 
     def _spatial(self, t: int, data: RotorData, what: str) -> RotorData | None:
-        """A path; behind a pulley a length counts by one over its divisor."""
+        """Return a path; behind a pulley a length counts by one over its divisor."""
         source, start, factor = self.source, -1, 1.0
         path, bodies = list[StretchData](), set[int]()
         for w in range(source["tendon_adr"][t], source["tendon_adr"][t] + source["tendon_num"][t]):

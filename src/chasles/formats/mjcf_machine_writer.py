@@ -88,7 +88,7 @@ def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> No
 
 
 def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
-    """Attributes of a tendon. MuJoCo's lengths have no offset, which the spring's rest takes."""
+    """Return attributes of a tendon; its offset shifts the spring's rest, since MuJoCo has none."""
     numbers = {"armature": rotor.armature, "damping": rotor.damping, "stiffness": rotor.stiffness}
     numbers |= {"frictionloss": rotor.friction}
     found = each({key: x for key, x in numbers.items() if x})

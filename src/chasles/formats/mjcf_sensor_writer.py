@@ -61,7 +61,7 @@ class _Writer:
         }
 
     def lacking(self, sensor: SensorData) -> str:
-        """Why MJCF cannot have a sensor; "" if it can."""
+        """Return the reason why MJCF cannot represent a sensor; "" if it can."""
         kind, mount = sensor.kind, sensor.traits.on
         if not sensor.traits.mjcf:
             return f"MJCF has no sensor of kind {kind!r}"
@@ -80,7 +80,7 @@ class _Writer:
         return ""
 
     def mounted(self, sensor: SensorData) -> dict[str, str]:
-        """The attributes that say where a sensor is."""
+        """Return the attributes that say where a sensor is."""
         mount, kind = sensor.traits.on, sensor.kind
         if not mount:
             return {}
@@ -114,7 +114,7 @@ class _Writer:
         return self._made(name, frame, pose)
 
     def _zone(self, sensor: SensorData, zone: Surface) -> str:
-        """A site with the shape of a zone."""
+        """Return a site with the shape of a zone."""
         halved = SHAPE_TRAITS[zone.kind].halved
         size = words(0.5 * x if k in halved else x for k, x in enumerate(zone.size))
         return self._made(sensor.name, zone.frame, zone.pose, type=zone.kind, size=size)

@@ -28,7 +28,7 @@ class _Unsupported(Exception):
 def sensors(
     source: Source, held: set[str], tendons: Mapping[int, str]
 ) -> tuple[list[SensorData], list[str]]:
-    """The sensors of a file, and sentences on those that are left out.
+    """Return the sensors of a file, and sentences on those that are left out.
 
     held: joints that are fixed. tendons: names of those that are read.
     """
@@ -142,7 +142,7 @@ def _owner(source: Source, kind: str, i: int) -> tuple[int, list[float], list[fl
 
 
 def _frame(source: Source, kind: str, i: int) -> tuple[str, Transform]:
-    """The link and the pose on it of something with a frame."""
+    """Return the link and the pose on it of something with a frame."""
     body, position, quaternion = _owner(source, kind, i)
     if source["body_mocapid"][body] >= 0:
         raise _Unsupported(
@@ -189,7 +189,7 @@ def _zone(source: Source, site: int) -> Surface:
 
 
 def _size(kind: str, halves: list[float]) -> tuple[float, ...]:
-    """Sizes as this library has them, from MuJoCo's."""
+    """Convert MuJoCo's sizes to those of `ShapeData`."""
     if kind == "plane":
         return tuple(2.0 * x if x > 0.0 else math.inf for x in halves[:2])
     halved = SHAPE_TRAITS[kind].halved
@@ -197,7 +197,7 @@ def _size(kind: str, halves: list[float]) -> tuple[float, ...]:
 
 
 def _seen(source: Source, body: int) -> Iterator[Surface]:
-    """All visible shapes that are not on the sensor's body, as MuJoCo's rays meet them."""
+    """Yield all visible shapes that are not on the sensor's body, as in MuJoCo's ray casting."""
     triangles = 0
     for k, kind in enumerate(source["geom_type"]):
         owner = source["geom_bodyid"][k]

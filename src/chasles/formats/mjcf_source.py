@@ -1,6 +1,6 @@
 """An MJCF file being read: its compiled numbers, names and places.
 
-MuJoCo's compiler runs in a process of its own.
+MuJoCo's compiler runs in a separate process.
 """
 
 import re
@@ -109,7 +109,7 @@ class Source:
 
 
 def opened(file: str) -> Source:
-    """The file, parsed (for names and lines) and compiled (for everything else)."""
+    """Return the file, parsed (for names and lines) and compiled (for everything else)."""
     notes: list[str] = []
     root = parse(file, load(file), notes)
     if root.tag != "mujoco":
@@ -132,7 +132,7 @@ def _lines(root: etree._Element) -> dict[tuple[str, str], Any]:
 def pose(
     position: Sequence[float], quaternion: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
 ) -> Transform:
-    """Pose of a frame in another, from MuJoCo's numbers."""
+    """Return the pose of a frame in another, from MuJoCo's numbers."""
     if not any(quaternion):
         raise ModelError("E-MJCF-380", "a quaternion is zero", "use (1, 0, 0, 0) for the identity")
     R = matrix_from_quaternion(Vector(tuple(quaternion)))

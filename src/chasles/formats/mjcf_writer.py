@@ -149,7 +149,7 @@ class _Writer:
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
-        """The link of the next body, and the joints to it: several, past massless links."""
+        """Return the link of the next body, and the joints to it: several, past massless links."""
         series = [joint]
         while self._passed(series[-1]):
             (after,) = self.children[series[-1].child]
@@ -204,7 +204,7 @@ class _Writer:
         return place
 
     def _note_passed(self, body: str, series: list[JointData], frames: list[Transform]) -> None:
-        """Links between joints of one body are read with a name and a frame of MuJoCo's."""
+        """Note that links between joints of one body are read with other names and frames."""
         for joint, frame in zip(series[:-1], frames, strict=False):
             name = unused_name(f"{body}.{joint.name}", self.taken)
             kept = name == joint.child and compose(inverted(joint.child_pose), frame).is_identity
@@ -269,7 +269,7 @@ class _Writer:
         return any(self._heavy(joint.child) for joint in carried if joint.kind == "fixed")
 
     def note_what_is_left(self, description: Description) -> None:
-        """Limits without a place, and another order of the coordinates."""
+        """Add notes on limits that are not written and on another order of coordinates."""
         self.notes += ball_limits(
             j
             for j in description.joints
@@ -301,7 +301,7 @@ def _on_one_body(series: list[JointData]) -> bool:
 
 
 def _frames(series: list[JointData]) -> list[Transform]:
-    """Frames of joints in that of the body that the last one carries, all joints at zero."""
+    """Return frames of joints in the frame of the body after the last one, all joints at zero."""
     found, link = [], Transform.identity()
     for joint in reversed(series):
         found.append(compose(joint.child_pose, link))
@@ -386,7 +386,7 @@ def _mesh(shape: ShapeData, file: str) -> tuple[str, str]:
 
 
 def _binary(path: Path) -> bool:
-    """80 bytes, the number of triangles, and 50 bytes for each."""
+    """Return True for a binary STL: 80 bytes, the number of triangles, and 50 bytes for each."""
     with path.open("rb") as stream:
         count = int.from_bytes(stream.read(84)[80:], "little")
     return 0 < count <= _MOST_FACES and path.stat().st_size == 84 + 50 * count

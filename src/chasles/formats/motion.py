@@ -168,7 +168,7 @@ QUATERNION = ("qw", "qx", "qy", "qz")
 
 
 def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndarray]:
-    """Times (n,) if there are any, and poses as `placed` returns them, of a .csv file.
+    """Return times (n,) if there are any, and poses as `placed` returns them, of a .csv file.
 
     Its columns are x, y, z (m); then, for orientations, roll, pitch, yaw (rad, about fixed axes as
     in URDF) or qw, qx, qy, qz; and t (s).
@@ -195,9 +195,9 @@ def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndar
 
 
 def placed(numbers: np.ndarray) -> np.ndarray:
-    """Positions (..., 3), or positions and quaternions w, x, y, z (..., 7).
+    """Return positions (..., 3), or positions and quaternions w, x, y, z (..., 7).
 
-    Of positions (..., 3), positions and roll, pitch, yaw (..., 6), or the same (..., 7).
+    The input has positions (..., 3), positions and roll, pitch, yaw (..., 6), or the form (..., 7).
     """
     if numbers.shape[-1] != 6:
         return numbers
@@ -237,7 +237,7 @@ def write(
 
 
 def numbered(name: str, count: int) -> list[str]:
-    """One name for one number; for several, name0, name1, ..."""
+    """Return one name for one number; for several, name0, name1, ..."""
     return [name] if count == 1 else [f"{name}{k}" for k in range(count)]
 
 
@@ -264,7 +264,7 @@ class _Header:
         return [self.names.index(name) for name in names]
 
     def rows(self) -> Iterator[_Row]:
-        """The numbers of the lines after it."""
+        """Yield the numbers of the lines after it."""
         for line in self.body:
             yield line, _numbers(line, line.text.split(","), self.names)
 
@@ -314,7 +314,7 @@ def _header(file: str, known: Sequence[str]) -> _Header:
 
 
 def _increasing(table: _Table) -> Iterator[_Row]:
-    """The rows, each later than the one before it."""
+    """Yield the rows; raise if one is not later than the one before it."""
     (place,), last = table.places["t"], -math.inf
     for line, numbers in table.rows:
         t = numbers[place]
@@ -350,7 +350,7 @@ def _plain_motion(file: str, model: Model) -> _Table:
 
 
 def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
-    """q, qd, qdd of every joint, from lines for joints or lines for instants."""
+    """Yield q, qd, qdd of every joint, from lines for joints or lines for instants."""
     whole = [f"{name}.{quantity}" for name in names for quantity in QUANTITIES]
     numbers: list[float] = []
     for line in body:

@@ -12,7 +12,7 @@ from chasles.errors import ModelError
 from chasles.formats.files import suffixes
 
 _MOST_FILES = 100_000
-"""Looked at in one folder; a cache of robots has some thousands."""
+"""Largest number of files examined in one folder; a cache of robots has some thousands."""
 
 
 class Found(NamedTuple):
@@ -36,7 +36,7 @@ def folders() -> dict[str, list[Path]]:
 
 
 def installed() -> list[Found]:
-    """All robot files of those packages (.urdf, .sdf, and .xml that is MJCF), sorted by name."""
+    """Return all robot files of installed packages (.urdf, .sdf, MJCF .xml), sorted by name."""
     found = [
         Found(path.stem, source, path)
         for source, places in folders().items()
@@ -47,7 +47,7 @@ def installed() -> list[Found]:
 
 
 def find(name: str, also: Iterable[str] = ()) -> Path:
-    """The file of the installed robot of a name, in any case. also: names that may be meant."""
+    """Return the file of an installed robot, ignoring case. also: further names to suggest."""
     known = installed()
     same = [robot for robot in known if robot.name.lower() == name.lower()]
     exact = [robot for robot in same if robot.name == name]
@@ -111,7 +111,7 @@ def package_of(name: str) -> str:
 
 
 def candidates(name: str, robot_file: str) -> Iterator[Path]:
-    """Possible paths of the file or folder that a robot's file calls `name`, best first.
+    """Yield possible paths of the file or folder that a robot's file calls `name`, best first.
 
     package://NAME/PATH and model://NAME/PATH are looked for above the robot's file, in the folders
     of `VARIABLES`, and in example-robot-data; a plain name is seen from the robot's file.
@@ -129,7 +129,7 @@ def candidates(name: str, robot_file: str) -> Iterator[Path]:
 
 
 def _places(folder: Path) -> Iterator[Path]:
-    """Folders that may hold packages and models, or be one."""
+    """Yield folders that may hold packages and models, or be one."""
     yield from (folder, *folder.parents)
     for variable in VARIABLES:
         yield from map(Path, filter(None, os.environ.get(variable, "").split(os.pathsep)))

@@ -134,9 +134,9 @@ def is_auto(inertial: Part) -> bool:
 
 
 def _uniform(node: Node, inertial: Part, file: str) -> RigidInertia:
-    """The inertia of all shapes for collision, each of one density, scaled to a mass if given.
+    """Return the inertia of all collision shapes of uniform density, scaled to a given mass.
 
-    As of sdformat's Link::ResolveAutoInertials: the density is that of the `<collision>`, of the
+    As in sdformat's Link::ResolveAutoInertials, the density is that of the `<collision>`, of the
     `<inertial>`, or 1000 kg/m3; a shape without volume counts as 1 kg, and 1 kg m2 about each axis.
     """
     plain = replace(node.part, source=replace(node.part.source, snap=False))
@@ -284,14 +284,14 @@ def _limits(axis: Part, bounds: str) -> Limits:
 
 
 def bound(limit: Part, tag: str, default: float) -> float:
-    """A number that may be infinite."""
+    """Return a number that may be infinite."""
     text = limit.content(tag)
     endless = text.lower().lstrip("+-") in ("inf", "infinity")
     return float(text) if endless else limit.number(tag, default)
 
 
 def _mimic(node: Node, mimic: Part) -> Mimic:
-    """Its coordinate is multiplier times (that of the leader minus reference), plus offset."""
+    """Return the mimic relation: multiplier times (leader - reference), plus offset."""
     leader = node.beside(mimic.text("joint"), mimic)
     if leader.kind != "joint" or mimic.element.get("axis", "axis") != "axis":
         problem = "mimic must name a joint and its first axis"
@@ -366,8 +366,8 @@ def _held(document: Document, node: Node) -> JointData:
 
 
 def _spanned(links: list[LinkData], joints: list[JointData]) -> tuple[list[str], list[str]]:
-    """Joints that close loops, since those before them connect their links already; and a link of
-    each part that nothing connects to the world: the first that no joint of the tree carries."""
+    """Return joints that close loops, because earlier joints already connect their links; and for
+    each part that is not connected to the world, the first link that no tree joint carries."""
     part_of = {link.name: [link.name] for link in links}
     loops, carried = [], set()
     for joint in joints:
@@ -399,7 +399,7 @@ def _floating(document: Document, roots: list[str]) -> list[JointData]:
 
 
 def _set_free(document: Document, joints: list[JointData]) -> list[JointData]:
-    """The joints without the one that holds all to the world."""
+    """Return the joints without the one that holds all to the world."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) > 1 or (held and held[0].kind != "fixed"):
         names = ", ".join(repr(joint.name) for joint in held)

@@ -59,7 +59,7 @@ class Document:
     ties: set[str] = field(default_factory=set)
 
     def of(self, kind: str) -> Iterator[Node]:
-        """All links, joints or frames, in the order of the file."""
+        """Return all links, joints or frames, in the order of the file."""
         return (node for node in self.nodes if node.kind == kind)
 
     def add(self, scope: Node, part: Part, name: str, **facts: Any) -> Node:
@@ -91,7 +91,7 @@ class _Way:
 
 
 def opened(file: str, *, snap: bool) -> Document:
-    """The file, with all names, poses and included files read, not yet resolved."""
+    """Return the file, with all names, poses and included files read, not yet resolved."""
     notes: list[str] = []
     root, version = _root(file, snap, notes)
     worlds = list(root.all(WORLD))
@@ -107,7 +107,7 @@ def opened(file: str, *, snap: bool) -> Document:
 
 
 def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
-    """The `<sdf>` element and the minor version of its format."""
+    """Return the `<sdf>` element and the minor version of its format."""
     element = parse(file, load(file), notes)
     part = Part(Source(file, "", snap, notes), element, "file")
     if element.tag not in ("sdf", "gazebo"):
@@ -172,7 +172,7 @@ def _parts(document: Document, scope: Node, owner: Part, way: _Way) -> None:
 
 
 def _model(document: Document, scope: Node, part: Part, way: _Way, version: int = 0) -> None:
-    """A model and its parts. version: of its own file."""
+    """Add a model and its parts. version: format version of its file."""
     if len(way.above) > MAX_NESTING:
         raise part.error(
             "E-SDF-018",
@@ -198,7 +198,7 @@ def _model_facts(part: Part, version: int) -> dict[str, Any]:
 
 
 def _include(document: Document, scope: Node, part: Part, way: _Way) -> None:
-    """A model of another file, with a name, place and the rest that the `<include>` may give."""
+    """Add a model of another file, with the name, pose and options of the `<include>`."""
     uri, file = part.content("uri"), _included(part)
     if file in way.above:
         raise part.error("E-SDF-019", f"{short(uri)} includes itself", "remove one <include>")
@@ -291,7 +291,7 @@ def _main(part: Part, folder: Path) -> Path:
 
 
 def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingData]:
-    """theta2 = -gearbox_ratio theta1, as sdformat.org/spec says of each gearbox.
+    """Yield a coupling theta2 = -gearbox_ratio theta1 for each gearbox (sdformat.org/spec).
 
     theta1 is the angle of its parent about its `<axis>`, theta2 that of its child about `<axis2>`,
     both against its `gearbox_reference_body`: so they are coordinates of joints with these links.

@@ -58,7 +58,7 @@ class Node:
 
     @cached_property
     def pose(self) -> Transform:
-        """In the frame above."""
+        """Pose in the frame above."""
         if not self.placement:
             return self.given
         node, placed = self.find(self.placement, self.part), Transform.identity()
@@ -134,8 +134,8 @@ class Node:
 
 
 def relative(a: Node, b: Node) -> Transform:
-    """The pose of one frame in another: from both up to where they meet, so that a long file takes
-    no longer for each joint, and no digits are lost by way of the world."""
+    """Return the pose of one frame in another, by way of their nearest common ancestor. The time
+    per joint does not grow with the file, and no digits are lost by way of the world."""
     sides = {a: Transform.identity()}, {b: Transform.identity()}
     ends, meet = [a, b], a if a is b else None
     while meet is None:
@@ -153,7 +153,7 @@ def relative(a: Node, b: Node) -> Transform:
     return compose(sides[0][meet], inverted(sides[1][meet]))
 
 
-# What elements say -----------------------------------------------------------------------------
+# Values of elements ----------------------------------------------------------------------------
 
 
 def truth(part: Part, tag: str, default: bool) -> bool:
@@ -203,7 +203,7 @@ def end(joint: Node, tag: str) -> Node | None:
 
 
 def direction(joint: Node, axis: Part) -> Vector:
-    """The unit vector of an `<axis>` or `<axis2>`, in the joint's frame."""
+    """Return the unit vector of an `<axis>` or `<axis2>`, in the joint's frame."""
     assert joint.scope is not None, "joints belong to a model or a world"
     xyz = axis.find("xyz")
     given = Vector.of(0.0, 0.0, 1.0) if xyz is None else axis.axis()

@@ -98,7 +98,7 @@ def _add_parts(
         _add_pose(xml.added(model, "frame", name=frame.name, attached_to=frame.link), frame.pose)
 
 
-# What the format can say -----------------------------------------------------------------------
+# Limits of the format --------------------------------------------------------------------------
 
 
 def _renamed(source: Description, notes: list[str]) -> Description:
@@ -182,8 +182,8 @@ def _check_free(joint: JointData) -> None:
 
 
 def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> None:
-    """SDF has one frame for a joint, where its links stand in the file; and what a joint holds
-    floats no more, since the joint would carry it."""
+    """Refuse a loop that is open at zero coordinates, since SDF has one frame for a joint; and one
+    that holds a floating link, since the joint would carry it."""
     first, one = _in_world(loop.parent, loop.pose, joint_of)
     second, other = _in_world(loop.child, loop.child_pose, joint_of)
     apart = [a - b for a, b in zip(first.r, second.r, strict=True)]
@@ -202,8 +202,8 @@ def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> Non
 def _in_world(
     link: str | None, pose: Transform, joint_of: Mapping[str | None, JointData]
 ) -> tuple[Transform, str | None]:
-    """A frame on a link in the world, where all coordinates are zero; and the floating link that
-    carries it, None where the world does."""
+    """Return the pose of a frame on a link in the world at zero coordinates, and the floating link
+    that carries it, or None if the world does."""
     floating = None
     while link in joint_of:
         joint = joint_of[link]
@@ -229,7 +229,7 @@ def _add_pose(element: etree._Element, pose: Transform, base: str = "") -> None:
 
 
 def _add_inertial(element: etree._Element, inertia: RigidInertia) -> None:
-    """Always written: without it a link would have 1 kg."""
+    """Write the inertia, also a zero one: without it a link would have 1 kg."""
     mass, center, moments = inertia.about_center()
     inertial = xml.added(element, "inertial")
     xml.add_texts(inertial, pose=f"{words(center)} 0 0 0", mass=words([mass]))
@@ -313,7 +313,7 @@ def _add_gears(model: etree._Element, source: Description) -> None:
 
 
 def _shared(pair: list[JointData]) -> str | None:
-    """The link that both joints have, or the world."""
+    """Return the link that both joints have, or the world."""
     if len(pair) != 2 or not all(joint.traits.hinge for joint in pair):
         return None
     first, second = ({joint.parent or WORLD, joint.child} for joint in pair)

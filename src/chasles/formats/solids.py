@@ -34,19 +34,19 @@ class Solid:
 
 
 def box(x: float, y: float, z: float) -> Solid:
-    """With edges along the axes."""
+    """Return a box with edges along the axes."""
     return _solid(x * y * z, np.array([x, y, z]) ** 2 / 12.0, (x, y, z))
 
 
 def sphere(radius: float) -> Solid:
-    """A ball."""
+    """Return a ball."""
     second = np.full(3, radius * radius / 5.0)
     volume = 4.0 / 3.0 * math.pi * radius * radius * radius
     return _solid(volume, second, [2.0 * radius] * 3)
 
 
 def cylinder(radius: float, length: float) -> Solid:
-    """Along z."""
+    """Return a cylinder along z."""
     across = radius * radius / 4.0
     second: np.ndarray = np.array([across, across, length * length / 12.0])
     edges = (2.0 * radius, 2.0 * radius, length)
@@ -54,7 +54,7 @@ def cylinder(radius: float, length: float) -> Solid:
 
 
 def capsule(radius: float, length: float) -> Solid:
-    """A cylinder along z between two half balls, which its length leaves out."""
+    """Return a cylinder along z between two half balls, which its length leaves out."""
     whole = length + 4.0 / 3.0 * radius
     tube = length / whole if whole else 0.0  # its share of the volume
     ends = 1.0 - tube
@@ -66,13 +66,13 @@ def capsule(radius: float, length: float) -> Solid:
 
 
 def ellipsoid(a: float, b: float, c: float) -> Solid:
-    """With half axes along x, y and z."""
+    """Return an ellipsoid with half axes along x, y and z."""
     half = np.array([a, b, c])
     return _solid(4.0 / 3.0 * math.pi * a * b * c, half**2 / 5.0, 2.0 * half)
 
 
 def cone(radius: float, length: float) -> Solid:
-    """Along z, its apex above and its base below the origin by half of its length."""
+    """Return a cone along z, with apex above and base below the origin by half its length."""
     across, edges = 0.15 * radius * radius, (2.0 * radius, 2.0 * radius, length)
     second: np.ndarray = np.array([across, across, 0.0375 * length * length])
     found = _solid(math.pi * radius * radius * length / 3.0, second, edges)
@@ -89,7 +89,7 @@ _PLAIN: dict[str, Callable[..., Solid]] = {
 
 
 def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
-    """From the mean squares of x, y and z, and the edges of the box around it."""
+    """Make a solid from the mean squares of x, y and z, and the edges of its bounding box."""
     half = np.array(list(edges)) / 2.0
     signs = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
     moments = volume * (np.sum(second) * np.eye(3) - np.diag(second))
@@ -112,12 +112,12 @@ def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
 
 
 def at(solid: Solid, pose: Transform) -> Solid:
-    """A solid in the frame in which its own has a pose."""
+    """Return a solid in the frame in which its own has a pose."""
     return solid.placed(np.array(pose.R.rows), np.array([*pose.r]))
 
 
 def located(file: str, name: str) -> Path | None:
-    """A mesh by its name in a robot file."""
+    """Return a mesh by its name in a robot file."""
     paths = (path for path in candidates(name, file) if path.suffix.lower() in MESHES)
     return next((path for path in paths if os.path.isfile(path)), None)
 
@@ -166,7 +166,7 @@ def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
 
 
 def tensor(xx: float, yy: float, zz: float, xy: float, xz: float, yz: float) -> np.ndarray:
-    """The symmetric matrix of six moments."""
+    """Return the symmetric matrix of six moments."""
     return np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 

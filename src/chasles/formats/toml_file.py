@@ -181,7 +181,7 @@ class TomlFile:
             raise self.placed(error, *path) from None
 
     def _in_si(self, raw: Any, value: Any, coordinate: str, *path: str | int) -> Any:
-        """A value of the file in SI units and radians."""
+        """Return a value of the file in SI units and radians."""
         key = path[-1]
         if key in ANGLES or (key in COORDINATES and coordinate == "angle"):
             if isinstance(value, tuple):
@@ -209,7 +209,7 @@ class TomlFile:
 
 
 def _part(*path: str | int) -> str:
-    """The table that a key is in, for an error."""
+    """Return the table that a key is in, for an error."""
     if len(path) == 1:
         return ""
     return f"{path[0]} {path[1] + 1}" if isinstance(path[1], int) else f"{path[0]}"
@@ -270,7 +270,7 @@ def lines(row: Mapping[str, Any]) -> list[str]:
 
 
 def word(value: Any, *, angular: bool = False) -> str:
-    """A value as TOML writes it, with all digits. angular: it is read as the angle it is."""
+    """Return a value as TOML writes it, with all digits. angular: it is read as the angle it is."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, int):

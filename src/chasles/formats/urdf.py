@@ -113,7 +113,7 @@ def _named(robot: Part, tag: str) -> Iterator[Part]:
 
 
 def origin(part: Part) -> Transform:
-    """From `<origin xyz rpy>`: roll about x, pitch about y, yaw about z, all of the outer frame."""
+    """Return the pose of `<origin xyz rpy>`: roll, pitch, yaw about x, y, z of the outer frame."""
     given = part.find("origin")
     if given is None:
         return Transform.identity()
@@ -174,7 +174,7 @@ def _moving(joint: Part, data: JointData) -> JointData:
 
 
 def _motors(gears: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
-    """The joints with the inertia of rotors, which Drake's files have in each `<transmission>`."""
+    """Return joints with the rotor inertias that Drake's files have in `<transmission>`."""
     found = {joint.name: joint for joint in joints}
     for part in gears:
         actuator, driven = part.find("actuator"), part.find("joint")
@@ -187,7 +187,7 @@ def _motors(gears: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[Joint
 
 
 def _limits(joint: Part, bounds: str) -> Limits:
-    """Bounds; URDF takes an absent lower or upper as 0, and gives a continuous joint neither."""
+    """Return limits; URDF reads an absent bound as 0, and a continuous joint has none."""
     limit = joint.find("limit")
     if limit is None:
         if bounds == "needed":
@@ -367,7 +367,7 @@ def _add_shapes(root: etree._Element, source: Description) -> list[str]:
 
 
 def pieces(shape: ShapeData) -> Iterator[ShapeData]:
-    """The shapes that a shape is written as: a capsule is a cylinder between two spheres."""
+    """Yield the shapes that replace a shape: a capsule is a cylinder between two spheres."""
     if shape.kind != "capsule":
         yield shape
         return

@@ -21,7 +21,7 @@ SIMPLE = "transmission_interface/SimpleTransmission"
 
 
 def with_springs(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
-    """The joints with the springs that Gazebo's blocks give them."""
+    """Return the joints with the springs that Gazebo's blocks give them."""
     found = {joint.name: joint for joint in joints}
     for part in blocks:
         joint = found.get(part.element.get("reference", ""))
@@ -35,7 +35,7 @@ def with_springs(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> tuple
 
 
 def transmissions(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> Iterator[ActuatorData]:
-    """A motor for each simple transmission; its control is the torque before the gear."""
+    """Yield a motor for each simple transmission; its control is the torque before the gear."""
     moving = {joint.name for joint in joints if joint.kind != "fixed" and joint.traits.nv == 1}
     taken: set[str] = set()
     for part in blocks:

@@ -1,4 +1,4 @@
-"""Programs behind a wall: in a process of their own, with bounds on time and memory."""
+"""Isolated programs: run in a separate process, with bounds on time and memory."""
 
 import importlib.util
 import json
@@ -28,10 +28,10 @@ class NotInstalled(ModelError):
 
 @dataclass(frozen=True)
 class Tool:
-    """Reader of a format. package: that it needs; extra: that installs it.
+    """Reader of a format. package: required package; extra: extra that installs it.
 
-    program: the Python file here whose `answer` runs it. seconds: of the processor (ten times as
-    many on the clock, for a busy machine). memory: bytes of addresses.
+    program: Python file of this package whose `answer` runs it. seconds: processor time (elapsed
+    time may be ten times longer, for a busy machine). memory: address space in bytes.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Tool:
     memory: int
 
     def ask(self, file: str, *arguments: str) -> dict[str, Any]:
-        """The tool's answer about a file."""
+        """Return the tool's answer about a file."""
         if importlib.util.find_spec(self.package) is None:
             problem = f"reading this file needs {self.name}, which is not installed"
             remedy = f"run pip install 'chasles[{self.extra}]'"

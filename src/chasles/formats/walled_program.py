@@ -1,4 +1,4 @@
-"""A program of its own: runs the function `answer` of a Python file with bounds on its work.
+"""Standalone program that runs the function `answer` of a Python file with bounds on its work.
 
 `chasles.formats.walled` runs it as `walled_program.py FILE SECONDS MEMORY ARGUMENTS...`, and reads
 what `answer` returns as JSON; {"error": why} where it raises ValueError or lacks memory. It imports
@@ -12,7 +12,7 @@ import sys
 
 
 def main(file: str, seconds: int, memory: int, arguments: list[str]) -> None:
-    """Print the answer; what else is printed on the way is none."""
+    """Print only the answer; all other output is discarded."""
     limit(seconds, memory)
     printed = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -24,7 +24,7 @@ def main(file: str, seconds: int, memory: int, arguments: list[str]) -> None:
 
 
 def limit(seconds: int, memory: int) -> None:
-    """Time of the processor and addresses of this process, where the system can."""
+    """Limit the processor time and address space of this process, if the system supports it."""
     if sys.platform != "win32":
         import resource
 

@@ -67,7 +67,7 @@ def refusal(code: str, part: Named, problem: str, remedy: str, format: str = "")
 
 
 def check_writable(description: Description, format: str) -> list[str]:
-    """Refuse what no format but our own holds; notes on what is left out without harm."""
+    """Raise for parts that only mechanism files can store; return notes on harmless omissions."""
     if description.massless:
         raise refusal("E-FILE-031", description, "has no masses", "save the robot as .toml", format)
     for joint in description.joints:
@@ -100,7 +100,7 @@ def check_writable(description: Description, format: str) -> list[str]:
 
 
 def check_joint(joint: JointData, format: str = "a file") -> None:
-    """Refuse what is a function in Python: a type of one's own, a motion in time."""
+    """Refuse joints that are Python functions: user-defined types and prescribed motions."""
     if joint.custom is not None:
         raise refusal(
             "E-FILE-032", joint, "has a user-defined type", "keep the robot in Python", format

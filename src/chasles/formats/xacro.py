@@ -1,7 +1,7 @@
-"""xacro files: URDF with macros, expanded by the package xacro in a process of its own.
+"""xacro files: URDF with macros, expanded by the package xacro in a separate process.
 
-That package runs expressions of a file as Python. Here they are evaluated by `xacro_expressions`,
-which knows arithmetic and some functions, unless the file is trusted. Time and memory are bounded.
+That package runs expressions of a file as Python. Here `xacro_expressions` evaluates them, with
+arithmetic and some functions only, unless the file is trusted. Time and memory are bounded.
 """
 
 import json

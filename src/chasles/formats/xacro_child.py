@@ -28,7 +28,7 @@ _clone = xml.dom.minidom.Element.cloneNode
 
 
 def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
-    """The URDF of a file; {name: value} as JSON are its arguments, its text has `most` bytes.
+    """Return the URDF of a file, at most `most` bytes; arguments: {name: value} as JSON.
 
     trust: "yes" if the file may run Python.
     """
@@ -56,7 +56,7 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
 
 
 def parsed(given: Any, filename: str | None = None) -> Any:
-    """A file as xacro takes it, without entities, each element with its place."""
+    """Parse a file for xacro, without entities, with the place of each element."""
     if given is not None or filename is None:
         return given
     if not os.path.isfile(filename):
@@ -82,7 +82,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
 
 
 def elements(node: Any) -> Iterator[Any]:
-    """Elements of a document or an element, itself included, in the order of the text."""
+    """Yield elements of a document or an element, itself included, in the order of the text."""
     pending = [node]
     while pending:
         node = pending.pop()
@@ -92,7 +92,7 @@ def elements(node: Any) -> Iterator[Any]:
 
 
 def cloned(self: Any, deep: bool) -> Any:
-    """A copy that knows its place; xacro makes them of macros and blocks."""
+    """Return a copy that keeps its place; xacro copies macros and blocks."""
     copy = _clone(self, deep)
     for mine, its in zip(elements(self), elements(copy), strict=False):
         if hasattr(mine, "place"):
@@ -101,7 +101,7 @@ def cloned(self: Any, deep: bool) -> Any:
 
 
 def place(error: BaseException) -> str:
-    """The file and line of the innermost element that xacro was at; "" where it was at none."""
+    """Return the file and line of the innermost element that xacro processed; "" if none."""
     found, trace = "", error.__traceback__
     while trace is not None:
         for name in ("node", "elt"):  # as its functions call it
@@ -171,7 +171,7 @@ def distrust(file: str) -> None:
     evaluate = _expressions["Evaluator"](known, tables, tables[1:])
 
     def substituted(expression: str, context: dict[str, Any]) -> str:
-        """The value of $(eval expression); arguments are numbers where they can be."""
+        """Return the value of $(eval expression); arguments are numbers where they can be."""
         names = substitution_args._DictWrapper(context["arg"], plain | {"arg": argument})
         return str(evaluate(expression, names))
 
@@ -182,13 +182,13 @@ def distrust(file: str) -> None:
 
 
 def argument(name: str) -> Any:
-    """An argument of the file, as $(eval arg(name)) sees it."""
+    """Return an argument of the file, as $(eval arg(name)) sees it."""
     given = xacro.substitution_args_context["arg"]
     return substitution_args.convert_value(substitution_args._eval_arg(name, given), "auto")
 
 
 def variable(name: str, default: str | None = None) -> str:
-    """A variable of the environment: one that is set would be read."""
+    """Return a variable of the environment: one that is set would be read."""
     if name in os.environ:
         raise Refused(f"environment variable {name!r} is not read")
     if default is None:
@@ -205,7 +205,7 @@ def check_reach(filename: str) -> None:
 
 
 def load_yaml(filename: str) -> Any:
-    """The values of a YAML file, as xacro wraps them."""
+    """Return the values of a YAML file, as xacro wraps them."""
     check_reach(xacro.abs_filename_spec(filename))
     if os.path.getsize(xacro.abs_filename_spec(filename)) > MOST_YAML:
         raise Refused(f"{filename} is larger than {MOST_YAML} bytes")
@@ -223,7 +223,7 @@ def flattened(self: Any, node: Any) -> None:
 
 
 def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
-    """The parts of a text between separators, which xacro takes for characters of a pattern."""
+    """Split a text at separators, which xacro uses as characters of a pattern."""
     if set(sep) & set("[]^\\"):
         raise Refused(f"separators {sep!r} are not supported")
     parts: list[str] = xacro.tokenize(text, sep, skip_empty)
@@ -231,7 +231,7 @@ def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
 
 
 def refusal(error: BaseException | None) -> Any:
-    """The refusal that an error comes from, if it comes from one."""
+    """Return the refusal that an error comes from, if it comes from one."""
     while error is not None and not isinstance(error, Refused):
         error = getattr(error, "exc", None) or error.__context__
     return error

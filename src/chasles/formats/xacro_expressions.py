@@ -30,7 +30,7 @@ MOST_DIGITS = 400
 
 
 class Refused(Exception):
-    """An expression that has no value here; the package's own evaluation might give it one."""
+    """Expression that is not evaluated here; the package's own evaluation might support it."""
 
     expression = ""
 
@@ -97,7 +97,7 @@ def _round(number: Any, ndigits: Any = None) -> Any:
 
 
 def _listed(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that gives a list for an iterator."""
+    """Return a function that gives a list for an iterator."""
 
     def call(*given: Any) -> list[Any]:
         return list(f(*given))
@@ -164,13 +164,13 @@ class Evaluator:
             raise Refused("the expression is nested too deeply") from None
 
     def spend(self, work: int) -> None:
-        """Count work; refuse what is too much for one file."""
+        """Count work; raise if one file takes too much."""
         self.left -= work
         if self.left < 0:
             raise Refused("the expressions of the file take too long to evaluate")
 
     def weigh(self, *values: Any) -> None:
-        """Spend as much as values have entries, at all depths, and characters."""
+        """Count the entries (at all depths) and characters of values as work."""
         pending = list(values)
         while pending:
             value = pending.pop()
@@ -259,7 +259,7 @@ class _Walk(ast.NodeVisitor):
         return value
 
     def _check_growth(self, op: type, a: Any, b: Any) -> None:
-        """Refuse what makes much of little, before it is made."""
+        """Refuse an operation whose result would be much larger than its operands."""
         whole = isinstance(a, int) and isinstance(b, int)
         if op is ast.Mult:
             for count, text in ((a, b), (b, a)):
@@ -353,7 +353,7 @@ class _Walk(ast.NodeVisitor):
     def _called(
         self, function: Callable[..., Any], given: Iterable[Any], named: dict[str, Any]
     ) -> Any:
-        """Call a function of the table; what goes in and what comes out is weighed."""
+        """Call a function of the table; arguments and results count as work."""
         given = list(given)
         self._bounds.weigh(given, named)
         if function in _BY_KEY and named.get("key") is not None:
@@ -365,12 +365,12 @@ class _Walk(ast.NodeVisitor):
         return value
 
     def _handed(self, function: Any) -> Callable[..., Any]:
-        """A function that another one calls."""
+        """Return a function that another one calls."""
         known = self._known(function)
         return lambda *given: self._called(known, given, {})
 
     def _function(self, node: ast.expr) -> Callable[..., Any]:
-        """A function of the table, or a method of a text, a list or a table."""
+        """Return a function of the table, or a method of a text, a list or a table."""
         if not isinstance(node, ast.Attribute):
             return self._known(self.visit(node))
         owner = self.visit(node.value)

@@ -38,7 +38,7 @@ _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 
 
 def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Element:
-    """The root of a document without entities, which could grow without bound.
+    """Return the root of a document without entities, which could grow without bound.
 
     notes: takes what is said of a document that is not well-formed but whose meaning is plain.
     """
@@ -135,18 +135,18 @@ class Part:
         self.source.notes.append(f"{self.where}: {self.owner}: {what}")
 
     def all(self, *tags: str) -> "Iterator[Part]":
-        """The children with some tags, in the order of the file."""
+        """Yield the children with some tags, in the order of the file."""
         wanted = {self.source.space + tag for tag in tags}
         for element in self.element:
             if element.tag in wanted:
                 yield replace(self, element=element)
 
     def find(self, *tags: str) -> "Part | None":
-        """The first child with one of some tags."""
+        """Return the first child with one of some tags."""
         return next(self.all(*tags), None)
 
     def of_drake(self, tag: str) -> "Part | None":
-        """The first child of a tag of Drake's own, whether its prefix is declared or not."""
+        """Return the first child of a tag of Drake's own, whether its prefix is declared or not."""
         for element in self.element:
             name = etree.QName(element).localname
             if f"drake:{tag}" in (name, f"{element.prefix}:{name}"):
@@ -168,12 +168,12 @@ class Part:
     # Values ------------------------------------------------------------------------------------
 
     def content(self, tag: str, default: str = "") -> str:
-        """The text of a child, without the space around it."""
+        """Return the text of a child, without the space around it."""
         child = self.find(tag)
         return default if child is None else (child.element.text or "").strip() or default
 
     def text(self, key: str, default: str = "") -> str:
-        """A value; without a default it may not be absent or empty."""
+        """Return a value; without a default it may not be absent or empty."""
         text = self.element.get(key)
         if text is None:
             text = self.content(key, default)
@@ -183,7 +183,7 @@ class Part:
         return text
 
     def words(self, key: str, count: int, default: str = "") -> list[str]:
-        """The finite numbers of a value, as printed."""
+        """Return the finite numbers of a value, as printed."""
         text = self.text(key, default)
         if not text:  # a fault, if it is one, is taken down
             return default.split() or ["0"] * count
@@ -193,13 +193,13 @@ class Part:
         return self.numerals(f"{self.tag} {key}", text, count, default)
 
     def number(self, key: str, default: float | None = None) -> float:
-        """A number; the default, where there is one, stands for an absent value."""
+        """Return a number; the default, where there is one, stands for an absent value."""
         if default is not None and key not in self.element.attrib and not self.content(key):
             return default
         return float(self.words(key, 1)[0])
 
     def value(self, key: str) -> float:
-        """A number: that of an attribute, or of its own text if no key is given."""
+        """Return a number: that of an attribute, or of its own text if no key is given."""
         if key:
             return self.number(key)
         return float(self.numerals(self.tag, self.element.text or "", 1)[0])
@@ -208,7 +208,7 @@ class Part:
         return Vector(tuple(map(float, self.words(key, 3, default))))
 
     def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
-        """The finite numbers of a text, as printed; default: for those that cannot be read."""
+        """Return the finite numbers of a text, as printed; default: for unreadable numbers."""
         words = text.split()
         if not all(map(is_number, words)) and "'" in (bare := text.replace('"', "'")):
             words = bare.replace("'", " ").split()
@@ -220,7 +220,7 @@ class Part:
         return words
 
     def axis(self) -> Vector:
-        """The unit vector of `xyz`."""
+        """Return the unit vector of `xyz`."""
         given = self.vector("xyz")
         length = math.hypot(*given)
         if not 1e-9 < length < math.inf:
@@ -229,26 +229,27 @@ class Part:
         return Vector(tuple(a / length for a in given))
 
     def placement(self, position: Vector, angles: list[str]) -> Transform:
-        """Roll about x, pitch about y, yaw about z, all of the outer frame: printed angles, rad."""
+        """Return a pose from printed roll, pitch, yaw (rad) about x, y, z of the outer frame."""
         roll, pitch, yaw = map(self._turn, angles)
         E = Rotation((Plane(2, *yaw), Plane(1, *pitch), Plane(0, *roll))).matrix()
         return Transform(Rotation.of(E), position)
 
     def _turn(self, angle: str) -> tuple[float, float]:
-        """Cosine and sine of an angle, exact where its digits mean right angles."""
+        """Return cosine and sine of an angle, exact where its digits mean right angles."""
         k = snapped(angle, "angle", self.note) if self.source.snap else 0
         return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 
     def sizes(self) -> tuple[float, ...]:
-        """The numbers of a shape, whose tag is its kind; a mesh has its scale."""
+        """Return the numbers of a shape, whose tag is its kind; a mesh has its scale."""
         usual = "1 1 1" if self.tag == "mesh" else ""
         rows = SHAPE_TRAITS[self.tag].sizes
         return tuple(float(word) for key, n in rows for word in self.words(key, n, usual))
 
     def shapes(self, drawn: "Callable[[Part], ShapeData]") -> Iterator[ShapeData]:
-        """The shapes of a link, drawn one by one; digits of their angles are taken as printed.
+        """Yield the shapes of a link; digits of their angles are taken as printed.
 
-        One that cannot be drawn is left out with a note: the motion does not depend on it.
+        A shape that cannot be drawn is left out with a note, because the motion does not depend on
+        it.
         """
         for part in replace(self, source=replace(self.source, snap=False)).all(*ROLES):
             try:
@@ -267,13 +268,13 @@ class Inertial(NamedTuple):
     moments: list[float]
 
     def about_origin(self) -> RigidInertia:
-        """About the link's origin, in its axes."""
+        """Return the inertia about the link's origin, in its axes."""
         tensor = self.pose.E.T @ Symmetric(*self.moments)
         return RigidInertia.from_center(self.mass, self.pose.r, tensor)
 
 
 def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
-    """A joint with the inertia of its motor's rotor, which a gear multiplies by its square.
+    """Return a joint with the inertia of its motor's rotor, which a gear multiplies by its square.
 
     `drake:rotor_inertia` and `drake:gear_ratio` are children of a part, each with a number as its
     text, or as an attribute. As in Drake, a joint whose effort limit is 0 has no motor.
@@ -293,23 +294,23 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
 
 
 def each(numbers: Mapping[str, Number]) -> dict[str, str]:
-    """Single numbers, by key, with all their digits."""
+    """Return each number as text with all its digits, by key."""
     return {key: words([x]) for key, x in numbers.items()}
 
 
 def sizes(shape: ShapeData) -> dict[str, str]:
-    """The numbers of a shape, by key."""
+    """Return the numbers of a shape, by key."""
     numbers = iter(shape.size)
     return {key: words(islice(numbers, n)) for key, n in SHAPE_TRAITS[shape.kind].sizes}
 
 
 def angles(pose: Transform) -> str:
-    """Roll, pitch and yaw of a pose, with digits that are read as they are."""
+    """Return roll, pitch and yaw of a pose, with digits that are read as they are."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 
 def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etree._Element:
-    """A new element at the end of another one; without one, the first of a document."""
+    """Return a new element at the end of another one; without one, the first of a document."""
     element = etree.Element(tag) if parent is None else etree.SubElement(parent, tag)
     for key, value in attributes.items():
         try:
@@ -321,13 +322,13 @@ def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etre
 
 
 def add_texts(parent: etree._Element, /, **texts: str) -> None:
-    """New elements at the end of another one, each with a text."""
+    """Append elements to another one, each with a text."""
     for tag, text in texts.items():
         added(parent, tag).text = text
 
 
 def printed(root: etree._Element) -> str:
-    """The document, an element a line."""
+    """Return the document, an element a line."""
     etree.indent(root)
     text: str = etree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'

@@ -1,4 +1,4 @@
-"""XML that is not well-formed, recovered where its meaning is plain."""
+"""Recovery of XML that is not well-formed but has a clear meaning."""
 
 import codecs
 import re
@@ -31,12 +31,12 @@ class Slip(NamedTuple):
 
 
 def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
-    """The root of a document that is not well-formed, and its slips; None if its meaning is open.
+    """Return the root of a document that is not well-formed, and its slips; None if ambiguous.
 
-    Taken as TinyXML takes them, by which urdfdom, MuJoCo and sdformat read: comments may hold
-    anything, text before the first tag and a declaration that is malformed or not at the start are
-    left out, a lone "&" is itself, a namespace prefix need not be declared. Bytes that contradict
-    their encoding are UTF-8, or else ISO 8859-1. Lines keep their numbers.
+    The rules are those of TinyXML, which urdfdom, MuJoCo and sdformat use: comments may contain
+    anything; text before the first tag and a malformed or late declaration are ignored; a lone "&"
+    is literal; namespace prefixes need not be declared. Bytes that contradict their encoding are
+    UTF-8, or else ISO 8859-1. Lines keep their numbers.
     """
     slips: list[Slip] = []
     text = _decoded(data, slips)
@@ -55,7 +55,7 @@ def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
 
 
 def _decoded(data: bytes, slips: list[Slip]) -> str:
-    """The text, in the encoding that it declares if that is possible."""
+    """Return the text, in the encoding that it declares if that is possible."""
     found = _ENCODING.search(data[:1000])
     declared = found[1].decode() if found else "utf-8"
     try:
@@ -73,7 +73,7 @@ def _decoded(data: bytes, slips: list[Slip]) -> str:
 
 
 def _without_comments(text: str, slips: list[Slip]) -> str:
-    """The text without its comments."""
+    """Return the text without its comments."""
     kept, end, known = [], 0, False
     while (start := text.find("<!--", end)) >= 0:
         stop = text.find("-->", start + 4)
@@ -90,7 +90,7 @@ def _without_comments(text: str, slips: list[Slip]) -> str:
 
 
 def _without_head(text: str, slips: list[Slip]) -> str:
-    """The text from its first tag on."""
+    """Return the text from its first tag on."""
     head, tag, rest = text.partition("<")
     said = head.strip("\ufeff").strip()
     if not said or not tag:
@@ -101,7 +101,7 @@ def _without_head(text: str, slips: list[Slip]) -> str:
 
 
 def _without_declaration(text: str, slips: list[Slip]) -> str:
-    """The text without its XML declaration, whatever that says."""
+    """Return the text without its XML declaration, whatever that says."""
     found = _DECLARATION.match(text)
     if found is None:
         return text
@@ -113,7 +113,7 @@ def _without_declaration(text: str, slips: list[Slip]) -> str:
 
 
 def _with_ampersands(text: str, slips: list[Slip]) -> str:
-    """The text with every lone "&" spelled out. Entities stay, which the parser refuses."""
+    """Return the text with every lone "&" spelled out. Entities stay, which the parser refuses."""
     first = _AMPERSAND.search(text)
     if first is not None:
         fault = "'&' is not part of an entity; it is read literally"
@@ -122,7 +122,7 @@ def _with_ampersands(text: str, slips: list[Slip]) -> str:
 
 
 def _prefixes(parser: etree.XMLParser) -> Iterator[Slip]:
-    """A slip for each namespace prefix, at the first place that has it."""
+    """Yield a slip for each namespace prefix, at its first occurrence."""
     seen: set[str] = set()
     for error in parser.error_log:
         # "Namespace prefix a on b is not defined", "xmlns:a: ..."

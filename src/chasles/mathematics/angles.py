@@ -25,23 +25,23 @@ SINGULAR = 1e-15
 
 
 def turn(axis: int, angle: Number) -> Rotation:
-    """R that turns vectors by an angle about axis 0, 1 or 2; right angles given in full are exact.
+    """Return R that rotates vectors by an angle about axis 0, 1 or 2, exact for right angles.
 
-    cos(pi/2) is 6e-17 in floating point: left so, nothing that is zero would fold away.
+    cos(pi/2) is 6e-17 in floating point, which would keep structural zeros from folding away.
     """
     R = about(axis, angle).T
     return R if type(angle) is Scalar else Rotation.of(R.matrix())
 
 
 def rotation_from_angles(sequence: str, angles: Sequence[Number], axes: About) -> Rotation:
-    """R, which takes coordinates of the turned frame to the first one."""
+    """Return R, which takes coordinates of the turned frame to the first one."""
     turns = [turn("xyz".index(a), t) for a, t in zip(sequence, angles, strict=True)]
     inner, middle, outer = turns if axes == "fixed" else reversed(turns)
     return inner.then(middle).then(outer)
 
 
 def angles_from_matrix(R: Matrix, sequence: str, axes: About) -> tuple[Vector, Vector]:
-    """Both triples of angles of R, each in (-pi, pi].
+    """Return both triples of angles of R, each in (-pi, pi].
 
     The middle angle of the first is in [-pi/2, pi/2] (Cardan) or [0, pi] (Euler). Where the first
     and third axes are parallel only the sum or difference of their angles is determined: the one
@@ -74,7 +74,7 @@ def _euler(R: Matrix, i: int, j: int) -> tuple[Number, Number, Number]:
 
 
 def _turned_back(R: Matrix, a: Number, e: float, j: int, l: int, p: int, q: int) -> list[Number]:
-    """Entries p and q of row j of R turned back by the first angle: the third angle alone.
+    """Return entries p and q of row j of R turned back by the first angle: the third angle alone.
 
     Taken so, the third angle is right for the first one even where that is mostly rounding.
     """

@@ -12,7 +12,7 @@ B = TypeVar("B")
 
 
 def leibniz(product: Callable[[Any, B], Any], a: Sequence[Any], b: Sequence[B], k: int) -> Any:
-    """The k-th derivative of product(a, b), bilinear; a[j] and b[j] are the j-th derivatives."""
+    """Return the k-th derivative of a bilinear product(a, b) from derivatives a[j] and b[j]."""
     total = product(a[0], b[k])
     for j in range(1, k + 1):
         total = total + product(a[j] * float(math.comb(k, j)), b[k - j])
@@ -21,17 +21,17 @@ def leibniz(product: Callable[[Any, B], Any], a: Sequence[Any], b: Sequence[B], 
 
 # Exact derivatives along a step, for numbers and for symbols alike ------------------------------
 #
-# What is differentiated is traced on symbols of its own, and the derivative is run again on the
-# arguments, which may be symbols of the trace that is being made.
+# The function is traced on separate symbols, and the derivative is then evaluated at the arguments,
+# which may be symbols of the current trace.
 
 TRIES = 64
-"""Inputs at which a user's function is tried; it is in earnest where none gives numbers."""
+"""Number of inputs at which a user's function is tried before its failure is reported."""
 
 
 def by_step(
     value: Callable[..., Sequence[Number]], size: int, *arguments: Vector
 ) -> list[list[Number]]:
-    """d value(step, *arguments) / d step[k] at a zero step of `size` entries, for each k."""
+    """Return d value(step, *arguments) / d step[k] at a zero step of `size` entries, for each k."""
     arena = Arena(RULES)
     inputs = [Variable("step", (size,))]
     inputs += [Variable(f"x{k}", (len(x),)) for k, x in enumerate(arguments)]
@@ -45,12 +45,12 @@ def by_step(
 
 
 def by_time(value: Callable[..., Sequence[Number]], *arguments: Vector) -> list[Number]:
-    """d value(t, *arguments) / dt at t = 0."""
+    """Return d value(t, *arguments) / dt at t = 0."""
     return by_step(lambda t, *rest: value(t[0], *rest), 1, *arguments)[0]
 
 
 def replayed(program: Program, inputs: Mapping[str, Sequence[Number]]) -> list[Number]:
-    """The entries of a program's outputs: numbers, or expressions in the trace of its inputs."""
+    """Return the entries of a program's outputs: numbers, or expressions in the inputs' trace."""
     symbols = (x for entries in inputs.values() for x in entries if isinstance(x, Scalar))
     arena = next((x.arena for x in symbols), Arena(RULES))
     return [entry for entries in program.applied(inputs, arena) for entry in entries]

@@ -95,14 +95,14 @@ class Matrix:
 
     @staticmethod
     def skew(v: Vector) -> "Matrix":
-        """The matrix of the cross product: skew(v) @ u = v.cross(u)."""
+        """Return the matrix of the cross product: skew(v) @ u = v.cross(u)."""
         x, y, z = v
         return Matrix(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
 
     __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """All entries as a NumPy array, of floats (symbols have none)."""
+        """Return all entries as a NumPy array, of floats (symbols have none)."""
         import numpy as np  # the algebra runs without it: only a user at the prompt asks for arrays
 
         if copy is False:
@@ -151,13 +151,13 @@ class Matrix:
 
 
 def diagonal(entries: Vector) -> Matrix:
-    """A diagonal matrix."""
+    """Return a diagonal matrix."""
     n = len(entries)
     return Matrix(tuple(tuple(entries[i] if i == j else 0.0 for j in range(n)) for i in range(n)))
 
 
 def mismatch(operation: str, a: object, b: object) -> ArgumentError:
-    """The error of a combination that means nothing."""
+    """Return the error for an invalid combination of types."""
     problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"
     return ArgumentError("E-MATH-025", problem)
 
@@ -214,7 +214,7 @@ class Symmetric(Additive):
 
     @staticmethod
     def of(A: Matrix) -> "Symmetric":
-        """The symmetric matrix with the upper triangle of A."""
+        """Return the symmetric matrix with the upper triangle of A."""
         return Symmetric(A[0, 0], A[1, 1], A[2, 2], A[0, 1], A[0, 2], A[1, 2])
 
     def __iter__(self) -> Iterator[Number]:
@@ -229,7 +229,7 @@ class Symmetric(Additive):
 
 
 def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list[Number]]:
-    """L and D with A = L' D L, L unit lower triangular (Featherstone 2008, table 6.3).
+    """Return L and D with A = L' D L, L unit lower triangular (Featherstone 2008, table 6.3).
 
     Elimination runs from the last row to the first: for a mass matrix in tree order this causes no
     fill-in, so the zeros of branching (section 6.4) stay zeros and cost nothing.
@@ -269,24 +269,24 @@ def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
 
 
 def multiply_lower(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
-    """L x, by the lower triangle of L alone."""
+    """Return L x, by the lower triangle of L alone."""
     return Vector(tuple(_dot(L[i][: i + 1], x.entries[: i + 1]) for i in range(len(L))))
 
 
 def multiply_lower_transposed(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
-    """L' x, by the lower triangle of L alone."""
+    """Return L' x, by the lower triangle of L alone."""
     n = len(L)
     return Vector(tuple(_dot([L[i][j] for i in range(j, n)], x.entries[j:]) for j in range(n)))
 
 
 def multiply_symmetric(H: Sequence[Sequence[Number]], x: Vector) -> Vector:
-    """H x of a symmetric H, by its lower triangle alone."""
+    """Return H x of a symmetric H, by its lower triangle alone."""
     n = len(H)
     return Vector(tuple(_dot([H[max(i, j)][min(i, j)] for j in range(n)], x) for i in range(n)))
 
 
 def solve_lower(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
-    """x with L x = b, by the lower triangle of L alone."""
+    """Return x with L x = b, by the lower triangle of L alone."""
     x = list(b)
     for i in range(len(x)):
         for j in (j for j in range(i) if not absent(L[i][j])):
@@ -296,7 +296,7 @@ def solve_lower(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
 
 
 def solve_lower_transposed(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
-    """x with L' x = b, by the lower triangle of L alone."""
+    """Return x with L' x = b, by the lower triangle of L alone."""
     x = list(b)
     for i in range(len(x) - 1, -1, -1):
         x[i] = x[i] / L[i][i]
@@ -306,12 +306,12 @@ def solve_lower_transposed(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
 
 
 def solve_ltl(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
-    """x with L' L x = b."""
+    """Return x with L' L x = b."""
     return solve_lower(L, solve_lower_transposed(L, b))
 
 
 def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) -> Vector:
-    """x with L' D L x = b: by L transposed, then D, then L."""
+    """Return x with L' D L x = b: by L transposed, then D, then L."""
     y = solve_lower_transposed(L, b)
     return solve_lower(L, Vector(tuple(a / d for a, d in zip(y, D, strict=True))))
 
@@ -319,9 +319,9 @@ def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) ->
 def reduce_rows(
     A: Sequence[Sequence[Number]], columns: Sequence[int]
 ) -> tuple[list[list[Number]], list[Number]]:
-    """Gauss and Jordan: A with rows combined so that each has a 1 in its column, alone in it.
+    """Reduce A by Gauss-Jordan elimination, so that each row has the only 1 in its column.
 
-    Also the pivots that the rows were divided by, which must not vanish.
+    Also return the pivots that the rows were divided by, which must not vanish.
     """
     rows, pivots = [list(row) for row in A], []
     for s, c in enumerate(columns):
@@ -340,10 +340,10 @@ def reduce_rows(
 def orthogonalize(
     columns: Sequence[Vector], weigh: Callable[[Vector], Vector]
 ) -> tuple[list[list[Number]], list[Number]]:
-    """L and D with P' M P = L' D L, L unit lower triangular, for the columns of P and v -> M v.
+    """Return L and D with P' M P = L' D L, L unit lower triangular, for columns P and v -> M v.
 
-    By Gram and Schmidt from the last column to the first (modified: each product is with what is
-    left of a column), so P = Q L with Q' M Q = D; neither P' M P nor a root of M is formed.
+    Modified Gram-Schmidt runs from the last column to the first, so that P = Q L with Q' M Q = D;
+    neither P' M P nor a root of M is formed.
     """
     n, left = len(columns), list(columns)
     L: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
@@ -358,24 +358,24 @@ def orthogonalize(
 
 
 def symmetric_products(u: Sequence[Vector], y: Sequence[Vector]) -> Matrix:
-    """The products u_r . y_c where they equal y_r . u_c: each computed once."""
+    """Return the symmetric products u_r . y_c = y_r . u_c, each computed once."""
     n = range(len(u))
     upper = {(r, c): u[r].dot(y[c]) for r in n for c in n if r <= c}
     return Matrix(tuple(tuple(upper[min(r, c), max(r, c)] for c in n) for r in n))
 
 
 def solve_symmetric(A: Matrix, b: Vector) -> Vector:
-    """x with A x = b, A symmetric and positive definite."""
+    """Return x with A x = b, A symmetric and positive definite."""
     return solve_ltdl(*factor_ltdl(A.rows), b)
 
 
 def invert_symmetric(A: Matrix) -> Matrix:
-    """The inverse of a symmetric positive definite matrix."""
+    """Return the inverse of a symmetric positive definite matrix."""
     return invert_ltdl(*factor_ltdl(A.rows))
 
 
 def invert_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> Matrix:
-    """The inverse of L' D L: W D^-1 W' with W = L^-1, each entry computed once."""
+    """Return the inverse of L' D L: W D^-1 W' with W = L^-1, each entry computed once."""
     n = len(D)
     W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
     for i in range(n):

@@ -31,11 +31,11 @@ class PlanarMotion(Additive):
     y: Number
 
     def dot(self, f: "PlanarForce") -> Number:
-        """Power."""
+        """Return the power of a force on this motion."""
         return self.w * f.n + self.x * f.x + self.y * f.y
 
     def cross(self, other: Carried) -> Carried:
-        """crm(v) m or crf(v) f (Eq 2.75 and 2.76)."""
+        """Return crm(v) m or crf(v) f (Eq 2.75 and 2.76)."""
         w, x, y = self.w, self.x, self.y
         if isinstance(other, PlanarMotion):
             return PlanarMotion(0.0, y * other.w - w * other.y, w * other.x - x * other.w)
@@ -72,11 +72,11 @@ class PlanarTransform:
 
     @staticmethod
     def of(angle: Number, x: Number = 0.0, y: Number = 0.0) -> "PlanarTransform":
-        """Shifted, then turned: Xpln (Eq 2.77)."""
+        """Return the transform that shifts, then rotates: Xpln (Eq 2.77)."""
         return PlanarTransform(cos(angle), sin(angle), x, y)
 
     def matrix(self) -> Matrix:
-        """X of motions; X^-T is that of forces."""
+        """Return the matrix X for motions; the matrix for forces is X^-T."""
         c, s, x, y = self.c, self.s, self.x, self.y
         return Matrix(((1.0, 0.0, 0.0), (s * x - c * y, c, s), (c * x + s * y, -s, c)))
 
@@ -106,7 +106,7 @@ class PlanarTransform:
         return NotImplemented
 
     def _articulated(self, A: "PlanarArticulatedInertia") -> "PlanarArticulatedInertia":
-        """X* A X^-1: moved by (-y, x), then turned."""
+        """Return X* A X^-1: A shifted by (-y, x), then rotated."""
         c, s, x, y = self.c, self.s, self.x, self.y
         hx, hy = A.hx + y * A.xx - x * A.xy, A.hy + y * A.xy - x * A.yy
         I = A.I + y * (A.hx + hx) - x * (A.hy + hy)
@@ -119,12 +119,12 @@ class PlanarTransform:
         return self.c * x + self.s * y, self.c * y - self.s * x
 
     def nearly(self) -> PlanarMotion:
-        """The motion from A to B where the two are close, to first order (XtoV, table A.1)."""
+        """Return the motion from A to a close B, to first order (XtoV, table A.1)."""
         X = self.matrix()
         return PlanarMotion(X[1, 2], X[2, 0], -X[1, 0])
 
     def halfway(self) -> PlanarMotion:
-        """The same to second order, and invariant: X v = v (XtoV, accurate form).
+        """Return the motion from A to B to second order, invariant: X v = v (XtoV, accurate form).
 
         The velocity that takes A to B in unit time is asin(w) / w times this.
         """
@@ -144,7 +144,7 @@ class PlanarInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, cx: Number, cy: Number, Ic: Number) -> "PlanarInertia":
-        """From mass, center of mass, and inertia about the center (mcI, Eq 2.78)."""
+        """Make it from mass, center of mass, and inertia about the center (mcI, Eq 2.78)."""
         return PlanarInertia(m, m * cx, m * cy, Ic + m * (cx * cx + cy * cy))
 
     def matrix(self) -> Matrix:
@@ -153,7 +153,7 @@ class PlanarInertia(Additive):
         )
 
     def __matmul__(self, v: PlanarMotion) -> PlanarForce:
-        """Momentum of a velocity."""
+        """Return the momentum of a velocity."""
         if type(v) is not PlanarMotion:
             return NotImplemented
         return PlanarForce(*(self.matrix() @ v.vector()))
@@ -163,7 +163,7 @@ class PlanarInertia(Additive):
 class PlanarArticulatedInertia(Additive):
     """The six numbers of [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]]: force for acceleration.
 
-    Of a subsystem with joints in the plane, as one of its bodies feels it; not a momentum map
+    It describes a planar subsystem with joints at one of its bodies, and is not a momentum map
     (Featherstone 2008, section 7.1).
     """
 
@@ -183,13 +183,13 @@ class PlanarArticulatedInertia(Additive):
         return Matrix(((I, hx, hy), (hx, xx, xy), (hy, xy, yy)))
 
     def __matmul__(self, a: PlanarMotion) -> PlanarForce:
-        """The force that an acceleration takes."""
+        """Return the force that an acceleration takes."""
         if type(a) is not PlanarMotion:
             return NotImplemented
         return PlanarForce(*(self.matrix() @ a.vector()))
 
     def without(self, s: PlanarMotion) -> "PlanarArticulatedInertia":
-        """I - U D^-1 U' with U = I s, D = s'U: what is left when a joint may move along s."""
+        """Return I - U D^-1 U', U = I s, D = s'U: the part that a joint along s transmits."""
         U = self @ s
         k = 1.0 / s.dot(U)
         n, x, y = U.n, U.x, U.y

@@ -1,7 +1,7 @@
 """Products of matrices that a backend may leave to a loop, and inverses by triangular factors.
 
-A large robot's inverse mass matrix, and what it multiplies, are most of some programs. They are
-products of branch-sparse factors, so a program can end at the factors.
+For a large robot, the inverse mass matrix and its products take most operations of some programs.
+They are products of branch-sparse factors, so a program can end at the factors.
 """
 
 from collections.abc import Sequence
@@ -64,13 +64,13 @@ def _dot(
 
 
 def _with_identity(n: int, A: Matrix) -> Matrix:
-    """The block diagonal matrix of an identity and A."""
+    """Return the block diagonal matrix of an identity and A."""
     top = tuple((*row, *(0.0,) * A.shape[1]) for row in Matrix.identity(n).rows)
     return Matrix(top + tuple((*(0.0,) * n, *row) for row in A.rows)) if n else A
 
 
 def beside(A: Matrix, B: Matrix) -> Matrix:
-    """The matrix of the columns of A, then those of B."""
+    """Return the matrix of the columns of A, then those of B."""
     return Matrix(tuple((*a, *b) for a, b in zip(A.rows, B.rows, strict=True)))
 
 
@@ -83,7 +83,7 @@ class InverseFactors:
 
     @staticmethod
     def of(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> "InverseFactors":
-        """By the factors of `factor_ltdl`; zeros of branching stay zeros."""
+        """Make it from the factors of `factor_ltdl`; zeros of branching stay zeros."""
         n = len(L)
         W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
         for i in range(n):

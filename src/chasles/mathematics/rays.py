@@ -8,7 +8,7 @@ from chasles.expr import Number, less, less_equal, minimum, select, sqrt
 from chasles.mathematics.linear import Vector
 
 FAR = 1e10
-"""The distance of what a ray does not meet, in m."""
+"""Distance of a shape that a ray misses, in m."""
 
 _TINY = 1e-15
 """Discriminants and slopes below this count as a ray that only grazes, as in MuJoCo."""
@@ -20,7 +20,7 @@ Ray = tuple[Vector, Vector]
 def distance(
     ray: Ray, kind: str, size: Sequence[float], triangles: Iterable[Sequence[float]] = ()
 ) -> Number:
-    """The distance to a shape along a ray, from outside or inside; `FAR` if it misses."""
+    """Return the distance to a shape along a ray, from outside or inside; `FAR` if it misses."""
     if kind == "mesh":
         return _nearest(_triangle(ray, corners) for corners in triangles)
     return SHAPES[kind](ray, size)
@@ -87,7 +87,7 @@ def _box(ray: Ray, size: Sequence[float]) -> Number:
 
 
 def _plane(ray: Ray, size: Sequence[float]) -> Number:
-    """Met from above alone, within its edges."""
+    """Return the distance to a plane, which is hit only from above and within its edges."""
     p, v = ray
     t, hit = _crossing(p[2], v[2])
     inside = [select(hit, less(v[2], -_TINY), 0.0)]
@@ -139,7 +139,7 @@ def _quadratic(p: Vector, v: Vector, radius: float) -> tuple[Number, Number, Num
 
 
 def _roots_of(a: Number, b: Number, c: Number) -> list[tuple[Number, Number]]:
-    """Both roots, and whether they exist; of a ray along the axis they do not."""
+    """Return both roots, each with 1 if it exists; for a ray along the axis none exists."""
     inner = b * b - a * c
     hit = select(less(inner, _TINY), 0.0, select(less(a, _TINY), 0.0, 1.0))
     root = sqrt(select(hit, inner, 1.0))
@@ -158,7 +158,7 @@ def _crossing(p: Number, v: Number) -> tuple[Number, Number]:
 
 
 def _nearest(found: Iterable[tuple[Number, Number]]) -> Number:
-    """The least distance that is not negative of those that exist."""
+    """Return the smallest nonnegative distance of those that exist."""
     ahead = (select(hit, select(less(t, 0.0), FAR, t), FAR) for t, hit in found)
     return reduce(minimum, ahead, FAR)
 

@@ -36,7 +36,7 @@ class Plane:
         return Plane(self.axis, self.c, -self.s)
 
     def then(self, other: "Plane") -> "Plane":
-        """This turn and another about the same axis, as one by the sum of the angles."""
+        """Combine this rotation and another about the same axis into one by the angle sum."""
         assert self.axis == other.axis
         c, s = self.c * other.c - self.s * other.s, self.s * other.c + self.c * other.s
         return Plane(self.axis, c, s)
@@ -49,7 +49,7 @@ class Plane:
         return Vector(tuple(out))
 
     def congruence(self, A: Symmetric) -> Symmetric:
-        """E A E' in 8 multiplications and 7 additions (Featherstone 2008, section A.5)."""
+        """Return E A E' in 8 multiplications and 7 additions (Featherstone 2008, section A.5)."""
         k, i, j = self.others
         c, s, rows = self.c, self.s, A.matrix().rows
         a, b, d = rows[i][i], rows[i][j], rows[j][j]
@@ -106,7 +106,7 @@ class General:
         return Symmetric.of(self.similarity(A.matrix()).T)
 
     def similarity(self, A: Matrix) -> Matrix:
-        """E A E' in 40 multiplications and 39 additions (Featherstone 2008, section A.5).
+        """Return E A E' in 40 multiplications and 39 additions (Featherstone 2008, section A.5).
 
         A is L + i 1 + v x, where L has no third column; a rotation turns v and keeps the trace.
         """
@@ -135,7 +135,7 @@ class Rotation:
 
     @staticmethod
     def of(E: Matrix) -> "Rotation":
-        """The rotation with matrix E; a constant one is split into its cheapest factors."""
+        """Return the rotation with matrix E; a constant one is split into its cheapest factors."""
         if any(isinstance(e, Scalar) for row in E.rows for e in row):
             return Rotation((General(E),))
         return Rotation(_factored(E))
@@ -145,7 +145,7 @@ class Rotation:
         return Rotation(tuple([f.T for f in reversed(self.factors)]))
 
     def then(self, other: "Rotation") -> "Rotation":
-        """This rotation followed by another, factors kept."""
+        """Return this rotation followed by another, with all factors kept."""
         return Rotation(self.factors + other.factors)
 
     def matrix(self) -> Matrix:
@@ -153,7 +153,7 @@ class Rotation:
         return Matrix(tuple(tuple(v) for v in columns)).T
 
     def __matmul__(self, other: Turned) -> Turned:
-        """E v, E A E', or the product of two rotations as one matrix."""
+        """Return E v, E A E', or the product of two rotations as one matrix."""
         if isinstance(other, Vector):
             for f in self.factors:
                 other = f.apply(other)
@@ -181,7 +181,7 @@ _ROUNDING = 1e-15
 
 
 def _factored(E: Matrix) -> tuple[Plane | General, ...]:
-    """A constant rotation as (plane rotation, signed permutation) where it keeps an axis.
+    """Return a constant rotation as (plane rotation, signed permutation) where it keeps an axis.
 
     An entry of +-1 is not enough: a cosine rounds to 1 up to angles of 1e-8.
     """
@@ -213,12 +213,12 @@ def _about(E: Matrix, a: int, b: int) -> tuple[Plane | General, ...]:
 
 
 def about(axis: int, angle: Number) -> Rotation:
-    """The rotation of coordinates to a frame turned by an angle about axis 0, 1 or 2."""
+    """Return the rotation of coordinates to a frame turned by an angle about axis 0, 1 or 2."""
     return Rotation((Plane(axis, cos(angle), sin(angle)),))
 
 
 def aligned_to_z(axis: Vector) -> Matrix:
-    """E of a frame whose z axis is the given unit vector (written in the first frame).
+    """Return E of a frame whose z axis is the given unit vector (written in the first frame).
 
     Axes along a coordinate axis give signed permutations, so nothing is rounded.
     """
@@ -234,13 +234,13 @@ def aligned_to_z(axis: Vector) -> Matrix:
 
 
 def matrix_from_quaternion(q: Vector) -> Matrix:
-    """R that turns vectors (its transpose is E); not finite where q.q is zero or overflows."""
+    """Return R that rotates vectors (E transposed); not finite if q.q is zero or overflows."""
     k = 2.0 / (n := q.dot(q))
     return matrix_by(q, select(less(0.0, k), k, n))  # not 0 where n is infinite: no turn at all
 
 
 def matrix_by(q: Vector, k: Number) -> Matrix:
-    """R of a quaternion (w, x, y, z), given k = 2 / q.q."""
+    """Return R of a quaternion (w, x, y, z), given k = 2 / q.q."""
     w, x, y, z = q
     kx, ky, kz = k * x, k * y, k * z
     xx, yy, zz = kx * x, ky * y, kz * z
@@ -255,7 +255,7 @@ def matrix_by(q: Vector, k: Number) -> Matrix:
 
 
 def quaternion_from_matrix(R: Matrix) -> Vector:
-    """A unit quaternion of R, with the largest of its entries positive (exact at every angle)."""
+    """Return a unit quaternion of R, exact at every angle, with its largest entry positive."""
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R.rows
     squares = (1.0 + xx + yy + zz, 1.0 + xx - yy - zz, 1.0 - xx + yy - zz, 1.0 - xx - yy + zz)
     columns = (
@@ -273,14 +273,14 @@ def quaternion_from_matrix(R: Matrix) -> Vector:
 
 
 def quaternion_product(p: Vector, q: Vector) -> Vector:
-    """The Hamilton product: the rotation matrix of p q is R(p) R(q)."""
+    """Return the Hamilton product: the rotation matrix of p q is R(p) R(q)."""
     a, v = p[0], Vector(p.entries[1:])
     b, u = q[0], Vector(q.entries[1:])
     return Vector((a * b - v.dot(u), *(u * a + v * b + v.cross(u))))
 
 
 def conjugate(q: Vector) -> Vector:
-    """The inverse rotation of a unit quaternion."""
+    """Return the inverse rotation of a unit quaternion."""
     w, x, y, z = q
     return Vector.of(w, -x, -y, -z)
 
@@ -301,12 +301,12 @@ def _blend(t: Number, near: Number, far: Number) -> Number:
 
 
 def _safe_angle(t: Number) -> Number:
-    """The angle whose square is t, or 1 where a series is used instead (no 0/0 anywhere)."""
+    """Return the angle whose square is t, or 1 where a series is used instead (no 0/0 anywhere)."""
     return sqrt(select(less(t, SMALL), 1.0, t))
 
 
 def quaternion_from_vector(v: Vector) -> Vector:
-    """The unit quaternion of a rotation vector (axis times angle): the exponential of SO(3)."""
+    """Return the unit quaternion of a rotation vector (axis times angle): exp of SO(3)."""
     t = v.dot(v)
     angle = _safe_angle(t)
     half = angle * 0.5
@@ -316,7 +316,7 @@ def quaternion_from_vector(v: Vector) -> Vector:
 
 
 def vector_from_quaternion(q: Vector) -> Vector:
-    """The rotation vector of a non-zero quaternion, of length at most pi; finite where R is."""
+    """Return the rotation vector of a nonzero quaternion, of length <= pi; finite if R is."""
     sign = select(less(q[0], 0.0), -1.0, 1.0)
     w, v = q[0] * sign, Vector(q.entries[1:]) * sign
     t = v.dot(v)
@@ -331,13 +331,13 @@ def vector_from_quaternion(q: Vector) -> Vector:
 
 
 def quaternion_from_axis_angle(axis: Vector, angle: Number) -> Vector:
-    """The unit quaternion of a turn by an angle about a (not necessarily unit) axis."""
+    """Return the unit quaternion of a turn by an angle about a (not necessarily unit) axis."""
     k = sin(angle * 0.5) / sqrt(axis.dot(axis))
     return Vector((cos(angle * 0.5), *(axis * k)))
 
 
 def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
-    """A unit axis and an angle in [0, pi]; the axis is z where the angle is zero."""
+    """Return a unit axis and an angle in [0, pi]; the axis is z where the angle is zero."""
     v = vector_from_quaternion(q)
     t = v.dot(v)
     none = less(t, 1e-300)
@@ -347,27 +347,27 @@ def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
 
 
 def matrix_from_axis_angle(axis: Vector, angle: Number) -> Matrix:
-    """R that turns vectors by an angle about an axis."""
+    """Return R that turns vectors by an angle about an axis."""
     return matrix_from_quaternion(quaternion_from_axis_angle(axis, angle))
 
 
 def matrix_from_vector(v: Vector) -> Matrix:
-    """R of a rotation vector (axis times angle)."""
+    """Return R of a rotation vector (axis times angle)."""
     return matrix_from_quaternion(quaternion_from_vector(v))
 
 
 def vector_from_matrix(R: Matrix) -> Vector:
-    """The rotation vector of R, exact near 0 and pi."""
+    """Return the rotation vector of R, exact near 0 and pi."""
     return vector_from_quaternion(quaternion_from_matrix(R))
 
 
 def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Matrix:
-    """R of fixed-axis roll (x), pitch (y), yaw (z), in that order, as URDF has it."""
+    """Return R of fixed-axis roll (x), pitch (y), yaw (z), in that order, as URDF has it."""
     return (about(0, roll) @ about(1, pitch) @ about(2, yaw)).matrix().T
 
 
 def rpy_from_matrix(R: Matrix) -> Vector:
-    """Roll, pitch and yaw of R; where pitch is +-pi/2, roll is taken as zero."""
+    """Return roll, pitch and yaw of R; where pitch is +-pi/2, roll is taken as zero."""
     forward = sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0])
     pitch = atan2(-R[2, 0], forward)
     gimbal = less(forward, 1e-12)
@@ -378,7 +378,7 @@ def rpy_from_matrix(R: Matrix) -> Vector:
 
 
 def translation_of_screw(w: Vector, v: Vector) -> Vector:
-    """The translation of exp(w, v) in SE(3): v + (1-cos)/t2 w x v + (t-sin)/t3 w x (w x v)."""
+    """Return the translation v + (1-cos)/t2 w x v + (t-sin)/t3 w x (w x v) of exp(w, v), SE(3)."""
     t = w.dot(w)
     angle = _safe_angle(t)
     half = sin(angle * 0.5) / angle
@@ -389,7 +389,7 @@ def translation_of_screw(w: Vector, v: Vector) -> Vector:
 
 
 def screw_of_translation(w: Vector, p: Vector) -> Vector:
-    """The v with exp(w, v) having translation p: the inverse of `translation_of_screw`."""
+    """Return the v with exp(w, v) having translation p: the inverse of `translation_of_screw`."""
     t = w.dot(w)
     angle = _safe_angle(t)
     half = angle * 0.5

@@ -1,4 +1,4 @@
-"""Cartesian tensors of second order, and what they say of a rigid body.
+"""Second-order Cartesian tensors, and their use for rigid bodies.
 
 Tensors are `Matrix` (or `Symmetric`, by its six numbers), vectors are `Vector`; letters, signs and
 factors are those of Balafoutis and Patel (1991), chapters 3 and 4. Everything works on floats and
@@ -32,7 +32,7 @@ class Fourth:
         return self.T[i, j] * self.S[k, l]
 
     def contract(self, first: int, second: int) -> Matrix:
-        """The sum over two of the four indices, set equal; (1, 2) gives the dot product T S."""
+        """Contract two of the four indices; (1, 2) gives the dot product T S."""
         free = [n for n in range(4) if n not in (first, second)]
         if len(free) != 2 or not {first, second} <= set(range(4)):
             problem = f"give two different indices from 0 to 3, not {first, second}"
@@ -66,17 +66,17 @@ def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
 
 
 def wedge(u: Vector, v: Vector) -> Matrix:
-    """u ^ v = u (x) v - v (x) u, a skew tensor (3.3.9)."""
+    """Return u ^ v = u (x) v - v (x) u, a skew tensor (3.3.9)."""
     return tensor_product(u, v) - tensor_product(v, u)
 
 
 def trace(T: Matrix) -> Number:
-    """t_ii: the contraction of a tensor."""
+    """Return the trace t_ii, the contraction of a tensor."""
     return T[0, 0] + T[1, 1] + T[2, 2]
 
 
 def double_dot(T: Matrix, S: Matrix) -> Number:
-    """T : S = tr(T S), without a transpose (3.2.30)."""
+    """Return T : S = tr(T S), without a transpose (3.2.30)."""
     total: Number = 0.0
     for row, column in zip(T.rows, S.T.rows, strict=True):
         total = total + Vector(row).dot(Vector(column))
@@ -84,12 +84,12 @@ def double_dot(T: Matrix, S: Matrix) -> Number:
 
 
 def norm(T: Matrix) -> Number:
-    """sqrt(T : T') (3.2.31)."""
+    """Return sqrt(T : T') (3.2.31)."""
     return sqrt(double_dot(T, T.T))
 
 
 def angle(T: Matrix, S: Matrix) -> Number:
-    """The angle between two tensors, in rad, with cosine T : S' / (|T| |S|) (3.2.33).
+    """Return the angle between two tensors, in rad, with cosine T : S' / (|T| |S|) (3.2.33).
 
     By the half angle, which keeps its digits where the tensors are nearly parallel.
     """
@@ -101,27 +101,27 @@ def angle(T: Matrix, S: Matrix) -> Number:
 
 
 def symmetric_part(T: Matrix) -> Symmetric:
-    """T+ = (T + T') / 2 (3.3.7)."""
+    """Return T+ = (T + T') / 2 (3.3.7)."""
     return Symmetric.of((T + T.T) * 0.5)
 
 
 def skew_part(T: Matrix) -> Matrix:
-    """T- = (T - T') / 2 (3.3.8)."""
+    """Return T- = (T - T') / 2 (3.3.8)."""
     return (T - T.T) * 0.5
 
 
 def along(e: Vector) -> Matrix:
-    """P_e = e (x) e, which keeps of a vector its part along the unit vector e (3.3.10)."""
+    """Return P_e = e (x) e, the projection on the unit vector e (3.3.10)."""
     return tensor_product(e, e)
 
 
 def across(e: Vector) -> Matrix:
-    """P^e = 1 - e (x) e, which keeps the part normal to the unit vector e (3.3.11)."""
+    """Return P^e = 1 - e (x) e, the projection normal to the unit vector e (3.3.11)."""
     return Matrix.identity() - along(e)
 
 
 def vect(T: Matrix) -> Vector:
-    """The vector of a tensor, half of eps_ijk t_kj; symmetric tensors have none (3.3.25)."""
+    """Return the vector of a tensor, half of eps_ijk t_kj; symmetric tensors have none (3.3.25)."""
     return Vector.of(T[2, 1] - T[1, 2], T[0, 2] - T[2, 0], T[1, 0] - T[0, 1]) * 0.5
 
 
@@ -130,7 +130,7 @@ def dual(x: Vector) -> Matrix: ...
 @overload
 def dual(x: Matrix) -> Vector: ...
 def dual(x: Vector | Matrix) -> Matrix | Vector:
-    """u~ with u~ v = u x v from u, or u from u~ (3.3.29-33); of a tensor, the skew one is read."""
+    """Return u~ with u~ v = u x v from u, or u from the skew part u~ of a tensor (3.3.29-33)."""
     if type(x) is Vector:
         return Matrix.skew(x)
     if type(x) is Matrix:
@@ -144,7 +144,7 @@ def left_dual(x: Vector) -> Matrix: ...
 @overload
 def left_dual(x: Matrix) -> Vector: ...
 def left_dual(x: Vector | Matrix) -> Matrix | Vector:
-    """The dual of the other hand, of opposite sign (3.3.34)."""
+    """Return the left-handed dual, of opposite sign (3.3.34)."""
     return -dual(x)
 
 
@@ -152,7 +152,7 @@ def left_dual(x: Vector | Matrix) -> Matrix | Vector:
 
 
 def change_basis(A: Matrix, x: Mapped) -> Mapped:
-    """A v or A T A': the components in another orthonormal basis (3.3.1)."""
+    """Return A v or A T A', the components in another orthonormal basis (3.3.1)."""
     return A @ x @ A.T if isinstance(x, Matrix) else A @ x
 
 
@@ -166,7 +166,7 @@ class Invariants(NamedTuple):
 
 
 def invariants(T: Matrix) -> Invariants:
-    """Trace, sum of the principal minors, determinant, and T : T'."""
+    """Return the trace, the sum of the principal minors, the determinant, and T : T'."""
     (a, b, c), (d, e, f), (g, h, i) = T.rows
     minors = (e * i - f * h, a * i - c * g, a * e - b * d)
     det = a * minors[0] - b * (d * i - f * g) + c * (d * h - e * g)
@@ -174,9 +174,9 @@ def invariants(T: Matrix) -> Invariants:
 
 
 def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
-    """(value, direction) with T = sum of value along(direction), values rising (3.3.17).
+    """Return (value, direction) with T = sum of value along(direction), values rising (3.3.17).
 
-    Of floats only: the directions are not smooth where values are equal.
+    It accepts floats only, because directions are not smooth where values are equal.
     """
     import numpy as np  # the algebra runs without it, as in mathematics/linear.py
 
@@ -192,7 +192,7 @@ def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
 
 
 def angular_velocity(R: Matrix, Rd: Matrix) -> Matrix:
-    """w~ = Rd R', from an orientation and its rate, in the basis that R turns to (4.2.5)."""
+    """Return w~ = Rd R', from an orientation and its rate, in the basis that R turns to (4.2.5)."""
     return Rd @ R.T
 
 
@@ -231,7 +231,7 @@ class AngularAcceleration:
     def moment(self, J: Symmetric) -> Vector:
         """dual(Omega J - (Omega J)'), the moment that turns a body with Euler tensor J (4.3.41).
 
-        Of the diagonal of Omega only differences count: 15 multiplications and 15 additions
+        Only differences of the diagonal of Omega are needed: 15 multiplications and 15 additions
         (section 5.3).
         """
         (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
@@ -242,7 +242,7 @@ class AngularAcceleration:
         )
 
     def moment_of(self, J: Symmetric) -> Vector:
-        """The same, without those entries of Omega that nothing else needs."""
+        """Return `moment` without forming the entries of Omega that nothing else needs."""
         (x, y, z), (p, q, s) = self.w, self.wd
         (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
         return Vector.of(
@@ -253,9 +253,9 @@ class AngularAcceleration:
 
 
 def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
-    """a (product + rate) - b (product - rate): a and b times two entries of Omega.
+    """Return a (product + rate) - b (product - rate): a and b times two entries of Omega.
 
-    Where both are numbers, so are their sum and difference, and the entries need not be formed.
+    If both are constants, so are their sum and difference, and the entries are not formed.
     """
     if any(isinstance(x, Scalar) or x == 0.0 for x in (a, b)):
         return a * (product + rate) - b * (product - rate)
@@ -269,41 +269,41 @@ def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
 
 
 def euler_from_inertia(I: Symmetric) -> Symmetric:
-    """J = tr(I)/2 1 - I (4.3.14)."""
+    """Return J = tr(I)/2 1 - I (4.3.14)."""
     half = (I.xx + I.yy + I.zz) * 0.5
     return Symmetric(half - I.xx, half - I.yy, half - I.zz, -I.xy, -I.xz, -I.yz)
 
 
 def inertia_from_euler(J: Symmetric) -> Symmetric:
-    """I = tr(J) 1 - J (4.3.13)."""
+    """Return I = tr(J) 1 - J (4.3.13)."""
     return Symmetric(J.yy + J.zz, J.xx + J.zz, J.xx + J.yy, -J.xy, -J.xz, -J.yz)
 
 
 def point_mass(m: Number, r: Vector) -> RigidInertia:
-    """A mass m at r: first moment m r, inertia -m r~ r~ about the origin."""
+    """Return a mass m at r: first moment m r, inertia -m r~ r~ about the origin."""
     return RigidInertia.from_center(m, r, Symmetric.zero())
 
 
 def inertia_about(I: Symmetric, m: Number, r: Vector) -> Symmetric:
-    """I_o = I_c - m r~ r~: about a point o, with the center of mass at r from it (4.3.8)."""
+    """Return I_o = I_c - m r~ r~: about a point o, with the center of mass at r from it (4.3.8)."""
     return I + point_mass(m, r).I
 
 
 def euler_about(J: Symmetric, m: Number, r: Vector) -> Symmetric:
-    """J_o = J_c + m r (x) r (4.3.12)."""
+    """Return J_o = J_c + m r (x) r (4.3.12)."""
     x, y, z = r
     a, b, c = r * m
     return J + Symmetric(a * x, b * y, c * z, a * y, a * z, b * z)
 
 
 def inertia_rate(w: Vector, I: Symmetric) -> Symmetric:
-    """w~ I - I w~, the rate of I (and of J) when the body turns with w (4.3.16)."""
+    """Return w~ I - I w~, the rate of I (and of J) when the body turns with w (4.3.16)."""
     half = dual(w) @ I.matrix()
     return Symmetric.of(half + half.T)
 
 
 def angular_momentum(w: Vector, J: Symmetric) -> Vector:
-    """dual(J w~ - (J w~)'), about the point to which J belongs, where that rests (4.3.30)."""
+    """Return dual(J w~ - (J w~)'), about the reference point of J, if it is at rest (4.3.30)."""
     half = J.matrix() @ dual(w)
     return dual(half - half.T)
 
@@ -318,7 +318,7 @@ class Center:
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Center":
-        """From moments about the origin; without mass, the center is the origin."""
+        """Make it from moments about the origin; without mass, the center is the origin."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
             assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)
@@ -327,7 +327,7 @@ class Center:
 
     @staticmethod
     def together(parts: Sequence["Center"]) -> "Center":
-        """Several bodies frozen into one (6.2.5-7)."""
+        """Return the composite of several bodies (6.2.5-7)."""
         m: Number = 0.0
         h, I = Vector.zero(), Symmetric.zero()
         for part in parts:
@@ -339,7 +339,7 @@ class Center:
 
 
 class GeneralisedLink(NamedTuple):
-    """A link with all that it carries, as it moves: moments about the link's origin.
+    """Moving link with all that it carries: moments about the link's origin.
 
     m mass, U first moment and Ud its rate, E inertia, L the tensor of (7.3.18d).
     """
@@ -351,10 +351,10 @@ class GeneralisedLink(NamedTuple):
     L: Matrix
 
     def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
-        """Wrench for a change of its motion, about the origin (7.3.18e-k).
+        """Return the wrench for a change of its motion, about the origin (7.3.18e-k).
 
-        zdd, xdd: of its angular acceleration and of the origin's acceleration; zd2: twice that of
-        its angular velocity.
+        zdd, xdd: changes of its angular acceleration and of the origin's acceleration; zd2: twice
+        the change of its angular velocity.
         """
         moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
         return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))

@@ -23,8 +23,8 @@ from chasles.expr import (
 )
 
 SLACK = 1e-5
-"""Relative amount by which a discriminant may be negative and still counts as a double root: the
-root is then real within the tolerance of the numbers that enter, or is refused by who checks it."""
+"""Relative amount by which a discriminant may be negative and still count as a double root. Callers
+check such roots."""
 
 TINY = 1e-24
 """Squared coefficients of order 1 below this count as zero."""

@@ -69,7 +69,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
 
 
 def connected(source: Description, *, mimic: bool) -> Model:
-    """The model without checks of its physics; the description may hold symbols for numbers."""
+    """Return the model without physical checks; the description may have symbols for numbers."""
     ranges.check_numbers(source)
     children = _connect(source)
     validate.check_loops(source)
@@ -128,7 +128,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
 
 
 def with_loop(model: Model, data: LoopData) -> Model:
-    """The tree of a model with one loop alone, and no coupling."""
+    """Return the tree of a model with one loop alone, and no coupling."""
     return replace(model, loops=(_closed(model, data),), couplings=())
 
 
@@ -137,7 +137,7 @@ def _turned(E: Matrix) -> Transform:
 
 
 def _closed(model: Model, data: LoopData) -> Loop:
-    """A loop joint between two bodies, and the way around the loop."""
+    """Return a loop joint between two bodies, and the way around the loop."""
     turned, world = _turned(natural_axes(data)), Frame("", WORLD, Transform.identity())
 
     def end(link: str | None, pose: Transform) -> Frame:
@@ -154,7 +154,7 @@ def _closed(model: Model, data: LoopData) -> Loop:
 
 
 def _coupled(model: Model, data: CouplingData) -> Coupling:
-    """A coupling, each coordinate and velocity by its body and which of the joint's it is."""
+    """Return a coupling, with each coordinate and velocity as a body and an index in its joint."""
     known, speeds = dict[str, tuple[int, int]](), freedoms(model)
     for i, body in enumerate(model.bodies):
         names = freedom_names(body.data.name, body.joint.nv)
@@ -191,7 +191,7 @@ def _turning(model: Model, data: RotorData) -> Body:
 
 
 def compose(second: Transform, first: Transform) -> Transform:
-    """The constant transform `second @ first`, with rounding removed and cheap factors."""
+    """Return the constant transform `second @ first`, with rounding removed and cheap factors."""
     whole = second @ first
     E = Matrix(tuple(tuple(map(_clean, row)) for row in whole.E.matrix().rows))
     return Transform(Rotation.of(E), Vector(tuple(map(_clean, whole.r))))
@@ -218,7 +218,7 @@ def swept(inertia: RigidInertia) -> RigidInertia:
 
 
 def _connect(source: Description) -> dict[str | None, list[JointData]]:
-    """Joints by parent link, the world's included; every link is reached exactly once."""
+    """Return joints by parent link or world; raise unless every link is reached exactly once."""
     names = [link.name for link in source.links]
     _unique(source, "links", names)
     _unique(source, "joints", [joint.name for joint in source.joints])
@@ -272,7 +272,7 @@ def _unique(source: Description, what: str, names: list[str]) -> None:
 
 
 def natural_axes(joint: JointData) -> Matrix:
-    """E of the frame in which the joint has its natural axes, in the joint's own frame."""
+    """Return E of the frame with the joint's natural axes, relative to the joint's frame."""
     along = TYPES.get(joint.kind, Joint).along
     if not along:
         return Matrix.identity()

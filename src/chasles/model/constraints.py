@@ -1,8 +1,8 @@
-"""Constraints of the user: the numbers that they take, and their programs at each level.
+"""User-defined constraints: their inputs, and their programs at each level.
 
-A constraint is a program of coordinates, velocities, frames and the time. A row that takes no
-velocity is holonomic: it holds of positions, and its derivative of velocities. A row that takes
-velocities is linear in them and holds of these alone (Featherstone 2008, Eq 3.29, 3.30).
+A constraint is a program of coordinates, velocities, frames and the time. A row without velocities
+is holonomic: it constrains positions, and its derivative constrains velocities. A row with
+velocities is linear in them and constrains only them (Featherstone 2008, Eq 3.29, 3.30).
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ MOVING = ("rate", "v", "twist")
 
 @dataclass(frozen=True)
 class FrameState:
-    """A frame that moves, as a constraint's function sees it: all in world axes, in m, rad and s.
+    """Moving frame as an argument of a constraint, in world axes, in m, rad and s.
 
     rotation: its columns are the frame's axes. velocity: of the frame's origin.
     """
@@ -39,11 +39,11 @@ class FrameState:
         return FrameState(Vector(pose[9:]), R, Vector(twist[3:]), Vector(twist[:3]))
 
     def axis(self, k: int) -> Vector:
-        """The unit vector of axis k: 0, 1, 2 for x, y, z."""
+        """Return the unit vector of axis k: 0, 1, 2 for x, y, z."""
         return Vector(self.rotation.T.rows[k])
 
     def point(self, x: Number, y: Number, z: Number) -> Vector:
-        """The position of a point with coordinates x, y, z in this frame."""
+        """Return the position of a point with coordinates x, y, z in this frame."""
         return self.position + self.rotation @ Vector.of(x, y, z)
 
     def velocity_at(self, point: Vector) -> Vector:
@@ -51,7 +51,7 @@ class FrameState:
         return self.velocity + self.angular_velocity.cross(point - self.position)
 
     def rates(self) -> list[Number]:
-        """The derivatives of the numbers of its pose."""
+        """Return the derivatives of the numbers of its pose."""
         turning = Matrix.skew(self.angular_velocity) @ self.rotation
         return [*(x for row in turning.rows for x in row), *self.velocity]
 
@@ -88,18 +88,18 @@ class Coupling:
 
     @property
     def holonomic(self) -> tuple[bool, ...]:
-        """For each equation, whether it holds of positions."""
+        """True for each equation that constrains positions."""
         return holonomic(self.data.residual)
 
     @property
     def steady(self) -> bool:
-        """Return True if it does no work: neither time nor a given velocity moves it."""
+        """Return True if it does no work: it depends on neither time nor a given velocity."""
         psi = velocities(self.data.residual)
         drift = replayed(psi, psi.variables(Arena(RULES)) | resting(psi))
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
 
     def moment(self) -> list[Number]:
-        """The time, if it depends on it."""
+        """Return the time, if the constraint depends on it."""
         assert self.t is not None or not self.data.timed, (
             "the time is needed to evaluate this constraint"
         )
@@ -123,7 +123,7 @@ def taken(program: Program) -> tuple[frozenset[str], ...]:
 
 @cache
 def velocities(residual: Program) -> Program:
-    """psi with psi = 0 of velocities: the rows that take some, the derivatives of the others.
+    """Return psi, zero for allowed velocities: rows with velocities, derivatives of the others.
 
     Additional inputs are `rate` of `q` and `twist` of `pose`. The result is linear in velocities,
     and zero with these except for terms of time and given velocities.
@@ -144,9 +144,9 @@ def velocities(residual: Program) -> Program:
 
 
 def changes(given: dict[str, list[Number]], names: list[str]) -> dict[str, list[Number]]:
-    """The derivatives in time of a program's inputs that are of position, as `forward` takes them.
+    """Return the time derivatives of a program's position inputs, in the form for `forward`.
 
-    given: their values, `rate` and `twist`.
+    given: values of the inputs, `rate` and `twist`.
     """
     found = {}
     for name in names:
@@ -170,14 +170,14 @@ def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
 
 @cache
 def slopes(residual: Program) -> Program:
-    """The derivatives of psi by each of `MOVING` that it takes."""
+    """Return the derivatives of psi with respect to each of its inputs in `MOVING`."""
     psi = velocities(residual)
     return derivatives(psi, moving(psi), mode="reverse")
 
 
 @cache
 def accelerations(residual: Program) -> Program:
-    """The derivative of psi along all of its inputs."""
+    """Return the derivative of psi along all of its inputs."""
     psi = velocities(residual)
     return forward(psi, [v.name for v in psi.inputs])
 
@@ -188,5 +188,5 @@ def moving(psi: Program) -> list[str]:
 
 
 def resting(program: Program) -> dict[str, list[Number]]:
-    """Zeros for these."""
+    """Return zeros for the velocity inputs of a program."""
     return {v.name: [0.0] * v.size for v in program.inputs if v.name in MOVING}

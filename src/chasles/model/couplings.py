@@ -1,7 +1,7 @@
 """Equations between coordinates, velocities and frames, and motions of joints in time.
 
-Each is a function of the user's, written with the functions of `chasles.expr` and run once, on
-symbols. The derivatives that velocities and accelerations need follow from its program.
+Each is a user-defined function, written with the functions of `chasles.expr` and traced once. The
+derivatives that velocities and accelerations need follow from its program.
 """
 
 import inspect
@@ -104,7 +104,7 @@ def _program(
 
 
 def _faults(residual: Program, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Reasons why a residual cannot be an equation: code, problem, remedy."""
+    """Yield reasons why a residual cannot be an equation: code, problem, remedy."""
     by_velocity = slopes(residual)
     if set().union(*taken(by_velocity)) & set(MOVING):
         problem = "its residual is not linear in the velocities"
@@ -171,7 +171,7 @@ def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]
     return replace(data, freedoms=names, rates=rates, residual=residual)
 
 
-# Polynomials: what files can hold ----------------------------------------------------------------
+# Polynomials, which files can represent ----------------------------------------------------------
 
 Powers = tuple[int, ...]
 """Powers of each coordinate, in order."""
@@ -317,11 +317,11 @@ class Drive:
     offset: float = 0.0
 
     def position(self) -> Vector:
-        """The joint's coordinates."""
+        """Return the joint's coordinates."""
         return self._at(self._time)
 
     def rate(self, joint: Joint, order: int) -> Vector:
-        """The joint's velocity (order 1), acceleration (2), ...; zero for a step (0)."""
+        """Return the joint's velocity (order 1), acceleration (2), ...; zero for a step (0)."""
         return _rate(self._at, joint, order, self._time)
 
     def _at(self, t: Number) -> Vector:

@@ -78,7 +78,7 @@ class DHRow:
         self._check_kind()
 
     def _check_kind(self) -> None:
-        """Numbers that a type of joint does not have are refused, not passed over."""
+        """Raise for numbers that the type of joint does not have."""
         joint = JOINTS[self.kind]
         if self.pitch and "pitch" not in joint.data:
             problem = f"a {self.kind} joint has no pitch"
@@ -101,12 +101,12 @@ class DHRow:
 
     @property
     def far(self) -> Transform:
-        """From the frame before the row's x axis to that behind it: Tx(a) Ty(b) Rx(alpha)."""
+        """Transform along the row's x axis: Tx(a) Ty(b) Rx(alpha)."""
         return _exact(Transform(about(0, self.alpha), Vector.of(self.a, self.b, 0.0)))
 
 
 _SAME = ("armature", "damping", "friction", "pitch", "where")
-"""The fields that a joint has too."""
+"""Fields that joints have as well."""
 
 REQUIRED = tuple(f.name for f in fields(DHRow) if f.default is MISSING)
 """The fields that every row must have."""
@@ -151,7 +151,7 @@ class DHTable:
             object.__setattr__(self, key, checked_pose(key, getattr(self, key)))
 
     def __str__(self) -> str:
-        """The constants of all rows, coordinates at their place."""
+        """Return a table of the constants of all rows, with the names of coordinates."""
         head = ("joint", "theta", "d", "a", "alpha")
         lines: list[tuple[str, ...]] = [head]
         for i, row in enumerate(self.rows, start=1):
@@ -169,7 +169,7 @@ class DHTable:
         return not any(row.mass or row.armature or any(row.inertia) for row in self.rows)
 
     def description(self) -> Description:
-        """The arm, with frames base, dh1, ..., dh<n>, tool."""
+        """Return the arm, with frames base, dh1, ..., dh<n>, tool."""
         base, tips = transform(self.base), {"tool": transform(self.tool)}
         arm = dh_chain(self.name, self.rows, self.convention, base=base, tips=tips)
         arm = replace(arm, notes=self.notes, where=self.where, massless=self.massless)
@@ -177,7 +177,7 @@ class DHTable:
 
 
 def _coordinates(row: DHRow, q: str) -> dict[str, str]:
-    """The constants that a joint's coordinates are added to, and each coordinate's name."""
+    """Return the constants that a joint's coordinates are added to, and each coordinate's name."""
     units = JOINTS[row.kind].units
     names = [q] if len(units) == 1 else [f"{q}[{k}]" for k in range(len(units))]
     own = {{"rad": "theta", "m": "d"}[unit]: name for unit, name in zip(units, names, strict=True)}
@@ -228,7 +228,7 @@ def dh_chain(
     tips: Mapping[str, Transform],
     notes: tuple[str, ...] = (),
 ) -> Description:
-    """The arm of a table: links base, link1, ..., joints joint1, ..., frames dh1, ...
+    """Return the arm of a table: links base, link1, ..., joints joint1, ..., frames dh1, ...
 
     base: the pose of frame 0, which is link base, in the world. tips: named poses in the last frame
     of the table.
@@ -254,13 +254,13 @@ def dh_chain(
 
 
 def transform(pose: Pose) -> Transform:
-    """The transform to a frame with this homogeneous matrix, right angles exact."""
+    """Return the transform to a frame with this homogeneous matrix, right angles exact."""
     R, p = Matrix(tuple(row[:3] for row in pose[:3])), Vector(tuple(row[3] for row in pose[:3]))
     return _exact(Transform.from_pose(R, p))
 
 
 def matrix(X: Transform) -> np.ndarray:
-    """The homogeneous matrix of the frame that a transform leads to."""
+    """Return the homogeneous matrix of the frame that a transform leads to."""
     return np.array(X.homogeneous.rows, dtype=float)
 
 

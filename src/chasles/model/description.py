@@ -375,7 +375,7 @@ def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError
 
 
 def some(names: Iterable[str], most: int = 6) -> str:
-    """The first few of some names, in quotes."""
+    """Return the first few of some names, in quotes."""
     first = list(islice(names, most + 1))
     return ", ".join(map(repr, first[:most])) + ", ..." * (len(first) > most)
 
@@ -404,6 +404,6 @@ def spelling(kind: str, format: str) -> str:
 
 
 def as_bounded(kind: str, bounded: bool) -> str:
-    """The type with bounds, or without: a revolute joint without is continuous."""
+    """Return the type with bounds, or without: a revolute joint without is continuous."""
     joint = traits(kind)
     return joint.twin if joint.twin and (joint.bounds == "none") is bounded else kind

@@ -24,7 +24,7 @@ _ROUNDED = 1e-9
 
 
 def number(value: Any) -> float:
-    """A finite number of bearable size."""
+    """Return a finite number of bearable size."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError
     if not abs(x := float(value)) <= LARGEST:
@@ -33,7 +33,7 @@ def number(value: Any) -> float:
 
 
 def numbers(count: int) -> Callable[[Any], tuple[float, ...]]:
-    """A number of numbers."""
+    """Return a number of numbers."""
 
     def convert(value: Any) -> tuple[float, ...]:
         entries = tuple(map(number, value))

@@ -38,7 +38,7 @@ _NEARLY_PARALLEL = 1e-6
 
 
 class OnAxis(NamedTuple):
-    """A frame on the z axis of another: turned about it by an angle, and up it by a height."""
+    """Frame on the z axis of another, turned about it by an angle and shifted by a height."""
 
     angle: float
     height: float
@@ -52,7 +52,7 @@ class OnAxis(NamedTuple):
 
 
 def dh_table(model: Model, convention: Convention, tool: str | None = None) -> DHTable:
-    """A table with the coordinates, the motion and the masses of a serial arm.
+    """Return a table with the coordinates, the motion and the masses of a serial arm.
 
     An arm whose link frames are those of a table keeps them. Any other gets frames by the rules of
     Balafoutis and Patel (1991, section 2.3): origins at the feet of common normals and x axes along
@@ -87,7 +87,7 @@ _NO_STEP = Factors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def _serial(model: Model) -> tuple[Body, ...]:
-    """The moving bodies, if each is joined to the one before it, by a joint that tables have."""
+    """Return the bodies of a serial arm with joints that tables can describe, or raise."""
     for loop in model.loops:
         raise _refused("E-DH-008", loop.name, "it closes a loop")
     for coupling in model.couplings:
@@ -120,7 +120,7 @@ def _refused(code: str, joint: str, problem: str) -> ModelError:
 
 
 def _tip(model: Model, tool: str | None) -> np.ndarray:
-    """The pose of the tool's frame in the last body."""
+    """Return the pose of the tool's frame in the last body."""
     last = len(model.bodies) - 1
     if tool is None:
         tool = [name for name, frame in model.frames.items() if frame.body == last][-1]
@@ -201,7 +201,7 @@ def _meeting(start: OnAxis, ahead: np.ndarray) -> OnAxis:
 
 
 def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
-    """The last frame: the tool's if on the axis, else (standard) that which meets the tool's z."""
+    """Return the last frame: the tool's if on the axis, else (standard) one that meets its z."""
     f = factors(tip)
     if _fits(f) and max(abs(f.a), abs(f.alpha)) < _ROUNDING:
         return OnAxis(f.theta, f.d)
@@ -210,7 +210,7 @@ def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
 
 
 def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
-    """The X of the last standard row: to the frame that ends a table, or to the tool's z axis."""
+    """Return X of the last standard row: to the table's last frame, or to the tool's z axis."""
     n = len(model.bodies)
     known = model.frames.get(f"dh{n}")
     ends = [matrix(known.placement)] if known is not None and known.body == n - 1 else []
@@ -249,7 +249,7 @@ def _reserved(link: str) -> bool:
 
 
 def _angle(x: float) -> float:
-    """In (-pi, pi], right angles exact."""
+    """Return an angle with right angles exact, -pi as pi."""
     quarters = round(x / (math.pi / 2.0))
     if abs(x - quarters * (math.pi / 2.0)) < _EXACT:
         return (2 if quarters == -2 else quarters) * (math.pi / 2.0)
@@ -257,12 +257,12 @@ def _angle(x: float) -> float:
 
 
 def _length(x: float) -> float:
-    """Without the digits that moving frames has rounded: equal lengths stay equal."""
+    """Round a length to the digits that are exact, so that equal lengths stay equal."""
     return 0.0 if abs(x) < _EXACT else round(x, 15)
 
 
 def _pose(T: np.ndarray) -> Pose:
-    """By rows, without the rounding that products of matrices leave of 0 and 1."""
+    """Return a pose by rows, with entries that are 0 or +-1 up to rounding made exact."""
     near = np.round(T)
     neat = np.where((np.abs(T - near) < _EXACT) & (np.abs(near) <= 1.0), near + 0.0, T)
     return tuple(map(tuple, neat.tolist()))

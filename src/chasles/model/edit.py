@@ -1,4 +1,4 @@
-"""Changed mechanisms: each function takes a description and gives a new one."""
+"""Edits of mechanisms: each function returns a new description."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
@@ -29,11 +29,11 @@ from chasles.model.passes import equivalent
 from chasles.model.sensors import SensorData
 
 _HOLDS = 1e-9
-"""Locked joints may leave a coupling of no others this far from holding, as `closed` may loops."""
+"""Tolerance of a coupling between locked joints only, as that of `closed` for loops."""
 
 
 def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
-    """Joints fixed at the given coordinates; followers of a locked leader are locked with it."""
+    """Fix joints at the given coordinates; followers of a locked leader are locked with it."""
     moving = {body.data.name: i for i, body in enumerate(model.bodies)}
     locked: dict[str, Vector] = {}
     for name, q in positions.items():
@@ -72,7 +72,7 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
 def _driven_still(
     source: Description, locked: Container[str], tendons: Container[str]
 ) -> tuple[ActuatorData, ...]:
-    """The actuators; those of joints that are locked, and of their tendons, exert no force."""
+    """Return the actuators; those of locked joints and of their tendons exert no force."""
     return tuple(
         replace(data, kind="", target="", reference="")
         if (data.kind == "joint" and data.target in locked)
@@ -87,7 +87,7 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """The rotors as those joints turn them that still move, the others at rest, at positions."""
+    """Return the rotors with only the joints that still move; the others rest at positions."""
     found, places = [], positions or {}
     for rotor in source.rotors:
         pairs = zip(rotor.freedoms, rotor.ratios, strict=True)
@@ -109,7 +109,7 @@ def _turned_by(
 def _coupled_still(
     model: Model, data: CouplingData, positions: Mapping[str, Vector]
 ) -> CouplingData | None:
-    """A coupling with numbers for the coordinates of locked joints; None if it has no others."""
+    """Return a coupling with numbers for locked coordinates; None if it has no others."""
     values: dict[str, Number] = {}
     still: set[str] = set()
     joints = {body.data.name: body.joint for body in model.bodies}
@@ -139,7 +139,7 @@ def _coupled_still(
 
 
 def _held(model: Model, i: int, q: Vector) -> JointData:
-    """The joint of body i as a fixed joint: its child's frame where q puts it."""
+    """Return the joint of body i as a fixed joint: its child's frame where q puts it."""
     body = model.bodies[i]
     child = model.frames[body.name].placement @ body.joint.transform(q)
     parent = body.data.parent
@@ -178,7 +178,7 @@ def drive(model: Model, motions: Mapping[str, Program]) -> Description:
 
 
 def sensors_left(source: Description) -> tuple[SensorData, ...]:
-    """The sensors of a changed mechanism whose frames and joints it still has."""
+    """Return the sensors of a changed mechanism whose frames and joints it still has."""
     frames = {link.name for link in source.links} | {frame.name for frame in source.frames}
     joints = {joint.name for joint in source.joints if joint.kind != Fixed.kind}
     joints |= {rotor.name for rotor in source.rotors}
@@ -191,7 +191,7 @@ def sensors_left(source: Description) -> tuple[SensorData, ...]:
 
 
 def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:
-    """A payload fixed to a frame; its inertia is given in that frame."""
+    """Return the mechanism with a payload fixed to a frame; its inertia is in that frame."""
     where = model.frame(frame)
     source, name = model.source, a_name("a payload", name, "attach")
     if name in model.frames:
@@ -208,7 +208,7 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
 
 
 def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
-    """The part of the mechanism that hangs on a link, the link itself held fixed (or free).
+    """Return the part of the mechanism that hangs on a link, the link itself held fixed (or free).
 
     A loop that the cut opens is left out, with a note, and so is a coupling with joints outside.
     """
@@ -273,7 +273,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
 def _driven_within(
     source: Description, joints: set[str], tendons: set[str], links: Container[str | None]
 ) -> tuple[ActuatorData, ...]:
-    """The actuators of a part of a mechanism; those of parts outside are left out."""
+    """Return the actuators of a part of a mechanism; those of parts outside are left out."""
     frames = {frame.name for frame in source.frames if frame.link in links}
     frames |= {link.name for link in source.links if link.name in links}
     parts = {"joint": joints, "tendon": tendons, "": {""}}
@@ -287,7 +287,7 @@ def _driven_within(
 def _keys_within(
     source: Description, joints: Container[str], actuators: Container[str]
 ) -> tuple[KeyframeData, ...]:
-    """The keyframes of a part of a mechanism."""
+    """Return the keyframes of a part of a mechanism."""
 
     def among(named: Named, parts: Container[str]) -> Named:
         return tuple((name, numbers) for name, numbers in named if name in parts)
@@ -305,7 +305,7 @@ def _keys_within(
 
 
 def _around(source: Description, links: Container[str | None]) -> FluidData | None:
-    """The fluid around some links."""
+    """Return the fluid around some links."""
     if source.fluid is None:
         return None
     boxes = tuple(box for box in source.fluid.boxes if box.link in links)
@@ -313,7 +313,7 @@ def _around(source: Description, links: Container[str | None]) -> FluidData | No
 
 
 def unsprung(source: Description) -> Description:
-    """Without the springs of joints and tendons, which are named among what is left out."""
+    """Return the mechanism without springs of joints and tendons, which are listed as left out."""
     every: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
     parts = [part for part in every if part.stiffness]
     if not parts:
@@ -328,7 +328,7 @@ def unsprung(source: Description) -> Description:
 
 
 def opened(source: Description, names: Sequence[str] | None) -> Description:
-    """Without loops and couplings of some names, mimic joints among them independent; None: all."""
+    """Return the mechanism without the named loops, couplings and mimics; None means all."""
     ties = [loop.name for loop in source.loops] + [data.name for data in source.couplings]
     chosen = ties if names is None else names
     mimics = [joint.name for joint in source.joints if joint.mimic is not None]
@@ -351,9 +351,10 @@ def opened(source: Description, names: Sequence[str] | None) -> Description:
 
 
 def simplified(model: Model) -> Description:
-    """The same equation of motion with more zeros among the inertias (Featherstone 2008, 9.7).
+    """Return the same equation of motion with more zeros in the inertias (Featherstone 2008, 9.7).
 
-    All that moves with a joint is put on its child link, but what the joint does not feel moves on.
+    The inertia that moves with a joint is assigned to its child link, except the part that does not
+    affect the joint, which moves to the parent.
     """
     carrier = {link.name: model.frames[link.name].body for link in model.source.links}
     moved = {

@@ -1,4 +1,4 @@
-"""Check the types of what callers give, before anything is made of it: names, numbers, mappings."""
+"""Checks of argument types, before arguments are used: names, numbers, mappings."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from chasles.errors import ArgumentError, InputError
 
 
 def a_name(what: str, value: Any, part: str = "") -> str:
-    """A text; what: what it names, for the message."""
+    """Return a name, or raise; what: description of the argument for the message."""
     if not isinstance(value, str):
         problem = f"{what} must be a name, not {type(value).__name__}"
         raise ArgumentError("E-CALL-110", problem, part=part)
@@ -18,7 +18,7 @@ def a_name(what: str, value: Any, part: str = "") -> str:
 
 
 def some_names(what: str, value: Any, part: str = "") -> list[str]:
-    """One text, or several in a sequence."""
+    """Return a list of names from one name or a sequence."""
     if isinstance(value, str):
         return [value]
     if not isinstance(value, Iterable) or isinstance(value, np.ndarray | bytes):
@@ -28,7 +28,7 @@ def some_names(what: str, value: Any, part: str = "") -> list[str]:
 
 
 def a_mapping(what: str, value: Any, part: str = "") -> Mapping[str, Any]:
-    """A dictionary by names."""
+    """Return a mapping with names as keys, or raise."""
     if not isinstance(value, Mapping):
         problem = f"{what} must be a dictionary, not {type(value).__name__}"
         raise ArgumentError("E-CALL-112", problem, part=part)
@@ -38,7 +38,7 @@ def a_mapping(what: str, value: Any, part: str = "") -> Mapping[str, Any]:
 
 
 def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
-    """An array of real numbers, of the precision that they have."""
+    """Return an array of real numbers with their precision, or raise."""
     try:
         found = np.asarray(value)
         if found.dtype.kind in "fiub" or (found.dtype == object and None not in found.ravel()):
@@ -50,7 +50,7 @@ def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
 
 
 def a_number(what: str, value: Any, part: str = "") -> float:
-    """One real number."""
+    """Return one real number, or raise."""
     found = some_numbers(what, value, part)
     if found.ndim:
         problem = f"{what} must be one number, not an array of shape {found.shape}"
@@ -59,7 +59,7 @@ def a_number(what: str, value: Any, part: str = "") -> float:
 
 
 def a_flag(what: str, value: Any, part: str = "") -> bool:
-    """True or False, from anything that is one of them; an array of several is not."""
+    """Return the truth value of an argument; raise if it has none, as an array of several."""
     try:
         return bool(value)
     except Exception:
@@ -78,7 +78,7 @@ def is_finite(value: Any) -> bool:
 
 
 def a_generator(value: Any, part: str = "") -> np.random.Generator:
-    """Random numbers: a generator of NumPy, or what makes one."""
+    """Return a NumPy generator from a generator or a seed."""
     try:
         return np.random.default_rng(value)
     except (TypeError, ValueError, OverflowError) as error:
@@ -91,7 +91,7 @@ UNHASHABLE = (TypeError, ValueError)
 
 
 def check_hash(function: str, name: str, value: Any) -> None:
-    """An option must be a value by which a program can be found again."""
+    """Raise if an option is not hashable, because programs are looked up by their options."""
     try:
         hash(value)
     except UNHASHABLE:

@@ -36,7 +36,7 @@ def from_graph(
     couplings: Sequence[CouplingData] = (),
     gravity: Vector = Description.gravity,
 ) -> Description:
-    """The mechanism of links and joints that may form loops, in any order.
+    """Return the mechanism of links and joints that may form loops, in any order.
 
     joints: between any two links, or from the world (parent None) to one; each with its frame on
     both, `pose` on the parent and `child_pose` on the child. base: the link that is fixed to the
@@ -82,7 +82,7 @@ def _checked(
     loops: Sequence[str],
     actuated: Sequence[str],
 ) -> dict[str, JointData]:
-    """The joints by name, when all that is named exists."""
+    """Return the joints by name, after checking that all named parts exist."""
     for what, names in (("loops", loops), ("actuated", actuated)):
         if isinstance(names, str):
             problem = f"{what} must be a sequence of joints"
@@ -112,7 +112,7 @@ def _checked(
 
 
 def _coupled(joints: Sequence[JointData], couplings: Sequence[CouplingData]) -> set[str]:
-    """Joints whose coordinates others name."""
+    """Return the joints in mimic relations or couplings."""
     mimics = [joint for joint in joints if joint.mimic is not None]
     leaders = {joint.mimic.joint for joint in mimics if joint.mimic is not None}
     freedoms = (freedom for data in couplings for freedom in (*data.freedoms, *data.rates))
@@ -127,7 +127,7 @@ def _tree(
     loops: set[str],
     wanted: set[str],
 ) -> tuple[list[JointData], list[str]]:
-    """The joints of a spanning tree from the world on, and notes (Prim's rule).
+    """Return the joints of a spanning tree from the world on, and notes (Prim's rule).
 
     At its border wanted joints come first, then those that lead to the least depth, then in order.
     """
@@ -173,7 +173,7 @@ def _tree(
 def on_free_joint(
     links: Sequence[LinkData], joints: tuple[JointData, ...]
 ) -> tuple[JointData, ...]:
-    """The joints of a tree after a free one, root_joint, for its root link (if it has one root)."""
+    """Return a free joint, root_joint, for the root link (if there is one), then the joints."""
     children = {joint.child for joint in joints}
     roots = [link for link in links if link.name not in children]
     if len(roots) != 1:
@@ -183,7 +183,7 @@ def on_free_joint(
 
 
 def unused_name(name: str, taken: set[str]) -> str:
-    """The name, or one like it that no part has; from now on one does."""
+    """Return the name, or a similar unused one, and mark it as taken."""
     names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(1)))
     found = next(name for name in names if name not in taken)
     taken.add(found)
@@ -191,7 +191,7 @@ def unused_name(name: str, taken: set[str]) -> str:
 
 
 def _turned_round(joint: JointData) -> JointData:
-    """The same joint with parent and child exchanged (Featherstone 2008, section 4.1.3)."""
+    """Return the same joint with parent and child exchanged (Featherstone 2008, section 4.1.3)."""
     assert joint.parent is not None, "start the tree at the world"
     axial = joint.traits.flips and not joint.reversed
     turned = replace(joint, parent=joint.child, child=joint.parent)
@@ -227,7 +227,7 @@ class Numbering(NamedTuple):
 def regular_numberings(
     links: Sequence[LinkData], joints: Sequence[JointData], *, base: str | None = None
 ) -> Iterator[Numbering]:
-    """Every regular numbering of links and joints that may form loops, one after the other.
+    """Yield every regular numbering of links and joints that may form loops.
 
     links, joints, base: as in `from_graph`; every link must be connected. Each spanning tree has
     one for each order in which parents come before their children, times the orders of the loop
@@ -255,7 +255,7 @@ def _grown(
     numbers: dict[str | None, int],
     tree: tuple[str, ...],
 ) -> Iterator[Numbering]:
-    """Every numbering that begins with some bodies: each arc that leaves them leads to the next."""
+    """Yield every numbering that begins with some bodies, extended by each arc that leaves them."""
     if len(tree) == count:
         rest = [name for name in ends if name not in tree]
         bodies = tuple(name for name in numbers if name is not None)
@@ -304,7 +304,7 @@ def in_series(
 
 
 def taken_names(source: Description) -> tuple[set[str], set[str]]:
-    """Names of links and frames; names of joints, loops, couplings and rotors."""
+    """Return names of links and frames, and names of joints, loops, couplings and rotors."""
     places = {link.name for link in source.links} | {frame.name for frame in source.frames}
     ties = {joint.name for joint in (*source.joints, *source.loops)}
     ties |= {data.name for data in source.couplings}
@@ -312,7 +312,7 @@ def taken_names(source: Description) -> tuple[set[str], set[str]]:
 
 
 def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
-    """The joints in series, in the order of the tree; not yet linked."""
+    """Return the joints in series, in the order of the tree; not yet linked."""
     axes, series = natural_axes(joint).rows, joint.traits.series
     names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
     rest, first = iter(joint.rest), iter(joint.start)
@@ -351,13 +351,13 @@ def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> lis
 
 
 def _between(joint: JointData, name: str, taken: set[str]) -> LinkData:
-    """A massless link that a part of a joint carries."""
+    """Return a massless link that a part of a joint carries."""
     link = unused_name(f"{joint.child}.{name}", taken)
     return LinkData(link, RigidInertia.zero(), joint.where, massless=True)
 
 
 def at_children(source: Description, apart: Callable[[JointData], bool]) -> Description:
-    """The mechanism with the frames of joints where their child links have theirs.
+    """Return the mechanism with the frames of joints where their child links have theirs.
 
     apart: which joints need it; such a joint carries a massless link that its child is fixed to.
     """

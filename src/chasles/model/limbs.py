@@ -1,7 +1,7 @@
-"""Limbs of a model that have one form.
+"""Limbs of a model that have the same form.
 
-Limbs of one form have the same joints one after the other, and differ in numbers alone. Where these
-numbers are symbols, an algorithm is traced for each of them in the same way (`expr.lanes`).
+Limbs of the same form have the same sequence of joints and differ only in numbers. With symbols for
+these numbers, an algorithm has the same trace for each limb (`expr.lanes`).
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ class Alike:
 
     @staticmethod
     def of(model: Model) -> "Alike":
-        """All kinds of which there are two limbs or more."""
+        """Return all forms that two or more limbs have."""
         kinds: dict[Any, list[tuple[int, ...]]] = {}
         for limb in model.limbs:
             bodies = [model.bodies[i] for i in limb]
@@ -51,7 +51,7 @@ class Alike:
         return found
 
     def differences(self) -> list[tuple[Seat, float]]:
-        """The numbers in which limbs of one form differ, each with its seat."""
+        """Return the numbers in which limbs of one form differ, each with its seat."""
         found: list[tuple[Seat, float]] = []
 
         def take(kind: int, values: Sequence[float]) -> Sequence[Number]:
@@ -64,7 +64,7 @@ class Alike:
         return found
 
     def with_symbols(self, symbols: Sequence[Number]) -> Model:
-        """The model with symbols instead of these numbers."""
+        """Return the model with symbols instead of these numbers."""
         left = iter(symbols)
         return self._changed(lambda _, values: [next(left) for _ in values])
 
@@ -80,7 +80,7 @@ class Alike:
 
 
 def _form(x: Any) -> Any:
-    """A value with its numbers left out."""
+    """Return a value with its numbers left out."""
     if type(x) is float:
         return float
     if is_dataclass(x):
@@ -89,7 +89,7 @@ def _form(x: Any) -> Any:
 
 
 def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
-    """Values of one form, with other numbers where theirs differ."""
+    """Return values of the same form, with the numbers in which they differ replaced."""
     first = values[0]
     if type(first) is float:
         return values if all(x == first for x in values) else different(values)
@@ -107,5 +107,5 @@ def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
 
 
 def _given(x: Any) -> list[Any]:
-    """The fields that a dataclass is made from."""
+    """Return the fields that a dataclass is made from."""
     return [f for f in fields(x) if f.init]

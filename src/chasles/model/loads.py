@@ -1,4 +1,4 @@
-"""External forces one by one: where each acts, and how it goes with the body it acts on."""
+"""Individual external forces: their points of action, and their change as the body moves."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from chasles.model.model import WORLD, Model
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """An external force f on a body, in body coordinates, whose six numbers are held fixed.
+    """External force f on a body, in body coordinates, with six constant components.
 
-    point: of the moment, in the body. moves, turns: that point and the axes follow the body. frame:
-    the frame or link that it is exerted on. contact: where and how it presses, in the world, if it
-    is the normal force of a contact.
+    point: reference point of the moment, in the body. moves, turns: True if that point and the axes
+    follow the body. frame: frame or link on which it acts. contact: point and force in the world,
+    if it is the normal force of a contact.
     """
 
     body: int
@@ -26,9 +26,9 @@ class Load:
     contact: tuple[Vector, Vector] | None = None
 
     def change(self, d: Motion) -> Force:
-        """The change of f by a small displacement d of the body, in its own frame.
+        """Return the change of f in body coordinates due to a small displacement d of the body.
 
-        By the part of d in which it does not follow, the force seems to go the other way.
+        The part of d that the force does not follow moves it the opposite way, seen from the body.
         """
         w = Vector.zero() if self.turns else d.angular
         u = Vector.zero() if self.moves else d.linear + d.angular.cross(self.point)
@@ -36,7 +36,7 @@ class Load:
 
 
 def by_body(model: Model, loads: Iterable[Load]) -> dict[int, Force]:
-    """The sum of the external forces on each body, in body coordinates."""
+    """Return the sum of the external forces on each body, in body coordinates."""
     total = {i: Force.zero() for i in range(WORLD, len(model.parts))}
     for load in loads:
         total[load.body] += load.f

@@ -19,7 +19,7 @@ from chasles.model.given import a_name
 from chasles.model.joints import Joint
 
 WORLD = -1
-"""The number of the world: the parent of root bodies, a sentinel whose zeros fold away."""
+"""Number of the world, the parent of root bodies; its zero motion folds away in programs."""
 
 # Parts -------------------------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ Handles = Frame | tuple[Frame, ...]
 
 
 def each_of(handles: Handles) -> tuple[Frame, ...]:
-    """The frames, one or more."""
+    """Return the frames, one or more."""
     return (handles,) if isinstance(handles, Frame) else handles
 
 
@@ -181,15 +181,15 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia, unless loops let them: the tree's mass matrix is singular"""
+    """Joints that move no inertia without loops, so that the tree's mass matrix is singular"""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """For bodies that turn against another one than their parent: which (`passes.py`)"""
+    """Carrier of each body that turns relative to a body other than its parent (`passes.py`)"""
     mimic: bool = field(default=True, compare=False)
     """True if mimic joints follow their leaders, if there are any."""
     lossless: bool = False
     """True if damping and friction are ignored, including those of tendons and fluid."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
-    """In a position: how the loads of joints change with positions and velocities"""
+    """Derivatives of the joint loads by positions and velocities, at a position"""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
     """Called before each body that an algorithm meets on its way outward or inward"""
 
@@ -200,7 +200,7 @@ class Model:
 
     @cached_property
     def parts(self) -> tuple[Body, ...]:
-        """All that an algorithm meets, by number: the bodies, then the rotors."""
+        """All parts that an algorithm visits, by number: the bodies, then the rotors."""
         return (*self.bodies, *self.rotors)
 
     @cached_property
@@ -214,7 +214,7 @@ class Model:
         return tuple(i for i in self.in_file_order if self.bodies[i].drive is not None)
 
     def at(self, t: Number) -> "Model":
-        """The mechanism at a time (s, or a symbol); itself if it does not depend on time."""
+        """Return the mechanism at a time (s, or a symbol); itself if it does not depend on time."""
         if not self.timed:
             return self
         bodies = (
@@ -230,11 +230,11 @@ class Model:
         return Motion(Vector.zero(), self.gravity_vector)
 
     def outward(self) -> Iterator[Step]:
-        """Bodies from the root to the tips."""
+        """Yield the bodies from the root to the tips."""
         return self._steps(enumerate(self.parts))
 
     def inward(self) -> Iterator[Step]:
-        """Bodies from the tips to the root."""
+        """Yield the bodies from the tips to the root."""
         return self._steps(reversed(list(enumerate(self.parts))))
 
     def _steps(self, numbered: Iterable[tuple[int, Body]]) -> Iterator[Step]:
@@ -244,7 +244,7 @@ class Model:
             yield Step(i, body.parent, body.joint, body.inertia)
 
     def frictionless(self, *, damped: bool = False) -> "Model":
-        """The same mechanism without friction, and without damping unless it stays damped."""
+        """Return the mechanism without friction, and without damping unless `damped`."""
         bodies = []
         for body in self.bodies:
             joint, none = body.joint, Vector.zero(body.joint.nv)
@@ -253,7 +253,7 @@ class Model:
         return replace(self, bodies=tuple(bodies), lossless=not damped)
 
     def bearing(self, loads: Mapping[int, Vector]) -> "Model":
-        """The model in a position in which its joints bear loads (`Joint.load`), by body."""
+        """Return the model with given joint loads (`Joint.load`), by body."""
         bodies = tuple(
             replace(body, joint=replace(body.joint, load=loads[i]))
             for i, body in enumerate(self.bodies)
@@ -261,7 +261,7 @@ class Model:
         return replace(self, bodies=bodies)
 
     def weightless(self) -> "Model":
-        """The same mechanism without gravity, and with joints that bear no loads."""
+        """Return the same mechanism without gravity and joint loads."""
         none = {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.bodies)}
         light = replace(self, gravity_vector=Vector.zero(), load_slopes=None)
         return light.bearing(none) if self.loaded else light
@@ -280,11 +280,11 @@ class Model:
         )
 
     def bare(self) -> "Model":
-        """The same mechanism without rotors."""
+        """Return the same mechanism without rotors."""
         return replace(self, rotors=())
 
     def support(self, i: int) -> tuple[int, ...]:
-        """The bodies between body i and the world, i first."""
+        """Return the bodies between body i and the world, i first."""
         path = []
         while i != WORLD:
             path.append(i)
@@ -293,14 +293,14 @@ class Model:
 
     @cached_property
     def children(self) -> dict[int, tuple[int, ...]]:
-        """The bodies that each body carries by a joint of their own, the world included."""
+        """Children of each body and of the world."""
         found: dict[int, list[int]] = {i: [] for i in range(WORLD, len(self.bodies))}
         for i, body in enumerate(self.bodies):
             found[body.parent].append(i)
         return {i: tuple(carried) for i, carried in found.items()}
 
     def subtree(self, i: int) -> tuple[int, ...]:
-        """The bodies that body i carries, itself first, each after its parent (the set nu(i))."""
+        """Return body i and all bodies it carries, each after its parent (the set nu(i))."""
         found = [i]
         for body in found:
             found += self.children[body]
@@ -308,7 +308,7 @@ class Model:
 
     @cached_property
     def limbs(self) -> list[list[int]]:
-        """The bodies of each chain that ends without a branch; what carries two is the trunk."""
+        """Bodies of each chain that ends without a branch; bodies inward of a branch are trunk."""
         trunk: set[int] = set()
         for i in range(len(self.bodies) - 1, -1, -1):
             below = self.children[i]
@@ -329,7 +329,7 @@ class Model:
         return root is not None and root.owns and root.joint.floating
 
     def frame(self, name: str) -> Frame:
-        """A frame by name; links are frames too."""
+        """Return a frame by name; links are frames too."""
         if not isinstance(name, str):
             raise ArgumentError("E-MODEL-033", f"a frame must be a name, not {name!r}")
         if name not in self.frames:
@@ -357,7 +357,7 @@ class Model:
         return tuple(i for i in self.in_file_order if self.bodies[i].owns)
 
     def mover(self, joint: str) -> int:
-        """The body whose joint has this name and owns coordinates."""
+        """Return the body whose joint has this name and owns coordinates."""
         part, joint = f"robot {self.name!r}", a_name("a joint", joint)
         i = next((i for i, body in enumerate(self.bodies) if body.data.name == joint), WORLD)
         if i == WORLD:
@@ -406,24 +406,24 @@ class Model:
 
     @property
     def constraints(self) -> tuple[Loop | Coupling, ...]:
-        """All that has equations between coordinates: the loops, then the couplings."""
+        """All constraints between coordinates: the loops, then the couplings."""
         return (*self.loops, *self.couplings)
 
     @property
     def steady_rows(self) -> list[float]:
-        """1 for every equation of loops and couplings without time of its own, 0 for the others."""
+        """1 for each equation of loops and couplings that does not depend on time, else 0."""
         loops = [1.0] * sum(loop.rows for loop in self.loops)
         return loops + [float(each.steady) for each in self.couplings for _ in range(each.rows)]
 
     @cached_property
     def holonomic_rows(self) -> tuple[bool, ...]:
-        """For each equation of loops and couplings, whether it holds of positions."""
+        """True for each equation of loops and couplings that constrains positions."""
         loops = (True,) * sum(loop.rows for loop in self.loops)
         return sum((coupling.holonomic for coupling in self.couplings), loops)
 
     @property
     def rolls(self) -> tuple[str, ...]:
-        """The constraints that hold of velocities alone (nonholonomic), by name."""
+        """Names of the nonholonomic constraints, which constrain velocities alone."""
         return tuple(each.name for each in self.couplings if not all(each.holonomic))
 
     @property
@@ -432,7 +432,7 @@ class Model:
         return sum(constraint.rows for constraint in self.constraints)
 
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
-        """Every joint's coordinates from the flat vector q; followers from their leaders."""
+        """Return every joint's coordinates from the flat vector q; followers from their leaders."""
         own = {i: Vector(tuple(flat[s])) for i, s in self.position_slices.items()}
         found = {}
         for i, body in enumerate(self.parts):
@@ -448,12 +448,12 @@ class Model:
         return found
 
     def velocities(self, flat: Sequence[Number], order: int = 0) -> dict[int, Vector]:
-        """Every joint's rate of an order: velocity 1, acceleration 2; a step (driven: none) 0."""
+        """Return every joint's rate: order 1 velocity, 2 acceleration, 0 step (none if driven)."""
         own = {i: Vector(tuple(flat[s])) for i, s in self.velocity_slices.items()}
         return self.followed(own, order)
 
     def followed(self, own: Mapping[int, Vector], order: int = 0) -> dict[int, Vector]:
-        """Every joint's rate of an order from those of the coordinates' owners."""
+        """Return every joint's rate of an order from the rates of independent joints."""
         found: dict[int, Vector] = {}
         for i, body in enumerate(self.parts):
             if body.turned:
@@ -468,15 +468,15 @@ class Model:
         return found
 
     def undriven(self, order: int) -> dict[int, Vector]:
-        """Every joint's rate of an order where those of all coordinates are zero."""
+        """Return every joint's rate of an order with the rates of all coordinates zero."""
         return self.followed({i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}, order)
 
     def at_rest(self) -> dict[int, Vector]:
-        """Zero velocity (or acceleration) of every joint."""
+        """Return zero velocity (or acceleration) of every joint."""
         return {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.parts)}
 
     def shares(self, i: int) -> tuple[Share, ...]:
-        """The coordinates that move joint i, by the bodies that own them; none if it is driven."""
+        """Return the coordinates that move joint i, by owning body; none if it is driven."""
         body = self.parts[i]
         if body.turned:
             return tuple(
@@ -490,11 +490,11 @@ class Model:
         return (Share(leader, 0, ratio),)
 
     def owners(self, bodies: Iterable[int]) -> set[int]:
-        """The bodies whose coordinates move the joints of some."""
+        """Return the bodies whose coordinates move the joints of the given bodies."""
         return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
-        """Forces on the coordinates' owners: a follower's force acts through its ratio (G' tau)."""
+        """Return forces on coordinates; a follower's force acts through its ratio (G' tau)."""
         total = {i: [*Vector.zero(self.bodies[i].joint.nv)] for i in self.movers}
         for i, t in tau.items():
             for owner, first, ratio in self.shares(i):
@@ -513,7 +513,7 @@ def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
 
 
 def suggest(name: str, known: Mapping[str, object]) -> str:
-    """The names that a misspelt one may mean, or those there are."""
+    """Return the names that a misspelled one may mean, or else the valid names."""
     import difflib
 
     if not known:

@@ -35,7 +35,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
 
 
 def shape(source: Description, name: str) -> tuple[int, ...]:
-    """The shape of a parameter; an error if the mechanism has none of that name."""
+    """Return the shape of a parameter; raise if the mechanism has no such parameter."""
     part, _, what = a_name("a parameter", name).rpartition(".")
     known = {
         "mass": {link.name for link in source.links},
@@ -51,7 +51,7 @@ def shape(source: Description, name: str) -> tuple[int, ...]:
 
 
 def nominal(source: Description, name: str) -> list[float]:
-    """A parameter's value in the mechanism as it is, flat."""
+    """Return the current value of a parameter in the mechanism, flat."""
     shape(source, name)
     part, _, what = name.rpartition(".")
     if what == "gravity":
@@ -68,7 +68,7 @@ def nominal(source: Description, name: str) -> list[float]:
 
 
 def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> Description:
-    """The mechanism with other values (or symbols) for the named parameters, given flat."""
+    """Return the mechanism with other values (or symbols) for the named parameters, given flat."""
     for name in values:
         shape(source, name)
     gravity = Vector(tuple(values.get("gravity", source.gravity.entries)))
@@ -82,7 +82,7 @@ JOINT_NUMBERS = ("armature", "damping", "friction")
 
 
 def edited(source: Description, values: Mapping[str, Sequence[float]]) -> Description:
-    """The mechanism with other numbers for the named parameters, those of joints among them."""
+    """Return the mechanism with other numbers for named parameters, `JOINT_NUMBERS` included."""
     joints = {joint.name: joint for joint in source.joints}
     rest: dict[str, Sequence[float]] = {}
     for name, flat in values.items():
@@ -100,7 +100,7 @@ def _with_number(joint: JointData, what: str, value: float) -> JointData:
 
 
 def edited_shape(source: Description, name: str) -> tuple[int, ...]:
-    """The shape of a parameter that `edited` takes."""
+    """Return the shape of a parameter that `edited` accepts."""
     part, _, what = a_name("a parameter", name).rpartition(".")
     if what in JOINT_NUMBERS and any(joint.name == part for joint in source.joints):
         return ()

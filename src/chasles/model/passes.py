@@ -37,7 +37,7 @@ along z (another entry of Omega), and with a joint whose force, not its moment a
 
 
 def sparse_frames(model: Model) -> Model:
-    """The same mechanism, with the same links and frames, in cheaper body frames."""
+    """Return the same mechanism, with the same links and frames, in cheaper body frames."""
     d = _slides(model)
     angles = [_angle(body, bool(model.children[i])) for i, body in enumerate(model.bodies)]
     moves = [Transform(about(2, angle), Z * d[i]) for i, angle in enumerate(angles)]
@@ -80,7 +80,7 @@ def _slides(model: Model) -> dict[int, float]:
 
 
 def _options(model: Model, i: int, carried: float) -> list[float]:
-    """Nowhere, or to where an entry of the body's offset or of the next ones' vanishes."""
+    """Return candidate shifts: none, or those that zero an entry of an adjacent offset."""
     joint = model.bodies[i].joint
     z, r = joint.placement.E.T @ Z, joint.placement.r - Z * carried
     beyond = [model.bodies[c].joint.placement.r[2] for c in model.children[i]]
@@ -91,7 +91,7 @@ def _options(model: Model, i: int, carried: float) -> list[float]:
 
 
 def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> tuple[int, int]:
-    """Operations of the offsets that meet in body i; then the entries that its own has."""
+    """Return the operations of the offsets that meet in body i, then its own nonzero entries."""
     here = _offset(model, i, carried, shift)
     total, needed = _price(model, i, here, forced)
     for c in model.children[i]:
@@ -100,7 +100,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Operations of the offset r of body i, and whether bodies beyond need forces, not moments."""
+    """Return the operations of offset r of body i, and True if outer bodies need forces."""
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides
@@ -129,7 +129,7 @@ def _offset(model: Model, i: int, carried: float, shift: float) -> Vector:
 
 
 def _sum(a: Number, b: Number, c: Number) -> Number:
-    """a + b + c; zero where only rounding is left of numbers."""
+    """Return a + b + c, or zero if the sum is only rounding error."""
     total = a + b + c
     if isinstance(total, Scalar):
         return total
@@ -147,7 +147,7 @@ def _angle(body: Body, carries: bool) -> float:
 
 
 def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
-    """An inertia after its turn, with what the turn removes exactly zero."""
+    """Return a rotated inertia, with the entries that the rotation removes exactly zero."""
     x, y, z = inertia.h
     if angle == 0.0:
         return inertia
@@ -166,17 +166,17 @@ Choice = Callable[[Symmetric], Number]
 
 
 def by_moments(I: Symmetric) -> Number:
-    """So that the moment I_yy vanishes, for algorithms that use moments of inertia."""
+    """Choose k so that the moment I_yy vanishes, for algorithms with moments of inertia."""
     return I.yy
 
 
 def by_products(I: Symmetric) -> Number:
-    """So that the integral of z z dm vanishes, for those that use x x' dm (4x4 matrices)."""
+    """Choose k so that the integral of z z dm vanishes, for algorithms with 4x4 matrices."""
     return 0.5 * (I.xx + I.yy - I.zz)
 
 
 def equivalent(model: Model, choice: Choice = by_moments) -> Model:
-    """A model with the same equation of motion and more zeros among its inertias.
+    """Return a model with the same equation of motion and more zeros among its inertias.
 
     From the tips inward, the part of a body's inertia that its joint does not feel moves to the
     parent. Joint forces and accelerations stay the same; reactions, momentum, energy and center of
@@ -203,7 +203,7 @@ def is_round(inertia: RigidInertia) -> bool:
 
 
 def _flattened(inertia: RigidInertia) -> RigidInertia:
-    """With I_zz = I_xx + I_yy exact where it holds to rounding: then no z z dm is left at all."""
+    """Make I_zz = I_xx + I_yy exact if it holds to rounding, so that no z z dm remains."""
     I = inertia.I
     if _symbolic(*I) or not math.isclose(I.xx + I.yy, I.zz, rel_tol=_FLAT):
         return inertia
@@ -225,9 +225,9 @@ class Rotor(Revolute):
 
 
 def still_rotors(model: Model) -> Model:
-    """The same equation of motion, with round last bodies in axes that do not turn with them.
+    """Return the same equation of motion, with axisymmetric last bodies in nonrotating axes.
 
-    Named frames and loops are left out: those on such a body do turn.
+    Named frames and loops are left out, because those on such a body do rotate.
     """
     bodies = list(model.bodies)
     for i, _, joint, inertia in model.outward():
@@ -262,7 +262,7 @@ def natural_units(model: Model) -> Model:
 
 
 def _offsets(model: Model) -> Iterator[Number]:
-    """Lengths that the recursions multiply by: no offset from the base, nor along an axis there."""
+    """Yield lengths that recursions multiply by, so no offsets from the base or along its axes."""
     for body in model.bodies:
         if body.parent != WORLD:
             count = 2 if _on_fixed_axis(model, body.parent) else 3
@@ -272,10 +272,10 @@ def _offsets(model: Model) -> Iterator[Number]:
 
 # Parallel axes ------------------------------------------------------------------------------------
 #
-# A body turns against the one before several parallel axes by the sum of their angles. That one,
-# the carrier, is the last body whose own axis is not parallel. Where it turns about an axis of the
-# base, its angular velocity has one component, and turned at once by the summed angle it has two:
-# fewer operations than from parent to parent. Everywhere else a body's carrier is its parent.
+# Several parallel joints turn a body relative to the body before them, the carrier, by the sum of
+# their angles. If the carrier turns about an axis of the base, its angular velocity has one
+# component, and two after rotation by the summed angle. This takes fewer operations than passing
+# it from parent to parent. Otherwise the carrier of a body is its parent.
 
 
 class Turn(NamedTuple):
@@ -291,7 +291,7 @@ class Turn(NamedTuple):
 
 
 def summed_angles(model: Model) -> Model:
-    """The same mechanism, with the carrier of every body that does not turn against its parent."""
+    """Return the same mechanism with the carriers of bodies whose carrier is not their parent."""
     carriers: dict[int, int] = {}
     for i, p, *_ in model.outward():
         if p != WORLD and _turns_on(model, i, carrier := carriers.get(p, model.bodies[p].parent)):
@@ -313,7 +313,7 @@ def _turns_on(model: Model, i: int, carrier: int) -> bool:
 
 
 def turns(model: Model, q: Mapping[int, Vector]) -> dict[int, Turn]:
-    """The turn of every body; only after `summed_angles` may the carrier not be the parent."""
+    """Return the turn of every body; without `summed_angles` every carrier is the parent."""
     found: dict[int, Turn] = {}
     for i, p, joint, _ in model.outward():
         X = joint.transform(q[i])
@@ -361,11 +361,11 @@ PASSES: dict[str, Pass] = {
         "Rotate bodies on parallel axes by the sum of the angles.", summed_angles
     ),
 }
-"""In the order in which they apply."""
+"""All passes, in the order in which they apply."""
 
 
 def applied(model: Model, passes: Iterable[str]) -> Model:
-    """The model after the named passes, in the order of the table; none changes its rotors."""
+    """Apply the named passes in the order of the table; rotors are not changed."""
     wanted, rotors, model = set(passes), model.rotors, model.bare()
     assert wanted <= PASSES.keys(), f"no pass {wanted - PASSES.keys()}"
     for name, each in PASSES.items():

@@ -1,8 +1,8 @@
-"""Physical ranges of the numbers of robots, contacts and controllers: one row a field.
+"""Physical ranges of the numbers of robots, contacts and controllers: one row per field.
 
-Every door applies them. A number that is not finite is refused everywhere. One that is finite and
-outside is an error in Python. A file loads with what its row says instead of the number, and a note
-names both.
+All public functions and readers apply them. A number that is not finite is always refused. A finite
+number outside its range is an error in Python. A file loads with the replacement that the row
+defines, and a note names both numbers.
 """
 
 import math
@@ -28,7 +28,7 @@ from chasles.model.description import (
 )
 
 LARGEST = 1e100
-"""Beyond it, products of lengths and masses leave the range of a double."""
+"""Largest number; beyond it, products of lengths and masses leave the range of a double."""
 
 
 class Range(NamedTuple):
@@ -185,8 +185,8 @@ RANGES: dict[str, Range] = {
     "ComputedTorque.damping": Range("1/s", 0.0, several=True),
     "ComputedTorque.target": Range("rad or m", several=True),
 }
-"""By the part, class or function, and the field. Sizes of shapes have their own checks: a shape
-that is wrong is left out, since the motion does not depend on it."""
+"""Ranges by part, class or function, and field. Sizes of shapes are checked elsewhere: an invalid
+shape is left out, because the motion does not depend on it."""
 
 
 def fault_of(owner: Any) -> str:
@@ -234,7 +234,7 @@ class Entry(NamedTuple):
 
     @property
     def finite(self) -> bool:
-        """Return True if the numbers can be kept: a row that only keeps or reads them otherwise."""
+        """Return True if all numbers are symbols or finite, so that a file can be loaded."""
         return all(isinstance(x, Scalar) or _plain(x, _ANY) for x in self.numbers)
 
 
@@ -243,7 +243,7 @@ def _plain(x: Any, row: Range) -> bool:
 
 
 def entries(source: Description) -> Iterator[Entry]:
-    """Every number of a mechanism, by field."""
+    """Yield every number of a mechanism, by field."""
     yield Entry(source, "robot.gravity", "gravity", tuple(source.gravity))
     for link in source.links:
         yield from _link_entries(link)
@@ -274,7 +274,7 @@ _ACTED = ("controls", "forces", "activations")
 
 
 def _entry(part: Named, kind: str, name: str) -> Entry:
-    """A field of a part, a number or several."""
+    """Return the entry of a field of a part, with one number or several."""
     found = getattr(part, name)
     return Entry(part, f"{kind}.{name}", name, found if isinstance(found, tuple) else (found,))
 
@@ -306,7 +306,7 @@ def _pose(pose: Transform) -> tuple[Number, ...]:
 
 
 def check_numbers(source: Description) -> None:
-    """Refuse numbers that no mechanism has; negative masses, which have notes, are not among them.
+    """Raise for numbers outside their ranges, except negative masses, which cause notes.
 
     A dynamically equivalent robot (`Robot.simplified`) may have negative masses.
     """
@@ -338,7 +338,7 @@ def reversed_limits(joint: JointData) -> bool:
 
 
 def outside(source: Description) -> Iterator[Entry]:
-    """Fields with finite numbers that are outside their ranges."""
+    """Return fields with finite numbers that are outside their ranges."""
     return (entry for entry in entries(source) if entry.finite and not entry.fits)
 
 
@@ -348,7 +348,7 @@ Kind = TypeVar("Kind", bound=JointData)
 
 
 def admitted(source: Description) -> Description:
-    """The mechanism of a file, with numbers within their ranges; notes say what was changed.
+    """Return the mechanism of a file, with numbers within their ranges; notes say what was changed.
 
     A negative armature, damping or friction is read as 0, a negative limit of velocity or effort as
     none, and limits in the wrong order are exchanged. What is not finite is an error.
@@ -382,7 +382,7 @@ def _admitted(joint: Kind, notes: list[str]) -> Kind:
 
 
 def _bounded(x: float) -> float:
-    """A limit; what is beyond all numbers that count is infinite."""
+    """Return a limit, infinite if it exceeds `LARGEST`."""
     return math.copysign(math.inf, x) if abs(x) > LARGEST else x
 
 

@@ -27,7 +27,7 @@ def rolling(
     touching: bool = False,
     where: str = "",
 ) -> RollingData:
-    """A contact that does not slip (Featherstone 2008, Eq 3.29), for `with_couplings`.
+    """Return a contact that does not slip (Featherstone 2008, Eq 3.29), for `with_couplings`.
 
     kind: "blade", whose point, the origin of `frame`, does not move along `axis` (a knife edge or a
     skate); "wheel", a thin disc of `radius` (m) about `axis`, centred at the origin of `frame`,
@@ -77,7 +77,7 @@ def _blade(body: FrameState, plane: FrameState, axis: Vector, radius: float) -> 
 
 
 def _wheel(body: FrameState, plane: FrameState, axis: Vector, radius: float) -> Contact:
-    """The lowest point of a disc; its heading and the direction of its axle, in the plane."""
+    """Return the lowest point of a disc, and its heading and axle direction in the plane."""
     normal, axle = plane.axis(2), body.rotation @ axis
     lean = axle.dot(normal)
     upright = normal - axle * lean
@@ -96,4 +96,4 @@ KINDS: dict[str, Callable[[FrameState, FrameState, Vector, float], Contact]] = {
     "wheel": _wheel,
     "ball": _ball,
 }
-"""One row a kind of contact."""
+"""Contact of each kind."""

@@ -1,4 +1,4 @@
-"""Sensors of a mechanism: what each measures, where, and its errors; one table of their kinds."""
+"""Sensors of a mechanism: their quantities, places and errors, and the table of their kinds."""
 
 import math
 from collections.abc import Iterable
@@ -18,10 +18,10 @@ Source = Literal["motion", "control", "time"]
 
 
 class SensorTraits(NamedTuple):
-    """A kind of sensor. size: how many numbers. positive: cut off on the positive side alone.
+    """Kind of sensor. size: number of values. positive: the cutoff applies only from above.
 
-    cuts: whether a cut-off applies (not to unit vectors and quaternions). mjcf: its name in MJCF.
-    of: what it follows from.
+    cuts: True if a cutoff applies (not to unit vectors and quaternions). mjcf: its name in MJCF.
+    of: source of its value.
     """
 
     size: int
@@ -34,7 +34,7 @@ class SensorTraits(NamedTuple):
 
 
 CLOCK = "clock"
-"""The kind that whoever keeps time reads; all others are functions of a motion and forces."""
+"""Kind that returns the time of a simulation; all others depend on motion and forces."""
 
 _ROWS = SensorTraits
 
@@ -79,7 +79,7 @@ SENSORS: dict[str, SensorTraits] = {
     "kinetic_energy": _ROWS(1, "J", "", mjcf="e_kinetic"),
     CLOCK: _ROWS(1, "s", "", mjcf="clock", of="time"),
 }
-"""One row a kind of sensor. `algorithms.spatial.sensors` has what each measures."""
+"""Traits of each kind of sensor. `algorithms.spatial.sensors` computes their values."""
 
 SURFACES = {
     "sphere": 1,
@@ -90,7 +90,7 @@ SURFACES = {
     "plane": 2,
     "mesh": 0,
 }
-"""Shapes that rays meet, and how many numbers the size of each has."""  # fmt: skip
+"""Shapes that rays can hit, with the number of sizes of each."""  # fmt: skip
 
 
 class Surface(NamedTuple):
@@ -130,31 +130,30 @@ class SensorData:
     Parameters
     ----------
     name
-        By which its values are found.
+        Name of its values in results.
     kind
         A row of `SENSORS`.
     frame
-        The link or frame that it is on; of kinds on a joint, `joint` names that instead.
+        Link or frame that carries it; kinds on a joint use `joint` instead.
     pose
-        Of the sensor in that frame; values along axes are along the sensor's.
+        Pose of the sensor in that frame; vector values are along the sensor's axes.
     reference, reference_pose
-        Of kinds frame_*: the frame relative to which, and along whose axes, they are; the world's
-        if it is "".
+        For kinds frame_*: reference frame of the values, also for their axes; "" for the world.
     joint
-        Of kinds joint_*, tendon_* and actuator_*: the joint, tendon or actuator.
+        For kinds joint_*, tendon_* and actuator_*: the joint, tendon or actuator.
     cutoff
-        The largest absolute value, 0 for none.
+        Largest absolute value, 0 for none.
     noise
-        Its errors, which `robot.sense` adds if it is given a seed.
+        Errors, which `robot.sense` adds if called with a seed.
     numbers
-        Of a magnetometer the magnetic field in the world; of a camera_projection fx, fy, cx, cy in
-        pixels; of a frame_quaternion its value where all joints are neutral, which chooses its
-        sign; of joint limits their margin; of a range sensor the largest range, in m; of force and
-        torque sensors a factor, -1 for what the link exerts on the one before it.
+        Magnetometer: magnetic field in the world. camera_projection: fx, fy, cx, cy in pixels.
+        frame_quaternion: value at the neutral configuration, which determines its sign. Joint
+        limits: margin. Range sensor: largest range, in m. Force and torque sensors: a factor, -1
+        for the force of the link on its parent.
     zone
-        Of a touch sensor, where contacts count; of kind inside, the zone.
+        Zone of a touch sensor in which contacts count, or zone of kind inside.
     seen
-        Of a range sensor, the shapes that its ray, along the sensor's z, can meet.
+        Shapes that the ray of a range sensor, along the sensor's z, can hit.
     """
 
     name: str

@@ -20,13 +20,13 @@ from chasles.model.model import WORLD, Loop, Model, slices
 
 
 class Space:
-    """The meaning of one array: by default, numbers for each velocity coordinate."""
+    """Meaning of one array: by default, one number for each velocity coordinate."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (model.nv,)
 
     def shape_of(self, model: Model, value: Any) -> tuple[int, ...]:
-        """The shape of a result, where it depends on how much was requested."""
+        """Return the shape of a result, which may depend on the request."""
         return self.shape(model)
 
     def split(self, model: Model, flat: Sequence[Number]) -> Any:
@@ -40,7 +40,7 @@ class Space:
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
-        """Row and column of each entry of a packed matrix; nothing if it has no packed form."""
+        """Return row and column of each packed entry; empty if there is no packed form."""
         return []
 
 
@@ -70,7 +70,7 @@ class VelocitySpace(Space):
 
 
 class EffortSpace(Space):
-    """Forces by body, of which those of followers act through their leaders."""
+    """Forces by body; forces on followers act through their leaders."""
 
     def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
         return super().join(model, model.efforts(value))
@@ -122,7 +122,7 @@ class Freedom(NamedTuple):
 
 @dataclass(frozen=True)
 class FreedomsSpace(Space):
-    """Entries by degrees of freedom, as many for each as `rank` says; absent entries are zero."""
+    """Entries by tuples of `rank` degrees of freedom; absent entries are zero."""
 
     rank: int
 
@@ -172,7 +172,7 @@ class TreeSpace(Space):
         return [value[r, c] for r in rows for c in columns]
 
     def factors(self, model: Model, value: Product) -> tuple[Matrix, ...]:
-        """Matrices whose product is what `join` gives."""
+        """Return the matrices whose product is the result of `join`."""
         rows, columns = self._places(model)
         first, *middle, last = value.chain
         return (
@@ -191,8 +191,8 @@ class TreeSpace(Space):
 class FactorSpace(TreeSpace):
     """A triangular factor of the mass matrix; packed, the entries of joints on one branch.
 
-    A joint that follows another couples branches, and so does a rotor that several joints turn;
-    with such it is the whole triangle.
+    Followers and rotors that several joints turn couple branches; with these the packed form is the
+    whole triangle.
     """
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
@@ -209,7 +209,7 @@ class FactorSpace(TreeSpace):
 
 
 class ReadingsSpace(Space):
-    """Numbers, as many as the sensors that were asked for give."""
+    """Concatenated numbers of the requested sensors."""
 
     def shape_of(self, model: Model, value: Sequence[Number]) -> tuple[int, ...]:
         return (len(value),)
@@ -223,7 +223,7 @@ class WrenchesSpace(Space):
 
 
 class LoadsSpace(WrenchesSpace):
-    """The same one by one, for an algorithm that asks how they change with the configuration."""
+    """External forces one by one, for algorithms that differentiate them by the configuration."""
 
 
 # Entries of results ------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(
     model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
 ) -> Iterator[tuple[int, float, Any]]:
-    """(place, ratio, part) of parts by body, where coordinates have places; none of driven ones."""
+    """Yield (place, ratio, part) of parts by body; parts of driven joints have no place."""
     for i, part in parts.items():
         for owner, k, ratio in model.shares(i):
             if owner in place:
@@ -255,7 +255,7 @@ def _zeros(rows: int, columns: int) -> list[list[Number]]:
 
 
 def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[Number]:
-    """Columns by joint; joints that do not move the frame have none."""
+    """Return a matrix from columns by joint, zero for joints that do not move the frame."""
     dense = _zeros(6, model.nv)
     for column, ratio, block in _owned(model, value, model.velocity_slices):
         _add(dense, 0, column, Matrix(tuple(zip(*block.columns, strict=True))), ratio)
@@ -263,7 +263,7 @@ def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[
 
 
 def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
-    """Ten columns for each moving joint, followers included, in file order; rows over forces."""
+    """Return ten columns for each moving joint, with followers, in file order; a row per force."""
     dense = _zeros(model.nv, 10 * len(model.bodies))
     place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
     for (j, i), block in value.items():
@@ -273,13 +273,13 @@ def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Nu
 
 
 def _multipliers(model: Model, value: Vector) -> list[Number]:
-    """Zero for the equations that the closure leaves out."""
+    """Return multipliers of all equations, zero for those that the closure leaves out."""
     found: dict[int, Number] = dict(zip(model.closure.rows, value, strict=True))
     return [found.get(r, 0.0) for r in range(model.loop_rows)]
 
 
 def tree_places(model: Model) -> list[int]:
-    """For each coordinate in file order, its place in tree order."""
+    """Return the place in tree order of each coordinate in file order."""
     places, _ = _places(model, model.in_tree_order)
     return [k for i in model.movers for k in range(places[i].start, places[i].stop)]
 
@@ -287,7 +287,7 @@ def tree_places(model: Model) -> list[int]:
 def assemble(
     model: Model, blocks: Mapping[tuple[int, int], Matrix], order: Sequence[int]
 ) -> list[list[Number]]:
-    """The dense matrix over the coordinates of `order`; followers act through their leaders."""
+    """Return the dense matrix over coordinates of `order`; followers act through leaders."""
     place, n = _places(model, order)
     dense = _zeros(n, n)
     for (i, j), block in blocks.items():
@@ -300,7 +300,7 @@ def assemble(
 def loop_rows(
     model: Model, parts: Sequence[Mapping[int, Matrix]], order: Sequence[int]
 ) -> list[list[Number]]:
-    """The rows of all loops and couplings, from blocks by body, over coordinates of `order`."""
+    """Return the rows of all loops and couplings, from blocks by body, over `order`."""
     return _stacked(model, parts, [constraint.rows for constraint in model.constraints], order)
 
 
@@ -310,7 +310,7 @@ def _stacked(
     sizes: Sequence[int],
     order: Sequence[int],
 ) -> list[list[Number]]:
-    """Parts of a number of rows each, from blocks by body, over coordinates of `order`."""
+    """Return stacked parts with given numbers of rows, from blocks by body, over `order`."""
     place, n = _places(model, order)
     dense: list[list[Number]] = []
     for size, blocks in zip(sizes, parts, strict=True):
@@ -322,7 +322,7 @@ def _stacked(
 
 
 def loop_entries(parts: Sequence[Vector]) -> list[Number]:
-    """The entries of all loops, one after the other."""
+    """Return the concatenated entries of all loops."""
     return _flat(parts)
 
 
@@ -333,30 +333,30 @@ def _places(model: Model, order: Sequence[int]) -> tuple[dict[int, slice], int]:
 
 
 def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
-    """One vector over the coordinates of `order`."""
+    """Return one vector over the coordinates of `order`."""
     return Vector(tuple(x for i in order for x in parts[i]))
 
 
 def unstack(model: Model, whole: Vector, order: Sequence[int]) -> dict[int, Vector]:
-    """The inverse of `stack`."""
+    """Split a vector over the coordinates of `order` by body: the inverse of `stack`."""
     return {i: Vector(whole.entries[place]) for i, place in _places(model, order)[0].items()}
 
 
 def size(model: Model) -> float:
-    """The longest distance from one joint to the next, in m; 1 where there are none."""
+    """Return the longest distance between consecutive joints, in m; 1 if there is none."""
     offsets = [b.joint.placement.r for b in model.bodies if b.parent != WORLD]
     return max((math.sqrt(r.dot(r)) for r in offsets), default=0.0) or 1.0
 
 
 def loop_size(model: Model, loop: Loop) -> float:
-    """The sum of the fixed distances around a loop, in m; 1 where there are none."""
+    """Return the sum of the fixed distances around a loop, in m; 1 if there are none."""
     steps = [model.bodies[i].joint.placement.r for i in loop.bodies]
     steps += [loop.predecessor.placement.r, loop.successor.placement.r]
     return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0
 
 
 def rate_places(model: Model) -> list[tuple[int, int]]:
-    """Places in qd and in q of the coordinates whose rates are velocities."""
+    """Return the places in qd and in q of the coordinates whose rates are velocities."""
     return [
         pair
         for i in model.movers
@@ -421,7 +421,7 @@ InertiaMatrix = Annotated[
     Mapping[tuple[int, int], Matrix],
     SymmetricSpace(lambda m: (m.nv, m.nv), lambda m, value: _flat(assemble(m, value, m.movers))),
 ]
-"""The same of a symmetric matrix."""
+"""Blocks (i, j) of a symmetric matrix over all joints."""
 
 TreeMatrix = Annotated[Matrix | Product, TreeSpace(1, 1)]
 TreeFactor = Annotated[Matrix, FactorSpace(1, 1)]
@@ -448,8 +448,8 @@ LoopVector = Annotated[
     Sequence[Vector], Listed(lambda m: (m.loop_rows,), lambda m, value: _flat(value))
 ]
 LoopNumbers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), lambda m, value: value.entries)]
-"""A number for each motion that a loop joint forbids, loop after loop, and each coupling: by loop,
-or as one vector."""
+"""A number for each direction that a loop joint constrains, loop after loop, and for each row of a
+coupling: by loop, or as one vector."""
 
 Multipliers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), _multipliers)]
 LoopForces = Annotated[
@@ -478,10 +478,10 @@ Reactions = Annotated[
     Mapping[int, Force],
     Listed(lambda m: (len(m.bodies), 6), lambda m, value: _flat(value[i] for i in m.in_file_order)),
 ]
-"""One wrench a moving joint, followers included, in file order."""
+"""One wrench for each moving joint, followers included, in file order."""
 
 SensorNumbers = Annotated[Sequence[Number], ReadingsSpace()]
-"""Values of sensors, one after the other."""
+"""Concatenated values of sensors."""
 Controls = Annotated[
     Vector, Listed(lambda m: (len(m.source.actuators),), lambda m, value: value.entries)
 ]

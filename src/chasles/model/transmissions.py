@@ -29,12 +29,12 @@ def freedoms(model: Model) -> dict[str, tuple[int, int]]:
 
 
 def tendons(model: Model) -> tuple[Tendon, ...]:
-    """All tendons, in file order."""
+    """Return all tendons, in file order."""
     return tuple(tendon_of(model, data) for data in model.source.rotors)
 
 
 def tendon_of(model: Model, data: RotorData) -> Tendon:
-    """One tendon; pieces between points of one body are part of its offset."""
+    """Return a tendon; segments between points of one body are part of its offset."""
     known = freedoms(model)
     for name in data.freedoms:
         if name not in known:
@@ -59,7 +59,7 @@ def tendon_of(model: Model, data: RotorData) -> Tendon:
 
 
 def _point(model: Model, link: str, point: Vector) -> tuple[int, Vector]:
-    """A point of a link, by its body."""
+    """Return a point of a link, by its body."""
     frame = model.frames[link]
     return frame.body, frame.placement.locate(point)
 
@@ -76,7 +76,7 @@ class Actuator(NamedTuple):
 
 
 def actuators(model: Model) -> tuple[Actuator, ...]:
-    """All actuators, in the order of controls; activations are those of the active ones."""
+    """Return all actuators, in the order of controls; active ones have an activation index."""
     bodies = {body.data.name: i for i, body in enumerate(model.bodies)}
     known, found, active = {t.data.name: t for t in tendons(model)}, list[Actuator](), 0
     for data in model.source.actuators:
@@ -94,7 +94,7 @@ def actuators(model: Model) -> tuple[Actuator, ...]:
 
 
 def check_actuators(model: Model) -> None:
-    """Refuse actuators of parts that are not there, and those without meaning."""
+    """Raise for actuators that refer to missing parts or are invalid."""
     parts: dict[str, dict[str, object]] = {
         "joint": {body.data.name: None for body in model.bodies},
         "tendon": {data.name: None for data in model.source.rotors},
@@ -129,7 +129,7 @@ def check_actuators(model: Model) -> None:
 
 
 def _driven(data: ActuatorData) -> tuple[str, ...]:
-    """The names of the parts that an actuator must have; a crank has a slider."""
+    """Return the names of the parts that an actuator must have; a crank has a slider."""
     if not data.kind:
         return ()
     second = data.kind == "crank" or data.reference
@@ -137,7 +137,7 @@ def _driven(data: ActuatorData) -> tuple[str, ...]:
 
 
 def check_states(model: Model) -> None:
-    """Refuse keyframes of parts that are not there, or with other numbers than these have."""
+    """Raise for keyframes that refer to missing parts or have wrong numbers of values."""
     source = model.source
     joints = {joint.name: -1 for joint in source.joints}
     rates = dict(joints)
@@ -172,7 +172,7 @@ def check_states(model: Model) -> None:
 
 
 def check_fluid(model: Model) -> None:
-    """Refuse boxes of links that are not there."""
+    """Raise for boxes of missing links."""
     links = {link.name: None for link in model.source.links}
     for box in model.source.fluid.boxes if model.source.fluid is not None else ():
         if box.link not in links:

@@ -49,7 +49,7 @@ inertias of published robots have up to 4.
 
 
 def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[str, ...]:
-    """A note for each link whose inertia is impossible; with `strict` the first is an error."""
+    """Return a note for each link with an impossible inertia; with `strict`, raise instead."""
     notes, moving = [], {body.name for body in model.bodies}
     for link in source.links:
         fault, none = _fault(link.inertia), not any((link.inertia.m, *link.inertia.I))
@@ -66,7 +66,7 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
 
 
 def check_type(joint: JointData, known: Sequence[str]) -> None:
-    """A joint is of one of the known types, or of a type of the user's own."""
+    """Raise if the joint type is neither known nor user-defined."""
     if joint.kind == "custom" and isinstance(joint.custom, Joint):
         return
     if joint.kind == "custom" or joint.custom is not None:
@@ -97,7 +97,7 @@ def missing_end(joint: JointData, links: Container[str | None]) -> str | None:
 
 
 def check_loops(source: Description) -> None:
-    """Every loop joint is of a known type and has two different links; names are not shared."""
+    """Raise for duplicate names and for loop joints of invalid types, links or options."""
     links: set[str | None] = {None, *(link.name for link in source.links)}
     names = {joint.name for joint in source.joints}
     for loop in source.loops:
@@ -130,7 +130,7 @@ def check_loops(source: Description) -> None:
 
 
 def check_unused(source: Description) -> tuple[str, ...]:
-    """A note for each loop that has numbers which do not count, since it has no coordinates."""
+    """Return a note for each loop with numbers that have no effect without coordinates."""
     remedies = {
         "armature, damping and friction": "make it a tree joint, and close the loop elsewhere",
         "limits": "set limits on tree joints",
@@ -144,7 +144,7 @@ def check_unused(source: Description) -> tuple[str, ...]:
 
 
 def check_frames(model: Model) -> tuple[str, ...]:
-    """A note for each body whose frame is so far away that its inertia loses digits.
+    """Return a note for each body whose frame is so far away that its inertia loses digits.
 
     Its inertia about the origin is then m c^2 and rounding (Featherstone 2008, section 10.1).
     """
@@ -331,14 +331,14 @@ def _about_center(inertia: RigidInertia) -> np.ndarray:
     return central
 
 
-# Joints of a user's own type, held to the contract ------------------------------------------------
+# User-defined joint types, checked against the contract -------------------------------------------
 
 _SLACK = 1e-9
-"""Beside 1: what rounding leaves of exact derivatives, far below what a slip in a formula does."""
+"""Relative tolerance, above the rounding of derivatives and far below a wrong formula's error."""
 
 
 def check_custom(source: Description) -> None:
-    """Every joint of a user's own type has parts that agree with each other, at a few positions."""
+    """Raise if members of a user-defined joint type contradict each other at a few positions."""
     for data in (*source.joints, *source.loops):
         if isinstance(data.custom, Joint):
             name = f"its type {type(data.custom).__name__}"
@@ -412,7 +412,7 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
 
 
 def _agree(name: str, fault: str, actual: object, expected: object) -> None:
-    """A fault of the type if two arrays differ by more than rounding."""
+    """Raise an error of the joint type if two arrays differ by more than rounding."""
     a, b = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
     if a.shape != b.shape or not np.all(np.abs(a - b) <= _SLACK * (1.0 + np.abs(b))):
         raise ModelError("E-JOINT-010", f"{name}, {fault}", "check its formulas")

@@ -30,7 +30,7 @@ ROBOTS: dict[str, Callable[..., Robot]] = {}
 
 
 def _robot(describe: Callable[P, Description]) -> Callable[P, Robot]:
-    """The function that builds the robot which another one describes; a row of `ROBOTS`."""
+    """Return the function that builds the robot which another one describes; a row of `ROBOTS`."""
 
     @functools.wraps(describe)
     def build(*args: P.args, **kwargs: P.kwargs) -> Robot:

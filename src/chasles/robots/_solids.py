@@ -7,7 +7,7 @@ ORIGIN = Vector.zero()
 
 
 def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) -> RigidInertia:
-    """A cuboid with edges `size` along x, y and z."""
+    """Return a cuboid with edges `size` along x, y and z."""
     xx, yy, zz = (mass * edge * edge / 12.0 for edge in size)
     return RigidInertia.from_center(
         mass, center, Symmetric(yy + zz, xx + zz, xx + yy, 0.0, 0.0, 0.0)
@@ -15,7 +15,7 @@ def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) 
 
 
 def sphere(mass: float, radius: float, center: Vector = ORIGIN) -> RigidInertia:
-    """A ball."""
+    """Return a ball."""
     moment = 0.4 * mass * radius * radius
     return _round(mass, moment, moment, 2, center)
 
@@ -23,7 +23,7 @@ def sphere(mass: float, radius: float, center: Vector = ORIGIN) -> RigidInertia:
 def cylinder(
     mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
 ) -> RigidInertia:
-    """A circular cylinder."""
+    """Return a circular cylinder."""
     axial = 0.5 * mass * radius * radius
     return _round(mass, axial, 0.5 * axial + mass * length * length / 12.0, along, center)
 
@@ -31,7 +31,7 @@ def cylinder(
 def capsule(
     mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
 ) -> RigidInertia:
-    """A cylinder of the given length with a half ball on each end (which `length` leaves out)."""
+    """Return a cylinder with a half ball on each end; `length` excludes the half balls."""
     tube, ends = length, 4.0 / 3.0 * radius  # volumes, in units of the cross section
     m, b = mass * tube / (tube + ends), mass * ends / (tube + ends)
     r2, l2 = radius * radius, length * length
@@ -42,20 +42,20 @@ def capsule(
 
 
 def mirrored(inertia: RigidInertia) -> RigidInertia:
-    """The inertia of the body's mirror image in the plane y = 0."""
+    """Return the inertia of the body's mirror image in the plane y = 0."""
     x, y, z = inertia.h
     xx, yy, zz, xy, xz, yz = inertia.I
     return RigidInertia(inertia.m, Vector.of(x, -y, z), Symmetric(xx, yy, zz, -xy, xz, -yz))
 
 
 def rod(mass: float, length: float) -> RigidInertia:
-    """A slender rod from the origin along x; its axial moment is 1/50 of the transverse one."""
+    """Return a slender rod from the origin along x, with axial moment 1/50 of the transverse."""
     transverse = mass * length * length / 12.0
     return _round(mass, transverse / 50.0, transverse, 0, Vector.of(0.5 * length, 0.0, 0.0))
 
 
 def points(masses: list[float], places: list[Vector]) -> RigidInertia:
-    """Point masses that form one rigid body; four or more in general position are a valid one."""
+    """Return a rigid body of point masses; four or more in general position give a valid one."""
     total = RigidInertia.zero()
     for mass, place in zip(masses, places, strict=True):
         total = total + RigidInertia.from_center(mass, place, Symmetric.zero())

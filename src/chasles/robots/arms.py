@@ -13,7 +13,7 @@ from chasles.model.denavit_hartenberg import DHRow, dh_chain
 
 
 def puma560() -> Description:
-    """The Unimation PUMA 560: six revolute joints, standard Denavit-Hartenberg frames.
+    """Return the Unimation PUMA 560: six revolute joints, standard Denavit-Hartenberg frames.
 
     Inertial parameters of Armstrong, Khatib and Burdick (1986) in the frames and with the motors of
     Corke and Armstrong-Helouvry (1994). At q = 0 the upper arm points along x and the forearm up;
@@ -24,7 +24,7 @@ def puma560() -> Description:
 
 
 def stanford_arm() -> Description:
-    """The Stanford (Scheinman) arm: R R P R R R, standard Denavit-Hartenberg frames.
+    """Return the Stanford (Scheinman) arm: R R P R R R, standard Denavit-Hartenberg frames.
 
     Frames of Legnani et al. (1996), part II, section 4; inertial parameters of Paul (1981). q[2] is
     the whole distance (m) from the shoulder to the wrist along the boom, so the d4 of Legnani's M34
@@ -35,7 +35,7 @@ def stanford_arm() -> Description:
 
 
 def microbot() -> Description:
-    """The five-axis arm R R R R P of Mitra's examples, like Uicker's Microbot; lengths in m.
+    """Return the five-axis arm R R R R P of Mitra's examples, like Uicker's Microbot; lengths in m.
 
     The printed theta of the first four rows and s of the fifth are values of the joint variables
     (the paper says so), not offsets: the examples are at q = (30, 60, -30, 0 degrees, 0.097 m).
@@ -46,7 +46,7 @@ def microbot() -> Description:
 
 
 def _read(name: str) -> Description:
-    """The arm of the data file `<name>.toml` of this package, which says what its keys mean."""
+    """Return the arm of the data file `<name>.toml` of this package, which explains its keys."""
     text = resources.files("chasles.robots").joinpath(f"{name}.toml").read_text("utf-8")
     data = tomllib.loads(text)
     rows = [_row(joint, data["inertia_about"]) for joint in data["joint"]]

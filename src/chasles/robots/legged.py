@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 
 def _bone(mass: float, radius: float, length: float, depth: float) -> RigidInertia:
-    """A capsule along z, its middle at a depth below the joint."""
+    """Return a capsule along z, its middle at a depth below the joint."""
     return capsule(mass, radius, length, 2, _Z * -depth)
 
 
@@ -72,7 +72,7 @@ _ARM = (
 
 
 def quadruped() -> Description:
-    """A walking machine of 18.6 kg: a free trunk and four legs of three joints.
+    """Return a walking machine of 18.6 kg: a free trunk and four legs of three joints.
 
     Joints of a leg, from the trunk: abduction (x), hip (y), knee (y); legs in the order front left,
     front right, rear left, rear right. Feet are links fixed to the shanks: `front_left_foot`, ...
@@ -93,7 +93,7 @@ def quadruped() -> Description:
 
 
 def humanoid() -> Description:
-    """A walking machine of 67.2 kg and 1.86 m: a free pelvis and thirty revolute joints.
+    """Return a walking machine of 67.2 kg and 1.86 m: a free pelvis and thirty revolute joints.
 
     In order: waist (yaw, pitch), neck (yaw, pitch), then left and right legs of six joints (hip
     yaw, roll, pitch; knee; ankle pitch, roll) and left and right arms of seven (shoulder pitch,
@@ -118,7 +118,7 @@ def humanoid() -> Description:
 def _limb(
     prefix: str, root: str, parts: Sequence[Part], *, right: bool = False
 ) -> tuple[list[LinkData], list[JointData]]:
-    """The links and joints of a limb; on the right, mirrored in the plane y = 0.
+    """Return the links and joints of a limb; on the right, mirrored in the plane y = 0.
 
     Axes are not mirrored, so ranges about x and z change sides. Losses grow with the torque.
     """

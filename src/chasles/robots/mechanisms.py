@@ -17,7 +17,7 @@ _X, _Y, _Z = (Vector.of(*(float(i == k) for i in range(3))) for k in range(3))
 
 
 def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
-    """The slider crank of Legnani et al. (1996), part II, section 5: R R R P and a weld.
+    """Return the slider crank of Legnani et al. (1996), part II, section 5: R R R P and a weld.
 
     q = (alpha1, alpha2, alpha3, a): the angle of the crank (length l1, m) from x, of the rod (l2)
     from the crank, of the slider from the rod, and the slider's distance from the crank's axis, all
@@ -47,7 +47,7 @@ def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
 def four_bar(
     ground: float = 0.4, crank: float = 0.1, coupler: float = 0.35, rocker: float = 0.3
 ) -> Description:
-    """Four bars (lengths in m) in the x-y plane; by default the crank turns and the rocker swings.
+    """Return a four-bar linkage (lengths in m) in the x-y plane, by default a crank-rocker.
 
     q = (crank, coupler, rocker): the angle of the crank from x, of the coupler from the crank, and
     of the rocker from x; the crank turns about the origin, the rocker about (ground, 0, 0). Loop
@@ -69,7 +69,7 @@ def four_bar(
 
 
 def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
-    """A two-link arm that a linear actuator drives (Featherstone 2008, figure 8.3), in the plane.
+    """Return a planar two-link arm with a linear actuator (Featherstone 2008, figure 8.3).
 
     q = (q1, q2, q3, q4): the angle of the upper arm from x, of the cylinder from x, the distance of
     the piston's end from the cylinder's pivot, and the angle of the forearm from the upper arm. The
@@ -122,7 +122,7 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
 
 
 def six_bar() -> Description:
-    """Watt's six bars in the x-y plane: two loops that share two links, one degree of freedom.
+    """Return Watt's six-bar linkage in the x-y plane: two loops, one degree of freedom.
 
     A four-bar (ground 1, crank 0.5, coupler 0.9, rocker 0.8 m), whose coupler carries a link
     "fifth" (0.6 m) at 0.45 m from its end and whose rocker carries a link "sixth" (0.7 m) at 0.4 m;
@@ -180,7 +180,7 @@ def _check(robot: str, **lengths: float) -> None:
 
 
 def stewart() -> Description:
-    """Gough and Stewart's platform: six legs, each universal, prismatic, spherical.
+    """Return the Gough-Stewart platform: six legs, each universal, prismatic, spherical.
 
     Feet in pairs on a circle of 1 m, heads in pairs on one of 0.6 m, the platform 0.8 m above the
     ground at neutral. Legs: cylinder and piston of 1 kg and 0.5 m each. The platform, of 10 kg, has
@@ -214,7 +214,7 @@ def stewart() -> Description:
 
 
 def delta() -> Description:
-    """Clavel's delta robot: three arms, each with two parallel rods, universal and spherical.
+    """Return Clavel's delta robot: three arms with two parallel rods each.
 
     Arms of 0.5 m turn about axes tangent to a circle of 0.3 m under the ceiling; rods of 0.8 m, a
     pair 0.2 m apart, lead from each arm to a platform of radius 0.15 m. Joints "arm<k>" (angle
@@ -245,7 +245,7 @@ def delta() -> Description:
 
 
 def _universal(name: str, parent: str, child: str, pose: Transform) -> JointData:
-    """About x, then y, so that the child can point anywhere near z."""
+    """Return a universal joint about x, then y, so that the child can point anywhere near z."""
     return JointData(name, "universal", parent, child, pose, axis=_X, second_axis=_Y)
 
 
@@ -258,12 +258,12 @@ def _at(place: Vector) -> Transform:
 
 
 def _axes(x: Vector, y: Vector) -> Rotation:
-    """The rotation of coordinates to a frame with these two axes."""
+    """Return the rotation of coordinates to a frame with these two axes."""
     return Rotation.of(Matrix((tuple(x), tuple(y), tuple(x.cross(y)))))
 
 
 def _facing(place: Vector, along: Vector) -> Transform:
-    """A frame at a place whose z axis looks along a vector; its x axis is horizontal."""
+    """Return a frame at a place whose z axis looks along a vector; its x axis is horizontal."""
     z = along * (1.0 / math.sqrt(along.dot(along)))
     x = z.cross(_Z)
     x = x * (1.0 / math.sqrt(x.dot(x)))

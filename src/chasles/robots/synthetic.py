@@ -1,7 +1,7 @@
-"""Made for study: equal rods in a plane, chains and trees of arbitrary numbers, random trees.
+"""Synthetic robots: equal rods in a plane, chains and trees of arbitrary numbers, random trees.
 
-Only `Random.random` and `Random.uniform` are drawn from, whose sequences Python keeps from version
-to version, so that a seed means the same tree everywhere.
+Only `Random.random` and `Random.uniform` are used, whose sequences do not change between versions
+of Python, so that a seed gives the same tree everywhere.
 """
 
 import math
@@ -27,7 +27,7 @@ _SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
 
 
 def planar(n: int) -> Description:
-    """n equal rods (1 m, 1 kg) in the vertical plane y = 0, gravity along -z.
+    """Return n equal rods (1 m, 1 kg) in the vertical plane y = 0, gravity along -z.
 
     The revolute joints are horizontal, along -y: at q = 0 the arm lies along x, and a positive
     angle lifts what follows. Frame "tip" is at (sum of cosines, 0, sum of sines) of the angles that
@@ -37,7 +37,7 @@ def planar(n: int) -> Description:
 
 
 def zigzag(n: int) -> Description:
-    """The zig-zag arm of Featherstone (2008), section 10.2, without gravity.
+    """Return the zig-zag arm of Featherstone (2008), section 10.2, without gravity.
 
     Rods as in `planar` (moment 1/12 about the center); joint angles alternate between +75 and -75
     degrees at q = 0, so that the book's numbers are those of the neutral configuration.
@@ -46,7 +46,7 @@ def zigzag(n: int) -> Description:
 
 
 def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
-    """Rods along the x axes of their links, each turned by an angle at q = 0."""
+    """Return rods along the x axes of their links, each rotated by an angle at q = 0."""
     _require(name, len(angles))
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, angle in enumerate(angles, start=1):
@@ -59,12 +59,12 @@ def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
 
 
 def general_chain(n: int, *, right_angles: bool = False) -> Description:
-    """n revolute joints with arbitrary modified Denavit-Hartenberg numbers and full inertias.
+    """Return n revolute joints with arbitrary modified D-H parameters and full inertias.
 
-    No length, twist, moment or product is 0, 1 or equal to another, so that no operation folds away
-    but those of the table's own structure (Balafoutis and Patel 1991 count "general" arms so).
-    right_angles: every twist is 90 degrees, the other column of their tables. Always the same
-    numbers; the first links of a longer chain are those of a shorter one. Gravity is along -z.
+    No length, twist, moment or product is 0, 1 or equal to another, so that only operations of the
+    table's structure fold away (Balafoutis and Patel 1991 count "general" arms this way).
+    right_angles: every twist is 90 degrees, the other column of their tables. The numbers are
+    fixed; a longer chain begins with the links of a shorter one. Gravity is along -z.
     """
     _require("general_chain", n)
     rng = random.Random(1991)
@@ -79,12 +79,13 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
 
 
 def general_tree(n: int, children: int) -> Description:
-    """n revolute joints, level by level so many on every link (on the base, one): nothing special.
+    """Return a general tree of n revolute joints, with `children` joints on each link.
 
-    The trees that Featherstone (2008, section 10.3) counts on: with one child a link the chain
-    GU(n), with two the binary tree. The first child of a link, and that of the base, has a
-    Denavit-Hartenberg placement, d along z and a along x of its parent, turned about x alone; other
-    children are placed anyhow. Always the same numbers. Gravity is along -z.
+    The base has one joint, and the tree is filled level by level. These are the trees of
+    Featherstone's counts (2008, section 10.3): one child per link gives the chain GU(n), two the
+    binary tree. The first child of a link, and that of the base, has a Denavit-Hartenberg
+    placement: d along z and a along x of its parent, rotated about x only. Other children have
+    general placements. The numbers are fixed. Gravity is along -z.
     """
     _require("general_tree", n)
     if children < 1:
@@ -105,7 +106,7 @@ def general_tree(n: int, children: int) -> Description:
 
 
 def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
-    """A length a, an offset d, a twist of either sign, and the inertia of six point masses."""
+    """Return a length a, an offset d, a twist of either sign, and the inertia of six points."""
     a, d = rng.uniform(0.1, 0.4), rng.uniform(0.05, 0.3)
     alpha = rng.uniform(0.3, 1.2) * (1.0 if rng.random() < 0.5 else -1.0)
     masses = [rng.uniform(0.2, 0.8) for _ in range(6)]
@@ -130,7 +131,7 @@ def random_tree(
     fixed: bool = True,
     mimics: bool = False,
 ) -> Description:
-    """A tree of n moving joints, the same for the same arguments.
+    """Return a tree of n moving joints, the same for the same arguments.
 
     With n >= 13 every joint type occurs; with n >= 3 it branches. Axes and poses are along the
     coordinate axes for a part of the joints and general for the others; inertias are those of point
@@ -163,7 +164,7 @@ def random_tree(
 
 
 def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
-    """The joint types in order: all of them shuffled, then any; the first is free if floating."""
+    """Return joint types in order: all shuffled, then random ones; floating puts free first."""
     left, kinds = list(JOINTS), []
     while left:
         kinds.append(left.pop(int(rng.random() * len(left))))
@@ -177,7 +178,7 @@ def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
 
 
 def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
-    """A link to hang joint k on: the first twice, then one of the last three or any."""
+    """Return a link to hang joint k on: the first twice, then one of the last three or any."""
     if k in (2, 3):
         return "link1"
     return _pick(rng, links[-3:] if rng.random() < 0.6 else links).name
@@ -201,7 +202,7 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
-    """The last joint, following an earlier one: the first that can, then half of them."""
+    """Return the last joint, following an earlier one: the first that can, then half of them."""
     leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
     first = not any(joint.mimic for joint in joints)
     if not leaders or (rng.random() < 0.5 and not first):
@@ -211,7 +212,7 @@ def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
 
 
 def _axis(rng: random.Random) -> Vector:
-    """A unit vector: along a coordinate axis, or uniform on the sphere."""
+    """Return a unit vector: along a coordinate axis, or uniform on the sphere."""
     if rng.random() < 0.5:
         k, sign = int(rng.random() * 3.0), 1.0 if rng.random() < 0.7 else -1.0
         return Vector.of(*(sign if i == k else 0.0 for i in range(3)))
@@ -221,7 +222,7 @@ def _axis(rng: random.Random) -> Vector:
 
 
 def _pose(rng: random.Random) -> Transform:
-    """A placement within half a metre: turned by right angles, by any angle, or not at all."""
+    """Return a pose within half a meter, rotated by right angles, by any angle, or not at all."""
     place = Vector.of(*(rng.uniform(-0.3, 0.3) for _ in range(3)))
     style = rng.random()
     if style < 0.3:

@@ -63,19 +63,19 @@ def equations(
 
 
 def constraints(model: Model, q: Position, rows: Sequence[int]) -> Matrix:
-    """Some rows of the loops' matrix K, over coordinates in tree order."""
+    """Return some rows of the loop matrix K, over coordinates in tree order."""
     K = loop_rows(model, loop_matrix(model, q), model.in_tree_order)
     return Matrix(tuple(tuple(K[r]) for r in rows))
 
 
 def entries(parts: LoopVector, rows: Sequence[int]) -> Vector:
-    """Some of the numbers that loops and couplings have for their equations."""
+    """Return the entries of a loop vector in some rows."""
     flat = loop_entries(parts)
     return Vector(tuple(flat[r] for r in rows))
 
 
 def slipping(model: Model, q: Position, K: Matrix, v: Vector, rows: Sequence[int]) -> Vector:
-    """K v - b of some rows: how fast rates v open the loops (b: `loop_rate`)."""
+    """Return K v - b in some rows: how fast rates v open the loops (b: `loop_rate`)."""
     return K @ v - entries(loop_rate(model, q), rows)
 
 
@@ -90,10 +90,10 @@ def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> N
 
 
 def health(model: Model, q: Position, margins: Sequence[Number], stray: Number = 0.0) -> Vector:
-    """The squared distance from closed, and the least margin: whether a state can be trusted.
+    """Return the squared closure error and the least margin, by which callers judge a state.
 
-    The distance is dimensionless, with what rates add to it (`strayed`). Margins are 1 in a good
-    position and 0 in a singular one.
+    The error is dimensionless and includes that of the rates (`strayed`). Margins are 1 in a
+    well-conditioned position and 0 in a singular one.
     """
     residual = loop_entries(loop_residual(model, q))
     gap = Vector(tuple(s * r for s, r in zip(model.closure.scales, residual, strict=True)))
@@ -109,10 +109,10 @@ def multipliers(
     *,
     stabilization: float = 0.0,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """A lam = b with A = K H^-1 K', by the sparse factors of H (Featherstone 2008, Eq 8.37-8.41).
+    """Solve A lam = b with A = K H^-1 K' (Featherstone 2008, Eq 8.37-8.41).
 
-    In a good position no row of K is a combination of others, so that every pivot of A is a fair
-    part of the entry on its diagonal.
+    The sparse factors of H are used. In a well-conditioned position no row of K is a combination of
+    others, so no pivot of A is small relative to its diagonal entry.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     qdd, lam, margins = by_multipliers(H, f, K, k)
@@ -122,7 +122,7 @@ def multipliers(
 def by_multipliers(
     H: Matrix, f: Vector, K: Matrix, k: Vector
 ) -> tuple[Vector, Vector, list[Number]]:
-    """A lam = b, then H qdd = f + K' lam: qdd, lam, and margins (`health`).
+    """Solve A lam = b, then H qdd = f + K' lam; return qdd, lam and margins (`health`).
 
     H has the sparsity of a tree or of a part of one.
     """
@@ -154,10 +154,10 @@ def direct(
     *,
     stabilization: float = 0.0,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """[0 K; K' H] (-lam, qdd) = (k, f), factored as it stands (Featherstone 2008, Eq 8.36).
+    """Solve [0 K; K' H] (-lam, qdd) = (k, f) by direct factorization (Featherstone 2008, Eq 8.36).
 
-    The factors start at the last coordinate, so that H is as sparse as in a tree; the pivots that
-    remain belong to -K H^-1 K', and none vanishes in a good position.
+    Factorization starts at the last coordinate, so that H is as sparse as in a tree; the remaining
+    pivots belong to -K H^-1 K', and none vanishes in a well-conditioned position.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     m, n = K.shape
@@ -183,14 +183,14 @@ class Elimination(NamedTuple):
 
     @property
     def margins(self) -> list[Number]:
-        """Squares of the ratios: 1 where the closure was chosen, 0 where it is singular."""
+        """Squares of the ratios: 1 at the position of choice, 0 at a singular position."""
         return [ratio * ratio for ratio in self.ratios]
 
 
 def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
-    """Every row of the closure gives its dependent coordinate (Featherstone 2008, Eq 8.48-8.51).
+    """Solve rows of the closure for dependent coordinates (Featherstone 2008, Eq 8.48-8.51).
 
-    Of the first rows alone: the dependent coordinates of the others are then independent.
+    With the first rows alone, the dependent coordinates of the other rows become independent.
     """
     place, closure = tree_places(model), model.closure
     solved = closure.dependent[: len(K.rows)]
@@ -211,7 +211,7 @@ def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
 
 
 def projected(H: Matrix, G: Matrix) -> Matrix:
-    """G' H G: the mass matrix of the independent coordinates (Eq 3.20), each entry once."""
+    """Return G' H G, the mass matrix of the independent coordinates (Eq 3.20)."""
     columns = [Vector(column) for column in G.T.rows]
     return symmetric_products(columns, [H @ column for column in columns])
 
@@ -225,12 +225,11 @@ def minimal(
     *,
     stabilization: float = 0.0,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """G' H G ydd = G' (f - H g) and qdd = G ydd + g (Featherstone 2008, Eq 8.42-8.46).
+    """Solve G' H G ydd = G' (f - H g), with qdd = G ydd + g (Featherstone 2008, Eq 8.42-8.46).
 
-    Where a dependent coordinate moves much faster than the independent ones, G' H G has the square
-    of that in its condition; a second solution, for what the first leaves of the equation, brings
-    the lost digits back. The forces of the loops are what is left over in the dependent
-    coordinates.
+    If a dependent coordinate moves much faster than the independent ones, the condition number of
+    G' H G grows with the square of that ratio; a step of iterative refinement restores the lost
+    digits. The loop forces follow from the residual in the dependent coordinates.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     solved = eliminated(model, K, k)
@@ -247,20 +246,20 @@ def minimal(
 
 
 def independent_mass_matrix(model: Model, q: Position) -> tuple[IndependentMatrix, Health]:
-    """G' H G, with the kinetic energy yd' G' H G yd / 2 (Featherstone 2008, Eq 8.44)."""
+    """Return G' H G, with the kinetic energy yd' G' H G yd / 2 (Featherstone 2008, Eq 8.44)."""
     H, K = tree_mass_matrix(model, q), constraints(model, q, model.closure.rows)
     solved = eliminated(model, K, Vector.zero(len(K.rows)))
     return projected(H, solved.G), health(model, q, solved.margins)
 
 
 def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, TreeVector, Health]:
-    """Newton's step that closes the loops, and rates that keep them closed (Eq 8.48-8.51).
+    """Return a Newton step that closes the loops, and rates that keep them closed (Eq 8.48-8.51).
 
-    K d = -residual with d = 0 in the independent coordinates, by the rows of position alone; of qd
-    the independent rates count, the others are G yd, and what K qd = b adds where the mechanism is
-    driven in time. The margin has the sign of
-    the pivots' product beside that of the closure's choice, which changes where the motion passes a
-    position that is singular for this choice.
+    The step d solves K d = -residual with d = 0 in the independent coordinates, by the rows of
+    position alone. The independent rates of qd are kept; the others are G yd, plus the part due to
+    b in K qd = b for mechanisms driven in time. The margin has the sign of the product of the
+    pivots relative to their signs at the choice of the closure; it changes when the motion passes
+    a position that is singular for this choice.
     """
     place, v, rows = tree_places(model), stack(qd, model.in_tree_order), model.closure.rows
     K = constraints(model, q, rows)
@@ -279,9 +278,9 @@ def hybrid(
 ) -> tuple[Mixed, LoopNumbers, Health]:
     """H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then tau2 (sections 8.5, 9.1).
 
-    1: joints whose forces are given, 2: known accelerations. The closure keeps rows that are
-    independent over the former; rates are checked by all rows. Second result: what is left of
-    all rows, K qdd - k, which known accelerations that are too many may not satisfy.
+    Index 1 means joints with known forces, 2 joints with known accelerations. The closure keeps
+    rows that are independent over the former; rates are checked by all rows. The second result is
+    the residual K qdd - k of all rows, which is nonzero if known accelerations contradict a loop.
     """
     order, none = model.in_tree_order, {i: Vector.zero(model.bodies[i].joint.nv) for i in given}
     tau = none | {i: force for i, force in given.items() if i not in known}

@@ -59,7 +59,7 @@ def loop_equations(
 ) -> tuple[TreeVector, LoopNumbers, LoopNumbers]:
     """H qdd + h - K' lam, which is tau; K qdd - k; and K qd - b (Featherstone 2008, Eq 8.1-8.6).
 
-    Over all equations of the loops. Their derivatives say how neighboring motions differ.
+    All loop equations are included. Their derivatives relate neighboring motions.
     """
     order, rows = model.in_tree_order, range(model.loop_rows)
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
@@ -78,7 +78,7 @@ def actuator_forces(
     actuated: Sequence[int],
     weights: Sequence[float],
 ) -> tuple[TreeVector, Health]:
-    """G_u' u = G' tau, where tau moves the tree so (Featherstone 2008, Eq 8.61-8.63).
+    """Solve G_u' u = G' tau, tau from inverse dynamics (Featherstone 2008, Eq 8.61-8.63).
 
     The result has the smallest sum of weights u^2 if there are more actuators than degrees of
     freedom. The closure's independent coordinates are actuated, so that G_u has a unit matrix in
@@ -104,10 +104,10 @@ def actuator_forces(
 
 
 def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
-    """B = T_a' J_L, with B qd the velocities of the loop joints (Featherstone 2008, section 8.4).
+    """Return B = T_a' J_L, with B qd of the loop joints (Featherstone 2008, section 8.4).
 
-    T_a' S = 1 of the loop joint, J_L the velocity across it for each unit joint velocity. By the
-    principle of work B' f is what forces f at the loop joints do at those of the tree (Eq 8.31).
+    T_a' S = 1 for the loop joint, and J_L is the velocity across it for each unit joint velocity.
+    By virtual work, forces f at the loop joints act as B' f at the joints of the tree (Eq 8.31).
     """
     B: list[dict[int, Matrix]] = []
     for loop in model.loops:
@@ -118,7 +118,7 @@ def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
 
 
 def loop_forces(model: Model, q: Position, multipliers: LoopNumbers) -> LoopForces:
-    """f = T lam, from predecessor to successor, in the successor frame (Featherstone, Eq 8.28)."""
+    """Return f = T lam, on the successor, in the successor frame (Featherstone, Eq 8.28)."""
     found, numbers = [], iter(multipliers)
     for loop in model.loops:
         T = loop.joint.constraint(loop_coordinates(loop, around(model, loop, q)))
@@ -134,7 +134,7 @@ def closed_joint_reactions(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> Reactions:
-    """The loop joints push their two bodies apart, by equal and opposite forces (section 8.2)."""
+    """Return joint reactions, with loop forces as equal and opposite external forces (8.2)."""
     loads = {WORLD: Force.zero()} | {i: f_ext[i] for i in range(len(model.parts))}
     for load in _loop_loads(model, q, multipliers):
         loads[load.body] += load.f
@@ -151,13 +151,13 @@ def closed_sensor_values(
     *,
     sensors: tuple[SensorData, ...],
 ) -> SensorNumbers:
-    """Values of sensors, one after the other, in a motion under external forces and loop forces."""
+    """Return concatenated sensor values for a motion under external forces and loop forces."""
     loads = [*f_ext, *_loop_loads(model, q, multipliers)]
     return sensor_values(model, q, qd, qdd, loads, sensors=sensors)
 
 
 def _loop_loads(model: Model, q: Position, multipliers: LoopNumbers) -> Iterator[Load]:
-    """The forces of loop joints on both of their links."""
+    """Yield the forces of loop joints on both of their links."""
     for loop, f in zip(model.loops, loop_forces(model, q, multipliers), strict=True):
         P, S = loop.predecessor, loop.successor
         X = across(loop, around(model, loop, q)).transform()  # from P to S
@@ -174,7 +174,7 @@ def driving_forces(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> DrivenEffort:
-    """tau = S'f of the driven joints, less what loops and couplings exert on them, K' lam (8.4)."""
+    """Return tau = S'f of the driven joints, less the loop and coupling forces K' lam (8.4)."""
     tau, numbers = dict(inverse_dynamics(model, q, qd, qdd, f_ext)), iter(multipliers)
     for constraint, K in zip(model.constraints, loop_matrix(model, q), strict=True):
         lam = Vector(tuple(islice(numbers, constraint.rows)))

@@ -1,7 +1,7 @@
-"""Articulated bodies put together by their handles (Featherstone 2008, sections 7.4 and 7.5).
+"""Articulated bodies assembled by their handles (Featherstone 2008, sections 7.4 and 7.5).
 
-Every body that has an inverse inertia is a piece. What lies between two of them, one joint or
-several with massless links, is a hinge.
+Every body with an invertible inertia is a piece. A hinge connects two pieces by one joint, or by
+several joints with massless links between them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -56,7 +56,7 @@ from chasles.model.validate import is_massless
 
 @dataclass(frozen=True)
 class Hinge:
-    """The joints between body i and the next one inward that has an inertia, p.
+    """Joints between body i and p, the next body inward that has inertia.
 
     X: from p to i. S, c: a_i = X a_p + S qdd + c. T: the forces that it transmits whatever its
     joints do, all six where these are not known, their armature counts or links between them are
@@ -91,7 +91,7 @@ class Hinge:
         return Y - given.T @ (held @ given)
 
     def accelerations(self, a: Motion, a_p: Motion) -> Iterator[tuple[int, Vector]]:
-        """qdd of its joints."""
+        """Yield qdd of its joints."""
         rates, start = self.Ta.T @ (a - self.X @ a_p - self.c), 0
         for i, size in self.joints:
             yield i, Vector(rates.entries[start : start + size])
@@ -100,7 +100,7 @@ class Hinge:
 
 @dataclass(frozen=True)
 class Parts:
-    """The bodies with an inertia, parents first, each with its hinge, and the forces on them."""
+    """Bodies with inertia, parents first, each with its hinge, and the forces on them."""
 
     hinges: dict[int, Hinge]
     inertias: dict[int, RigidInertia]
@@ -109,7 +109,7 @@ class Parts:
 
 
 def parts(model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT) -> Parts:
-    """The hinges of a tree; a massless link passes forces on to its joints and to its parent."""
+    """Return the hinges of a tree; a massless link passes forces to its joints and its parent."""
     v, found = {WORLD: Motion.zero()}, Parts({}, {}, {WORLD: Force.zero()})
     passing: dict[int, Hinge] = {}
     for i, p, joint, I in model.outward():
@@ -134,7 +134,7 @@ def parts(model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches 
 
 
 def _in_series(first: Hinge, second: Hinge, force: Vector) -> Hinge:
-    """Two hinges and the massless link between them as one."""
+    """Combine two hinges and the massless link between them into one hinge."""
     S = Motions((second.X @ first.S).columns + second.S.columns)
     dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns))
     Ta = dual @ invert_symmetric(dual.T @ S)
@@ -187,9 +187,9 @@ def forward_dynamics_assembly_inverse(
 ) -> Velocity:
     """Phi^A = Phi_1 - Phi_1 T W T' Phi_1 with W = (T' (Phi_1 + Phi_2) T)^-1.
 
-    Featherstone 2008, table 7.2, variant 1, from the tips to the root: Phi_1 is what has been put
-    together of the parent so far, Phi_2 all of the child, lam the forces that the joint transmits.
-    The world is a body with Phi = 0.
+    Featherstone 2008, table 7.2, variant 1, from the tips to the root: Phi_1 belongs to the part of
+    the parent assembled so far, Phi_2 to the whole child, and lam are the forces that the joint
+    transmits. The world is a body with Phi = 0.
     """
     U, W, z = {}, {}, {}
     qdd: dict[int, Vector] = {}
@@ -220,12 +220,12 @@ def forward_dynamics_assembly_inverse(
 def forward_dynamics_divide_and_conquer(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Multi-handle assembly (Featherstone 2008, section 7.5).
+    """Compute qdd by multi-handle assembly (Featherstone 2008, section 7.5).
 
-    A joint joins two pieces of about the same size, each made of two in turn: with the velocities
-    known, which are found one after the other, the longest path of operations along a chain grows
-    with the logarithm of its length. The world is a body with Phi = 0 that accelerates against
-    gravity.
+    Each joint connects two pieces of about the same size, which are assembled recursively. Once the
+    velocities are known (a sequential recursion), the longest path of operations along a chain
+    grows with the logarithm of its length. The world is a body with Phi = 0 that accelerates
+    against gravity.
     """
     return dict(taken_apart(assembled(model, parts(model, q, qd, tau, f_ext), set()), {}))
 
@@ -239,10 +239,10 @@ def constrained_dynamics_divide_and_conquer(
     *,
     stabilization: float = 0.0,
 ) -> tuple[Velocity, Multipliers, Health]:
-    """The tree assembled with handles at the loop joints, which then join these (section 7.5).
+    """Assemble the tree with handles at the loop joints, then close the loops (section 7.5).
 
-    A = K H^-1 K' has the inverse inertias between handles for its entries: A lam = k - K qdd where
-    qdd is that of the open tree.
+    The entries of A = K H^-1 K' are inverse inertias between handles. A lam = k - K qdd, with the
+    accelerations qdd of the open tree.
     """
     rows, v = model.closure.rows, stack(qd, model.in_tree_order)
     K, k = constraints(model, q, rows), entries(loop_bias(model, q, qd), rows)
@@ -273,7 +273,7 @@ def constrained_dynamics_divide_and_conquer(
 
 
 def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]:
-    """For each force that a loop joint transmits, what it does to its bodies (Eq 8.28)."""
+    """Return the forces on both bodies for each force that a loop joint transmits (Eq 8.28)."""
     P, S = loop.predecessor, loop.successor
     M = around(model, loop, q)
     X = across(loop, M).transform()
@@ -320,7 +320,7 @@ class Joined:
 
 
 def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
-    """All bodies and the world as one piece, with handles at some of them."""
+    """Return all bodies and the world as one piece, with handles at some of them."""
     alone = {WORLD: Piece({(WORLD, WORLD): InverseInertia.zero()}, {WORLD: -model.gravity})}
     for i, I in whole.inertias.items():
         Phi = InverseInertia.of(I)
@@ -337,7 +337,7 @@ def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
 
 
 def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
-    """The joint that divides the joints of a connected piece best, and those beyond it."""
+    """Return the joint that divides the joints of a connected piece best, and those beyond it."""
     beyond: dict[int, frozenset[int]] = {}
     for i in sorted(joints, reverse=True):
         children = [k for k in whole.children[i] if k in joints]
@@ -347,14 +347,14 @@ def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
 
 
 def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
-    """The bodies between some joints that other joints hold too, and those to be held."""
+    """Return the bodies of some joints that have other joints too, or that are in `held`."""
     ends = {*joints, *(whole.hinges[i].p for i in joints)}
     inner = {h for h in ends if joints.issuperset({h, *whole.children[h]} - {WORLD})}
     return (ends - inner) | (ends & held)
 
 
 def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
-    """Two pieces joined (Eq 7.57 to 7.63): on the first, which has the parent, forces act back."""
+    """Join two pieces (Eq 7.57 to 7.63); the first has the parent, where the reaction acts."""
     X, i, p = hinge.X, hinge.i, hinge.p
     on_parent, on_child = X.T @ hinge.T, hinge.T * -1.0
     U = {h: first.Phi[h, p] @ on_parent for h in first.b}
@@ -372,7 +372,7 @@ def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
 
 
 def taken_apart(piece: Piece, f: Mapping[int, Force]) -> Iterator[tuple[int, Vector]]:
-    """qdd of the joints within a piece, from the forces on its handles: taken apart again."""
+    """Yield qdd of the joints within a piece, from the forces on its handles."""
     if piece.joined is None:
         return
     made, hinge = piece.joined, piece.joined.hinge

@@ -25,8 +25,7 @@ from chasles.model.spaces import (
 
 
 class Chain(NamedTuple):
-    """The matrices M, L (one per degree of freedom), W, H and J of every body, all in the base
-    frame.
+    """Matrices M, L (one per degree of freedom), W, H and J of every body, in the base frame.
 
     Gravity is subtracted from H: the base accelerates upward.
     """
@@ -68,9 +67,9 @@ def along(screws: tuple[Screw, ...], rates: Vector) -> homogeneous.Velocity:
 def inverse_dynamics(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Phi = skew(H J) of every body; a joint carries those of all bodies beyond it (section 2.3).
+    """Sum the actions Phi = skew(H J) of all bodies beyond each joint (section 2.3).
 
-    Its force is the pseudo scalar product of that action with its screw.
+    The joint force is the pseudo scalar product of that action with the screw of the joint.
     """
     M, L, _, H, J = chain(model, q, qd, qdd)
     Phi, tau = {WORLD: Action.zero()}, {}
@@ -86,9 +85,9 @@ def inverse_dynamics(
 def inverse_dynamics_link(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """The same in link frames, in which J and L are constant (section 2.3).
+    """Compute `inverse_dynamics` in link frames, in which J and L are constant (section 2.3).
 
-    W and H go out from link to link, Phi comes back, by the rules for a change of frame.
+    W and H are passed outward and Phi inward, by the rules for a change of frame.
     """
     M, L, tau = {}, {}, {}
     W = {WORLD: homogeneous.Velocity.zero()}
@@ -110,7 +109,7 @@ def inverse_dynamics_link(
 
 
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
-    """The action that unit acceleration of one joint asks of another: L_j (x) skew(L_i J).
+    """Return M[i, j] = L_j (x) skew(L_i J), the action for a unit acceleration of one joint.
 
     J is that of all bodies beyond joint i (section 2.3, with one qdd equal to one and W zero).
     """
@@ -125,7 +124,7 @@ def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
 def _paired(
     model: Model, q: Position, product: Callable[[Block], Callable[[Screw], Number]]
 ) -> Blocks:
-    """The products of L_i J with the screws L_j that move joint i; armature on the diagonal."""
+    """Return products of L_i J with the screws L_j that move joint i, armature on the diagonal."""
     rest, M = model.at_rest(), Blocks()
     _, L, _, _, J = chain(model, q, rest, rest)
     J[WORLD] = Inertia.zero()
@@ -163,7 +162,7 @@ def bias_forces_lagrange(
 def inverse_dynamics_lagrange(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """F = M qdd + C (section 3); C has the accelerations of driven joints already."""
+    """Return F = M qdd + C (section 3); C includes the accelerations of driven joints."""
     F, driven = dict(bias_forces_lagrange(model, q, qd, f_ext)), model.undriven(2)
     for (i, j), block in mass_matrix_lagrange(model, q).items():
         F[i] += block @ (qdd[j] - driven[j])
@@ -187,7 +186,7 @@ def forward_dynamics_lagrange(
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """The sum of 1/2 trace(W J W') over all bodies (part I, section 4.5), rotors included."""
+    """Return the sum of 1/2 trace(W J W') over all bodies (part I, section 4.5), with rotors."""
     _, _, W, _, J = chain(model, q, qd, model.at_rest())
     total = 0.0
     for i, _, joint, _ in model.outward():
@@ -197,7 +196,7 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """The sum of -trace(Hg J) over all bodies (part I, section 4.5), in the base frame."""
+    """Return the sum of -trace(Hg J) over all bodies (part I, section 4.5), in the base frame."""
     rest = model.at_rest()
     Hg, J = Acceleration.uniform(model.gravity_vector), chain(model, q, rest, rest).J
     weight = sum((homogeneous.potential_energy(Hg, J[i]) for i, *_ in model.outward()), 0.0)

@@ -33,7 +33,7 @@ from chasles.model.spaces import (
 
 
 def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
-    """The forces for a unit acceleration of one coordinate, at rest and without gravity.
+    """Compute each column of M as the forces for a unit acceleration, without gravity.
 
     Walker and Orin's first methods (1982; Balafoutis and Patel 1991, Eq 6.2.4), by algorithm 5.7.
     """
@@ -111,9 +111,9 @@ def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
 
 
 def centred_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
-    """T of each body: its twists for unit rates of the joints that move it (Eq 6.2.12, 6.2.14).
+    """Return T of each body: its twists for unit rates of its joints (Eq 6.2.12, 6.2.14).
 
-    They refer to its center of mass and its own axes.
+    Twists are at the center of mass, along body axes.
     """
     T: dict[int, dict[int, Motions]] = {WORLD: {}}
     centred = {}
@@ -127,7 +127,7 @@ def centred_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
 def forward_dynamics_unit_acceleration(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """D from forces of unit accelerations, then elimination.
+    """Compute D from forces of unit accelerations, then eliminate.
 
     Walker and Orin's second method (1982), their first with half of D by symmetry (Balafoutis and
     Patel 1991, Eq 6.2.4).
@@ -152,7 +152,7 @@ def forward_dynamics_orthogonal_complement(
     Angeles and Ma's second method (1988; Balafoutis and Patel 1991, Eq 6.2.16-17). P = N T, where T
     has the twists of all bodies and N'N are their inertias M; columns are made orthogonal from
     the last to the first, P = Q L, which leaves L'(Q'Q) L qdd = tau - b. Only products p'p = t'M t
-    occur, so that no root N is needed, and bodies without mass do no harm.
+    occur, so the root N is not needed, and massless bodies are allowed.
     """
     order = model.in_tree_order
     units = map(Vector, Matrix.identity(model.nv).rows)
@@ -184,18 +184,18 @@ def _momenta(model: Model, t: Vector) -> Vector:
 
 
 _VANISHED = 1e-30
-"""Share of its first square at which a residual is rounding, and no direction to go."""
+"""Squared residual, relative to the initial one, below which it is rounding error."""
 
 
 def forward_dynamics_conjugate_gradient(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """D qdd = tau - b in as many steps as there are degrees of freedom, without forming D.
+    """Solve D qdd = tau - b by conjugate gradients, one step per degree of freedom.
 
-    Walker and Orin's fourth method (1982; Balafoutis and Patel 1991, section 6.2): D p is the
-    inverse dynamics of the accelerations p, at rest and without gravity. Each residual r is made
-    conjugate to all directions before it, not to the last alone: the short recurrence is equal
-    without rounding only, and with it n steps leave errors of 1e-6 on an arm, 1e-2 on a tree.
+    D is not formed. Walker and Orin's fourth method (1982; Balafoutis and Patel 1991, section 6.2):
+    D p is the inverse dynamics of the accelerations p, at rest and without gravity. Each residual r
+    is made conjugate to all previous directions, not only to the last. The short recurrence is
+    equal only without rounding; with it, n steps leave errors of 1e-6 on an arm, 1e-2 on a tree.
     """
     order, rest = model.in_tree_order, model.at_rest()
     still = model.weightless()

@@ -42,9 +42,9 @@ def kane(
     """Kane's equations by recursion (Angeles, Ma, Rojas 1989; Balafoutis and Patel 1991, 5.2.36).
 
     The motion subspace of a joint holds the partial velocities, at its origin, of all bodies beyond
-    it. N and R, the moment and force that move these (less what acts on them), are gathered link by
-    link, in link axes. Centers of mass accelerate by the tensor Omega; Euler's equation is that of
-    vectors.
+    it. N and R, the inertia moment and force of these bodies minus the external ones, are summed
+    link by link, in link axes. Accelerations of centers of mass use the tensor Omega; Euler's
+    equation is in vector form.
     """
     X, S, Omega, _, sdd = chain(model, q, qd, qdd)
     R, N, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
@@ -68,9 +68,9 @@ def kane_sum(
 ) -> Effort:
     """tau_i = z_i . sum of (M_cj + r_ij x F_j), or z_i . sum of F_j, over all bodies j beyond.
 
-    The sum as it stands (Balafoutis and Patel 1991, Eq 5.2.36; Angeles, Ma, Rojas 1989), in base
-    axes: F and M_c are what moves body j, r_ij goes from the origin of joint i to its center of
-    mass.
+    The direct sum (Balafoutis and Patel 1991, Eq 5.2.36; Angeles, Ma, Rojas 1989), in base axes: F
+    and M_c are the force and moment that accelerate body j, and r_ij is the vector from the origin
+    of joint i to its center of mass.
     """
     _, S, Omega, _, sdd = chain(model, q, qd, qdd)
     W, external = body_transforms(model, q), external_efforts(model, q, f_ext)
@@ -94,8 +94,9 @@ def spatial_1987(
 ) -> Effort:
     """Featherstone (1987) as Balafoutis and Patel restate him (1991, algorithm 5.4), repaired.
 
-    Forces are written force first, motions angle first: so one transform and one cross product
-    serve both, and `_dot` pairs them. The book's base rests; here it accelerates against gravity.
+    Forces are written with the force first, motions with the angular part first. One transform and
+    one cross product then apply to both, and `_dot` pairs them. The base is at rest in the book;
+    here it accelerates against gravity.
     """
     X, S, tau = {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Motion.zero()}
@@ -114,10 +115,10 @@ def spatial_1987(
 
 
 def _force_first(f: Force) -> Motion:
-    """[force; moment], which transforms as a motion does."""
+    """Return [force; moment], which transforms like a motion."""
     return Motion(f.force, f.moment)
 
 
 def _dot(s: Motion, f: Motion) -> Number:
-    """The spatial dot product [a; b].[c; d] = a.d + b.c."""
+    """Return the spatial dot product [a; b].[c; d] = a.d + b.c."""
     return s.angular.dot(f.linear) + s.linear.dot(f.angular)

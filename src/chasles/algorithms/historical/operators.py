@@ -20,8 +20,8 @@ def spatial_operator(
 ) -> Effort:
     """Rodriguez and Kreutz, as Balafoutis and Patel restate them (1991, algorithm 5.5), repaired.
 
-    v, a: angular velocity and that of the origin, and their rates, a less gravity. alpha, beta:
-    what velocities add to accelerations and to forces, of which the book says nothing.
+    v, a: angular velocity and velocity of the origin, and their rates (a minus gravity). alpha,
+    beta: velocity terms of accelerations and forces, which the book does not define.
     """
     turn, Phi, H, I = links(model, q)
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -60,7 +60,7 @@ def mass_matrix_inverse_spatial_operator(model: Model, q: Position) -> JointMatr
 def forward_dynamics_spatial_operator(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """(1 - H Phi L)' D^-1 (1 - H Phi L) (tau - b), of which no matrix is formed.
+    """Compute (1 - H Phi L)' D^-1 (1 - H Phi L) (tau - b) without forming a matrix.
 
     A filter from the tips to the base, e = (1 - H Phi L)(tau - b), and a smoother back (Rodriguez,
     Kreutz 1988; Balafoutis and Patel 1991, Eq 6.2.19); b by algorithm 5.5. z: the force that the

@@ -1,4 +1,4 @@
-"""Derivatives of joint forces in closed form, each entry by itself."""
+"""Derivatives of joint forces in closed form, entry by entry."""
 
 from chasles.algorithms.spatial.derivatives import add_load_slopes, load_efforts
 from chasles.algorithms.spatial.kinematics import body_transforms
@@ -17,10 +17,10 @@ def sensitivities_closed_form(
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """D0, V0, P0 of d tau = D0 d qdd + V0 d qd + P0 d q (Balafoutis and Patel 1991, Eq 7.3.1-4).
 
-    Along base axes. Of joint i and a joint j inside it, the link of i with all that it carries
-    feels both: rows i are its forces along i for changes of j as it sees them, columns i are its
-    forces for changes of i as j sees them. s, sd: place and velocity of o_i seen from o_j. The book
-    has revolute joints of a chain; other joints add terms of the origin's own motion.
+    All quantities are along base axes. For joint i and a joint j inward of it, both affect the
+    subtree of i: rows i are its forces along i for changes of j, columns i its forces along j for
+    changes of i. s, sd: position and velocity of o_i relative to o_j. The book covers chains of
+    revolute joints; other joints add terms for the motion of the origin.
     """
     moving = chain(model, q, qd, qdd)
     X0, links, own = body_transforms(model, q), augmented(model, moving.X), {}

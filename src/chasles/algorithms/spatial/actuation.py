@@ -39,7 +39,7 @@ class Driven(NamedTuple):
 
 
 def actuate(model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations) -> Effort:
-    """Joint forces of all actuators, within the ranges of actuators, tendons and joints."""
+    """Return the joint forces of all actuators, within all ranges of the file."""
     return _exerted(model, q, _driven(model, q, qd, ctrl, act))
 
 
@@ -52,7 +52,7 @@ def actuator_values(
     *,
     sensors: tuple[SensorData, ...],
 ) -> SensorNumbers:
-    """Values of sensors on actuators, one after the other, and of forces that actuators exert."""
+    """Return the concatenated values of sensors on actuators and on the forces they exert."""
     driven, pulls = _driven(model, q, qd, ctrl, act), defaultdict[str, Number](float)
     joints = {body.data.name: i for i, body in enumerate(model.bodies)}
     named = dict(zip((data.name for data in model.source.actuators), driven, strict=True))
@@ -81,7 +81,7 @@ _FIELDS = {
 def _driven(
     model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations
 ) -> list[Driven]:
-    """All actuators, their forces within the ranges of actuators and tendons."""
+    """Return all actuators, their forces within the ranges of actuators and tendons."""
     every, found = actuators(model), list[Driven]()
     moving, pulls = _world(model, q, every), defaultdict[str, Number](float)
     for u, each in enumerate(every):
@@ -105,7 +105,7 @@ def _driven(
 
 
 def _exerted(model: Model, q: Position, driven: Iterable[Driven]) -> Effort:
-    """Joint forces of actuators, within the ranges of joints."""
+    """Return the joint forces of actuators, within the ranges of joints."""
     tau = {i: [*Vector.zero(body.joint.nv)] for i, body in enumerate(model.bodies)}
     for each in driven:
         for (i, k), arm in each.arms.items():
@@ -116,7 +116,7 @@ def _exerted(model: Model, q: Position, driven: Iterable[Driven]) -> Effort:
 def activation_rate(
     model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations
 ) -> Activations:
-    """The rate of each activation: the control, or its distance to it over the time constant."""
+    """Return the rate of each activation: ctrl, or (ctrl - act) / time constant for a filter."""
     rates = []
     for u, each in enumerate(actuators(model)):
         if each.data.active:
@@ -128,18 +128,18 @@ def activation_rate(
 
 
 SHORTEST = 1e-15
-"""The shortest time constant of a filter (s), MuJoCo's mjMINVAL."""
+"""Shortest time constant of a filter (s), MuJoCo's mjMINVAL."""
 
 
 def within(x: Number, interval: Interval) -> Number:
-    """The nearest number in a range."""
+    """Return the nearest number in a range."""
     lower, upper = interval
     x = x if lower == -math.inf else maximum(x, lower)
     return x if upper == math.inf else minimum(x, upper)
 
 
 def _scale(total: Number, interval: Interval) -> Number:
-    """By how much the forces on a tendon are reduced, so that their sum is within its range."""
+    """Return the factor that reduces the forces on a tendon, so that their sum is in its range."""
     lower, upper = interval
     if (lower, upper) == (-math.inf, math.inf):
         return 1.0
@@ -149,7 +149,7 @@ def _scale(total: Number, interval: Interval) -> Number:
 
 
 def _ranged(model: Model, q: Position, tau: dict[int, list[Number]]) -> Effort:
-    """With the weight that actuators compensate, within the range of each joint."""
+    """Add the weight that actuators compensate, and limit forces to the range of each joint."""
     lift = compensation(model, q) if any(body.data.lifted for body in model.bodies) else {}
     found = {}
     for i, body in enumerate(model.bodies):
@@ -166,7 +166,7 @@ def _ranged(model: Model, q: Position, tau: dict[int, list[Number]]) -> Effort:
 
 
 def _world(model: Model, q: Position, every: tuple[Actuator, ...]) -> Moving | None:
-    """Poses of bodies, if some transmission depends on them."""
+    """Return the poses of bodies, if some transmission depends on them."""
     spatial = any(x.frame is not None or (x.tendon is not None and x.tendon.path) for x in every)
     return in_world(model.bare(), q, None) if spatial else None
 
@@ -174,7 +174,7 @@ def _world(model: Model, q: Position, every: tuple[Actuator, ...]) -> Moving | N
 def _transmission(
     model: Model, q: Position, each: Actuator, moving: Moving | None
 ) -> tuple[Number, Arms]:
-    """Length and moment arms."""
+    """Return the length and moment arms of an actuator's transmission."""
     gear = each.data.gear
     if each.tendon is not None:
         length, arms, _ = tendon_course(model, q, each.tendon, moving)
@@ -204,13 +204,13 @@ def _joint(model: Model, q: Position, each: Actuator) -> tuple[Number, Arms]:
 
 
 def _at(moving: Moving, frame: Frame) -> tuple[Vector, Matrix]:
-    """Origin and axes (as columns) of a frame in the world."""
+    """Return the origin and axes (as columns) of a frame in the world."""
     X = moving.X0[frame.body]
     return X.locate(frame.placement.r), X.R @ frame.placement.R
 
 
 def _frame(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
-    """A wrench on a frame along its own axes, or along those of a reference that bears it."""
+    """Return the transmission of a wrench on a frame, along its axes or those of a reference."""
     assert each.frame is not None
     gear, arms = Vector(each.data.gear), defaultdict[tuple[int, int], Number](float)
     (p, R), bodies = _at(moving, each.frame), [(each.frame, 1.0)]
@@ -237,7 +237,7 @@ def _frame(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
 
 
 def _crank(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
-    """A slider-crank: how far a slider is along its axis, with a rod from it to the frame."""
+    """Return the transmission of a slider-crank, whose rod connects the slider and the frame."""
     assert each.frame is not None
     assert each.reference is not None
     p, _ = _at(moving, each.frame)

@@ -37,11 +37,11 @@ from chasles.model.spaces import (
 
 
 def load_efforts(model: Model, q: Position, loads: Loads) -> tuple[Effort, JointMatrix]:
-    """J'F of every joint, and its derivative with respect to q, along `integrate`.
+    """Return J'F of every joint, and its derivative with respect to q, along `integrate`.
 
-    J are the joints' subspaces in the frame of the body that a force f acts on. When joint j moves
-    that body by J_j, f changes as its `Load` says, and the subspaces of the joints before j, seen
-    from the body, go the other way: -(J_j x J_i).f is J_i.(J_j x f).
+    J holds the joint subspaces in the frame of the body on which a force f acts. When joint j moves
+    that body by J_j, f changes according to its `Load`, and the subspaces of the joints inward of
+    j, seen from the body, move the opposite way: -(J_j x J_i).f = J_i.(J_j x f).
     """
     rest, tau = model.at_rest(), model.at_rest()
     K = Blocks()
@@ -70,12 +70,12 @@ def load_efforts(model: Model, q: Position, loads: Loads) -> tuple[Effort, Joint
 def inverse_dynamics_derivatives(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """d tau / d q, d tau / d qd and d tau / d qdd = M (Singh, Russell, Wensing 2022).
+    """Return d tau/d q, d tau/d qd and d tau/d qdd = M (Singh, Russell, Wensing 2022).
 
-    With composite inertias I, twice the Coriolis inertias B, and forces f of subtrees. P and A are
-    the rates of a subspace that is carried by its parent: P = v_p x S, A = a_p x S + v_p x P, to
-    which the changes of the subspace itself are added (`Slopes`, zero for most joints). The
-    derivative with respect to q is along `integrate`.
+    I are composite inertias, B twice the Coriolis inertias, and f the forces of subtrees. P and A
+    are the rates of a subspace that moves with the parent, P = v_p x S and A = a_p x S + v_p x P,
+    plus the changes of the subspace itself (`Slopes`, zero for most joints). The derivative with
+    respect to q is along `integrate`.
     """
     X, S, P, A, R, slopes = {}, {}, {}, {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -129,7 +129,7 @@ def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
 def inverse_dynamics_sensitivities(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """D0, V0 and P0 of d tau = D0 d qdd + V0 d qd + P0 d q, by spatial vectors."""
+    """Return D0, V0 and P0 of d tau = D0 d qdd + V0 d qd + P0 d q, by spatial vectors."""
     P0, V0, D0 = inverse_dynamics_derivatives(model, q, qd, qdd, f_ext)
     return D0, V0, P0
 
@@ -143,7 +143,7 @@ def inverse_dynamics_perturbation(
     dqd: Velocity,
     dqdd: Velocity,
 ) -> Effort:
-    """d tau for small changes of a motion, in O(n) (Balafoutis and Patel 1991, section 7.2).
+    """Return d tau for small changes, in O(n) (Balafoutis and Patel 1991, section 7.2).
 
     Recursive Newton-Euler whose velocities, accelerations and forces carry their changes (dv, da,
     df) from link to link. s is the joint's own displacement, dq is along `integrate`.
@@ -176,11 +176,10 @@ def inverse_dynamics_perturbation(
 def forward_dynamics_derivatives(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads = ()
 ) -> tuple[TreeMatrix, TreeMatrix, TreeMatrix]:
-    """d qdd / d q, d qdd / d qd and d qdd / d tau = M^-1.
+    """Return d qdd/d q, d qdd/d qd and d qdd/d tau = M^-1.
 
-    At the accelerations that the forces cause, a change of forces that inverse dynamics would ask
-    for is one that forward dynamics does not get: -M^-1 times its derivatives (Carpentier and
-    Mansard 2018), by the inverse of the sparse factors of M.
+    The first two are -M^-1 times the derivatives of inverse dynamics at the resulting accelerations
+    (Carpentier and Mansard 2018), by the inverse of the sparse factors of M.
     """
     W, P, V = _acceleration_slopes(model, q, qd, tau, f_ext)
     return W @ P, W @ V, W.inverse
@@ -189,7 +188,7 @@ def forward_dynamics_derivatives(
 def _acceleration_slopes(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads
 ) -> tuple[InverseFactors, Matrix, Matrix]:
-    """M^-1, and the forces that are missing by a change of q and of qd: -M d qdd."""
+    """Return M^-1 and the derivatives of -tau with respect to q and qd, at the accelerations."""
     order = model.in_tree_order
     L, D = factor_ltdl(tree_mass_matrix(model, q).rows)
     f = net_forces(model, _bias_forces(model, q, qd, f_ext), tau)
@@ -200,9 +199,11 @@ def _acceleration_slopes(
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
-    """Gravity, losses, external and Coriolis forces: the last are quadratic in qd, hence half
-    their derivative times qd, which is at hand (Euler's theorem on homogeneous functions). What
-    driven joints accelerate is added."""
+    """Return gravity, dissipative, external and Coriolis forces, with those of driven joints.
+
+    Coriolis forces are quadratic in qd, so they are half their derivative times qd, which is
+    already computed (Euler's theorem on homogeneous functions).
+    """
     g, h = gravity_forces(model, q), {}
     external, _ = load_efforts(model, q, f_ext)
     for i, _, joint, _ in model.outward():
@@ -220,10 +221,11 @@ def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[
 def linearize(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads = ()
 ) -> tuple[StateMatrix, InputMatrix]:
-    """A and B of xdot = A x + B u (Balafoutis and Patel 1991, Eq 7.2.3), x = (step, change of qd).
+    """Return A and B of xdot = A x + B u (Balafoutis and Patel 1991, Eq 7.2.3).
 
+    x is (step, change of qd).
     The step is along `integrate`, so the top left block of A is -ad(qd), which is zero for joints
-    whose steps add.
+    whose configuration space is a vector space.
     """
     W, P, V = _acceleration_slopes(model, q, qd, tau, f_ext)
     order = model.in_tree_order

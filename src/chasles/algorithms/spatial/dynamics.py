@@ -46,7 +46,7 @@ from chasles.model.spaces import (
 def inverse_dynamics(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Recursive Newton-Euler in body coordinates (Featherstone 2008, table 5.1)."""
+    """Run recursive Newton-Euler in body coordinates (Featherstone 2008, table 5.1)."""
     f, S = transmitted_forces(model, q, qd, qdd, f_ext)
     return {
         i: S[i].T @ f[i] + joint.rotor(qdd[i]) + joint.resistance(qd[i])
@@ -57,7 +57,7 @@ def inverse_dynamics(
 def transmitted_forces(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> tuple[dict[int, Force], dict[int, Motions]]:
-    """The force each joint exerts on its body, in body coordinates, and the joint's subspace."""
+    """Return the force each joint exerts on its body, in body coordinates, and its subspace."""
     X, S = {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
     for i, p, joint, I in model.outward():
@@ -74,7 +74,7 @@ def transmitted_forces(
 def joint_reactions(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Reactions:
-    """Forces of parents on children, at the joints, in the children's axes (section 5.3)."""
+    """Return the forces of parents on children, at the joints, along child axes (section 5.3)."""
     f, _ = transmitted_forces(model, q, qd, qdd, f_ext)
     at_joint = {}
     for i, body in enumerate(model.bodies):
@@ -89,9 +89,9 @@ def newton_euler_vector(
     """Newton-Euler on classical accelerations (Luh, Walker, Paul 1980; Featherstone table 5.2).
 
     w, wd, a: angular velocity, angular acceleration, and acceleration of the body frame's origin
-    less gravity, in body axes; no linear velocities. The body is its mass m, first moment h and
-    inertia about the origin, so that inertias regrouped by dynamic equivalence work too.
-    Numbers are those of the same equations in Balafoutis and Patel (1991), algorithm 5.3.
+    minus gravity, in body axes; linear velocities are not needed. A body has a mass m, first moment
+    h and inertia about the origin, so inertias regrouped by dynamic equivalence work too. Equation
+    numbers refer to the same equations in Balafoutis and Patel (1991), algorithm 5.3.
     """
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}
@@ -120,20 +120,19 @@ def newton_euler_vector(
 
 
 def _of_point(w: Vector, wd: Vector, r: Vector) -> Vector:
-    """The acceleration of a point at r on a body that turns about its origin."""
+    """Return the acceleration of a point at r on a body that turns about its origin."""
     return wd.cross(r) + w.cross(w.cross(r))
 
 
 def bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT) -> Effort:
-    """h in tau = M qdd + h: Coriolis, centrifugal, gravity and external forces (section 6.1)."""
+    """Return h in tau = M qdd + h: Coriolis, centrifugal, gravity and external forces (6.1)."""
     return newton_euler_vector(model, q, qd, model.undriven(2), f_ext)
 
 
 def gravity_forces(model: Model, q: Position) -> Effort:
-    """The weight of all bodies beyond a joint, projected on its motion subspace (Featherstone, Eq
-    5.12).
+    """Project the weight of all bodies beyond a joint on its subspace (Featherstone, Eq 5.12).
 
-    A rigid composite body is held like any other: only its mass m and first moment h count.
+    Only the mass m and first moment h of each rigid composite body are needed.
     """
     X, a, tau = {}, {WORLD: -model.gravity_vector}, {}
     m, h = {WORLD: 0.0}, {WORLD: Vector.zero()}
@@ -149,9 +148,9 @@ def gravity_forces(model: Model, q: Position) -> Effort:
 
 
 def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
-    """C with C qd the Coriolis and centrifugal forces and dM/dt = C + C'.
+    """Return C, with C qd the Coriolis and centrifugal forces and dM/dt = C + C'.
 
-    Composite inertias and composite Coriolis inertias (Echeandia and Wensing 2021).
+    It uses composite inertias and composite Coriolis inertias (Echeandia and Wensing 2021).
     """
     X, S, Sdot, v = {}, {}, {}, {WORLD: Motion.zero()}
     I, B = {WORLD: RigidInertia.zero()}, {}
@@ -175,7 +174,7 @@ def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
 
 
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
-    """Composite bodies (Featherstone 2008, table 6.2); armature on the diagonal."""
+    """Compute M by composite bodies (Featherstone 2008, table 6.2); armature on the diagonal."""
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
@@ -192,35 +191,35 @@ def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
 
 
 def tree_mass_matrix(model: Model, q: Position) -> Matrix:
-    """M over the coordinates in tree order, in which its factors have no fill-in."""
+    """Return M over the coordinates in tree order, in which its factors have no fill-in."""
     return Matrix(tuple(map(tuple, assemble(model, mass_matrix(model, q), model.in_tree_order))))
 
 
 def ltdl_factors(model: Model, q: Position) -> tuple[TreeFactor, TreeVector]:
-    """L and D with M = L' D L, without fill-in (Featherstone 2008, table 6.3)."""
+    """Return L and D with M = L' D L, without fill-in (Featherstone 2008, table 6.3)."""
     L, D = factor_ltdl(tree_mass_matrix(model, q).rows)
     return Matrix(tuple(map(tuple, L))), Vector(tuple(D))
 
 
 def ltl_factor(model: Model, q: Position) -> TreeFactor:
-    """L with M = L' L, without fill-in (Featherstone 2008, table 6.3)."""
+    """Return L with M = L' L, without fill-in (Featherstone 2008, table 6.3)."""
     return Matrix(tuple(map(tuple, factor_ltl(tree_mass_matrix(model, q).rows))))
 
 
 def mass_matrix_inverse(model: Model, q: Position) -> TreeMatrix:
-    """By the sparse factors: M^-1 = L^-1 D^-1 L^-T (Featherstone 2008, section 6.5)."""
+    """Compute M^-1 = L^-1 D^-1 L^-T by the sparse factors (Featherstone 2008, section 6.5)."""
     return InverseFactors.of(*factor_ltdl(tree_mass_matrix(model, q).rows)).inverse
 
 
 def accelerations(model: Model, M: JointMatrix, h: Effort, tau: Effort) -> dict[int, Vector]:
-    """qdd by the sparse factors of M (Featherstone 2008, chapter 6); blocks and forces by body."""
+    """Compute qdd by the sparse factors of M (Featherstone 2008, chapter 6), by body."""
     order = model.in_tree_order
     L, D = factor_ltdl(assemble(model, M, order))  # (6.2.16)
     return unstack(model, solve_ltdl(L, D, net_forces(model, h, tau)), order)  # (6.2.16)
 
 
 def net_forces(model: Model, h: Effort, tau: Effort) -> Vector:
-    """tau - h over the coordinates in tree order: what accelerates them."""
+    """Return the net forces tau - h over the coordinates in tree order."""
     order = model.in_tree_order
     return stack(tau, order) - stack(model.efforts(h), order)  # (6.2.16)
 
@@ -228,7 +227,7 @@ def net_forces(model: Model, h: Effort, tau: Effort) -> Vector:
 def forward_dynamics(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Articulated bodies (Featherstone 2008, table 7.1)."""
+    """Compute qdd by the articulated-body algorithm (Featherstone 2008, table 7.1)."""
     X, S, c, U, D, u = {}, {}, {}, {}, {}, {}
     v, a, qdd = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {}
     IA, pA = {WORLD: ArticulatedInertia.zero()}, {WORLD: Force.zero()}
@@ -257,9 +256,9 @@ def forward_dynamics(
 def forward_dynamics_floating_base(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Articulated bodies on a base that no joint holds (Featherstone 2008, table 9.4).
+    """Compute qdd by articulated bodies on a floating base (Featherstone 2008, table 9.4).
 
-    Accelerations are those beyond free fall, so gravity is added to the base alone, at the end.
+    Accelerations are relative to free fall, so gravity is added only to the base, at the end.
     """
     (b, _, root, I), *outward = model.outward()
     X, S, c, U, D, u, qdd = {}, {b: root.subspace(q[b])}, {}, {}, {}, {}, {}

@@ -27,10 +27,10 @@ from chasles.model.spaces import (
 def hybrid_dynamics(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
-    """Articulated bodies, some with given acceleration (Featherstone 2008, tables 9.2 and 9.3).
+    """Solve by articulated bodies (Featherstone 2008, tables 9.2 and 9.3).
 
-    A joint of known acceleration is not free: it passes on the complete inertia of its body, and
-    its acceleration is part of the bias c.
+    A joint with known acceleration passes on the complete inertia of its body, and its acceleration
+    is part of the bias c.
     """
     X, S, c, U, D, u, found = {}, {}, {}, {}, {}, {}, {}
     v, a = {WORLD: Motion.zero()}, {WORLD: -model.gravity}
@@ -70,9 +70,9 @@ def hybrid_dynamics_mass_matrix(
 ) -> Mixed:
     """Solve H11 qdd1 = tau1 - C'1, then tau2 = C'2 + H21 qdd1 (Featherstone 2008, Eq 9.1 to 9.4).
 
-    C' are the forces at the known accelerations and no others. Of M only H11 is used, so only
-    that gets into the program: the guards of table 9.1 are what tracing does by itself, and its
-    sparse factors fill nothing in, which is what the reduced parent array is for.
+    C' are the forces at the known accelerations, with the others zero. Only the block H11 of M is
+    used, so tracing keeps only that block, which replaces the guards of table 9.1. Its sparse
+    factors have no fill-in, which replaces the reduced parent array.
     """
     free = [i for i in model.in_tree_order if i not in known]
     still = {i: Vector.zero(model.bodies[i].joint.nv) for i in model.movers}
@@ -90,11 +90,11 @@ def hybrid_dynamics_mass_matrix(
 def hybrid_dynamics_floating_base(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
-    """Composite bodies on a base that no joint holds (Featherstone 2008, Eq 9.18 to 9.25, table
-    9.6); all joints but the base's are known.
+    """Solve by composite bodies on a floating base (Featherstone 2008, Eq 9.18 to 9.25, table 9.6).
 
-    f is first what each subtree would need with the base in free fall; the base then accelerates
-    so that nothing is missing, and every subtree with it.
+    The accelerations of all joints except the base are known. f starts as the force that each
+    subtree needs with the base in free fall. The base acceleration then makes the total force zero,
+    and every subtree accelerates with the base.
     """
     (b, _, root, I), *outward = model.outward()
     qdd = model.followed({i: given[i] for i in known} | {b: Vector.zero(root.nv)}, 2)

@@ -16,9 +16,9 @@ Kind = Literal["classical", "spatial", "proper"]
 
 @dataclass(frozen=True)
 class Viewpoint:
-    """A point P of space, given in the world, and the rotation from world axes to the axes used.
+    """Point P in world coordinates, and the rotation from world axes to the axes used.
 
-    moves, turns: whether the point and the axes follow the frame.
+    moves, turns: True if the point and the axes follow the frame.
     """
 
     P: Vector
@@ -28,7 +28,7 @@ class Viewpoint:
 
     @staticmethod
     def of(X: Transform, axes: Axes, at: At) -> "Viewpoint":
-        """For a frame whose transform from the world is X.
+        """Return the viewpoint of a frame whose transform from the world is X.
 
         at: "frame" is the frame's origin, "world" the point of the frame's body that passes through
         the world's origin, (x, y, z) a point given in the frame.
@@ -39,16 +39,16 @@ class Viewpoint:
         return Viewpoint(X.locate(_in_frame(at)), E, True, axes == "frame")
 
     def from_body(self, X: Transform, S: Motions) -> Motions:
-        """Motions of a body (world to body: X), written at P along the world's axes."""
+        """Return motions of a body (world to body: X), written at P along the world's axes."""
         return Transform(X.E, X.r - self.P).inverse() @ S
 
     def turned(self, m: Motion) -> Motion:
-        """A motion at P from the world's axes to the axes used."""
+        """Rotate a motion at P from the world's axes to the axes used."""
         return Motion(self.E @ m.angular, self.E @ m.linear)
 
 
 def point_in_body(frame: Frame, X: Transform, at: At) -> Vector:
-    """The point `at` in the frame of its body, whose transform from the world is X."""
+    """Return the point `at` in the frame of its body, whose transform from the world is X."""
     return X.E @ -X.r if at == "world" else frame.placement.locate(_in_frame(at))
 
 
@@ -58,7 +58,7 @@ def _in_frame(at: At) -> Vector:
 
 
 def body_transforms(model: Model, q: Position) -> dict[int, Transform]:
-    """From world coordinates to those of every body (Featherstone 2008, example 4.3)."""
+    """Return the transforms from the world to every body (Featherstone 2008, example 4.3)."""
     X0 = {WORLD: Transform.identity()}
     for i, p, joint, _ in model.outward():
         X0[i] = joint.transform(q[i]) @ X0[p]  # (2.3.6)
@@ -66,14 +66,14 @@ def body_transforms(model: Model, q: Position) -> dict[int, Transform]:
 
 
 def forward_kinematics(model: Model, q: Position, *, frame: Frame) -> Pose:
-    """The pose of a frame in the world."""
+    """Return the pose of a frame in the world."""
     return frame.placement @ body_transforms(model, q)[frame.body]
 
 
 def frame_velocity(
     model: Model, q: Position, qd: Velocity, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Twist:
-    """Angular velocity, then the velocity of the body's point at `at` (Eq 4.4)."""
+    """Return the angular velocity, then the velocity of the body's point at `at` (Eq 4.4)."""
     v, X0 = {WORLD: Motion.zero()}, {WORLD: Transform.identity()}
     for i in reversed(model.support(frame.body)):
         p, joint = model.bodies[i].parent, model.bodies[i].joint
@@ -96,10 +96,10 @@ def frame_acceleration(
     at: At = "frame",
     kind: Kind = "classical",
 ) -> Twist:
-    """Angular acceleration, then linear acceleration at `at` (Featherstone 2008, section 2.11).
+    """Return angular, then linear acceleration at `at` (Featherstone 2008, section 2.11).
 
-    classical: of the point of the body; spatial: the derivative of the spatial velocity, which is
-    less by w x v; proper: classical minus gravity, what an accelerometer at the point measures.
+    classical: acceleration of the point of the body; spatial: the derivative of the spatial
+    velocity, classical minus w x v; proper: classical minus gravity, as an accelerometer measures.
     """
     v, a, X0 = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, {WORLD: Transform.identity()}
     for i in reversed(model.support(frame.body)):
@@ -123,7 +123,7 @@ def frame_acceleration(
 def jacobian(
     model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Jacobian:
-    """Columns S_i seen from the frame (Featherstone 2008, example 2.3)."""
+    """Return the columns S_i as seen from the frame (Featherstone 2008, example 2.3)."""
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
     J = {}
@@ -136,7 +136,7 @@ def jacobian(
 def jacobian_rate(
     model: Model, q: Position, qd: Velocity, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Jacobian:
-    """Jdot, the derivative of the entries of J: d(J qd)/dt = J qdd + Jdot qd.
+    """Return Jdot, the derivative of the entries of J: d(J qd)/dt = J qdd + Jdot qd.
 
     A subspace moves with its body (v x S, Featherstone 2008, example 2.5); the point P and the
     axes may move too.
@@ -153,7 +153,7 @@ def jacobian_rate(
     spin = w * float(view.turns)
 
     def _seen(rate: Motion, s: Motion) -> Motion:
-        """The rate of s as written at P along axes that turn with `spin`."""
+        """Return the rate of s, written at P along axes that rotate with `spin`."""
         linear = rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear)
         return view.turned(Motion(rate.angular - spin.cross(s.angular), linear))
 
@@ -161,10 +161,10 @@ def jacobian_rate(
 
 
 def integrate(model: Model, q: Position, v: Velocity) -> Position:
-    """The configuration after moving with constant joint velocities v for unit time."""
+    """Return the configuration after moving with constant joint velocities v for unit time."""
     return {i: joint.integrate(q[i], v[i]) for i, _, joint, _ in model.outward()}
 
 
 def difference(model: Model, q0: Position, q1: Position) -> Velocity:
-    """The joint velocities that take q0 to q1 in unit time."""
+    """Return the joint velocities that take q0 to q1 in unit time."""
     return {i: joint.difference(q0[i], q1[i]) for i, _, joint, _ in model.outward()}

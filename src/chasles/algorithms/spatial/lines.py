@@ -1,4 +1,4 @@
-"""Lengths along which a mechanism acts on itself: of tendons, and the angles of ball joints.
+"""Lengths of tendons and angles of ball joints, along which a mechanism exerts forces.
 
 The angle of a ball joint is that of its rotation from zero, 0 to pi, as in MuJoCo
 (mujoco.readthedocs.io, XML reference, body/joint/range).
@@ -16,11 +16,11 @@ from chasles.model.spaces import Position, SensorNumbers, Velocity
 from chasles.model.transmissions import Tendon, tendons
 
 _TURNED = 1e-30
-"""Squares of the vector part of a quaternion below this have no axis, and no angle to bound."""
+"""Squared vector part of a quaternion below which it has no axis and no angle to bound."""
 
 
 class Line(NamedTuple):
-    """The length of a tendon, or the angle of the ball joint of a body; limits: where it stops."""
+    """Length of a tendon, or angle of the ball joint of a body, with its limits."""
 
     name: str
     limits: Interval
@@ -29,7 +29,7 @@ class Line(NamedTuple):
 
 
 def lines(model: Model) -> tuple[Line, ...]:
-    """Tendons with springs, dampers, limits or dry friction, then ball joints with limits."""
+    """Return tendons with springs, dampers, limits or friction, then ball joints with limits."""
     found = [
         Line(tendon.data.name, tendon.data.limits, tendon)
         for tendon in tendons(model)
@@ -45,7 +45,7 @@ def lines(model: Model) -> tuple[Line, ...]:
 
 
 def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
-    """Derivatives of each length by the velocities J (nv,), the length, and dJ/dt qd."""
+    """Return for each length its Jacobian J (nv,), the length, and dJ/dt qd."""
     every = lines(model)
     spatial = any(each.tendon is not None and each.tendon.path for each in every)
     moving = in_world(model.bare(), q, qd) if spatial else None
@@ -65,7 +65,7 @@ def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
 
 
 def _angle(i: int, q: Vector, w: Vector) -> Course:
-    """The angle of a rotation, whose rate is the part of w along its axis.
+    """Return the angle of a rotation, whose rate is the part of w along its axis.
 
     Its second derivative without acceleration is |w across|^2 cot(angle/2) / 2.
     """

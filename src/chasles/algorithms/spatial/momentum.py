@@ -13,7 +13,7 @@ from chasles.model.spaces import Energy, MomentumMatrix, Point, Position, Veloci
 
 
 def first_moment(model: Model, q: Position) -> tuple[Number, Vector]:
-    """The mass of all moving bodies and their first moment about the world's origin."""
+    """Return the mass of all moving bodies and their first moment about the world's origin."""
     m, h = {WORLD: 0.0}, {WORLD: Vector.zero()}
     for i, _, _, I in model.outward():
         m[i], h[i] = I.m, I.h
@@ -25,7 +25,7 @@ def first_moment(model: Model, q: Position) -> tuple[Number, Vector]:
 
 
 def center_of_mass(model: Model, q: Position) -> Point:
-    """The center of mass of all moving bodies, in the world."""
+    """Return the center of mass of all moving bodies, in the world."""
     m, h = first_moment(model, q)
     if isinstance(m, float) and m == 0.0:
         problem = "the moving bodies have no mass, so there is no center of mass"
@@ -37,7 +37,7 @@ def center_of_mass(model: Model, q: Position) -> Point:
 def momentum(
     model: Model, q: Position, qd: Velocity, *, at: Literal["world", "com"] = "com"
 ) -> Wrench6:
-    """Angular momentum about a point, then linear momentum, along the world's axes (Eq 2.58)."""
+    """Return angular momentum about a point, then linear momentum, along world axes (Eq 2.58)."""
     X, v, h = {}, {WORLD: Motion.zero()}, {WORLD: Force.zero()}
     for i, p, joint, I in model.outward():
         X[i] = joint.transform(q[i])
@@ -51,7 +51,10 @@ def momentum(
 
 
 def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
-    """A with momentum A qd at the center of mass, world axes (Orin and Goswami 2008)."""
+    """Return A, with A qd the momentum about the center of mass (Orin and Goswami 2008).
+
+    Rows are along the world's axes.
+    """
     X0, G = body_transforms(model, q), center_of_mass(model, q)
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     A = {}
@@ -63,7 +66,7 @@ def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """Half the sum of v . I v over all bodies (Featherstone 2008, Eq 2.67), rotors included."""
+    """Return half the sum of v . I v over all bodies (Featherstone 2008, Eq 2.67), with rotors."""
     v, T = {WORLD: Motion.zero()}, 0.0
     for i, p, joint, I in model.outward():
         v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]
@@ -72,17 +75,17 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """-g . m c of all moving bodies, and the energy of springs.
+    """Return -g . m c of all moving bodies plus the energy of springs.
 
     The energy of gravity is zero with the center of mass at the origin of the world. Compensated
-    weight does not count unless actuators, which store no energy, compensate it.
+    weight is left out, unless actuators, which store no energy, compensate it.
     """
     weight = -model.gravity_vector.dot(first_moment(model, q)[1])
     return weight - energy_of_lifted(model, q) + spring_energy(model, q)
 
 
 def energy_of_lifted(model: Model, q: Position) -> Number:
-    """-g . m c of the weight that is compensated, if no actuator does it."""
+    """Return -g . m c of the weight that is compensated without an actuator."""
     by_actuators = any(joint.lifted for joint in model.source.joints)
     if by_actuators or not any(link.lifted for link in model.source.links):
         return 0.0

@@ -22,9 +22,9 @@ from chasles.model.spaces import Jacobian, Position, SpatialMatrix, stack
 def operational_inertia_inverse(
     model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """Phi = J M^-1 J', by the sparse factors of M (Featherstone 2008, Eq 7.5 to 7.14).
+    """Compute Phi = J M^-1 J' by the sparse factors of M (Featherstone 2008, Eq 7.5 to 7.14).
 
-    Of several frames J has the rows of all.
+    For several frames, J has the rows of all of them.
     """
     rows = [row for one in each_of(frame) for row in _rows(model, q, one, axes, at)]
     tau = [stack(model.efforts(row), model.in_tree_order) for row in rows]
@@ -33,7 +33,7 @@ def operational_inertia_inverse(
 
 
 def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[dict[int, Vector]]:
-    """The rows of a frame's Jacobian, by body."""
+    """Return the rows of a frame's Jacobian, by body."""
     J = jacobian(model, q, frame=frame, axes=axes, at=at)
     return [
         {i: Vector(tuple(tuple(m)[k] for m in S.columns)) for i, S in J.items()} for k in range(6)
@@ -43,11 +43,11 @@ def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[d
 def operational_inertia_inverse_propagation(
     model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """The sum of u' D^-1 u over the joints that support the frame, or both of any two.
+    """Return the sum of u' D^-1 u over the joints that support the frame, or both of two frames.
 
-    u = S' f is what a joint feels of the wrench f; it gives way and passes f - U D^-1 u on, with
-    the U and D of articulated bodies (Featherstone 2008, section 7.2.2; Kreutz-Delgado, Jain,
-    Rodriguez 1992).
+    u = S' f is the joint force of the wrench f; the joint yields and passes on f - U D^-1 u, with U
+    and D of articulated bodies (Featherstone 2008, section 7.2.2; Kreutz-Delgado, Jain, Rodriguez
+    1992).
     """
     X, S, U, W = {}, {}, {}, {}
     IA = {WORLD: ArticulatedInertia.zero()}
@@ -73,9 +73,9 @@ def operational_inertia_inverse_propagation(
 
 
 def _unit_wrenches(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[Force]:
-    """The wrenches of unit components at the frame, in coordinates of its body.
+    """Return the wrenches of unit components at the frame, in coordinates of its body.
 
-    Power is the same in both: a component does the work of the body's motion as it is seen there.
+    Power is the same in both coordinates, so each wrench is dual to one component of the motion.
     """
     X = body_transforms(model, q)[frame.body]
     view = Viewpoint.of(frame.placement @ X, axes, at)

@@ -10,9 +10,9 @@ from chasles.model.model import Frame, Model
 
 
 def orientation(model: Model, q: Mapping[int, Vector], frame: Frame) -> Vector:
-    """The quaternion (w, x, y, z) of a frame in the world: the product of those of the joints.
+    """Return the quaternion (w, x, y, z) of a frame in the world, as the product over its joints.
 
-    Where joints turn about one axis, or have quaternions, it is continuous along every motion.
+    It is continuous along every motion of hinges and of joints with quaternion coordinates.
     """
     found = Vector.of(1.0, 0.0, 0.0, 0.0)
     for i in reversed(model.support(frame.body)):
@@ -23,7 +23,7 @@ def orientation(model: Model, q: Mapping[int, Vector], frame: Frame) -> Vector:
 
 
 def _turned(joint: Joint, q: Vector) -> Vector:
-    """The quaternion of a joint's own motion, from its successor frame to its predecessor's."""
+    """Return the quaternion of a joint's motion, from its successor to its predecessor frame."""
     if joint.hinge:
         return Vector.of(cos(0.5 * q[0]), 0.0, 0.0, sin(0.5 * q[0]))
     if "1" in joint.units:

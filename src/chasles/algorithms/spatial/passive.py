@@ -1,7 +1,7 @@
-"""Forces that act without a command: springs, tendons, compensated weight, and fluid.
+"""Passive forces: springs, tendons, compensated weight, and fluid.
 
-All are written as the joint forces that balance them, as those of gravity are. The semantics are
-those of mujoco.readthedocs.io, "Computation", passive forces, and its inertia-based fluid model.
+Like gravity, each is expressed by the joint forces that balance it. The semantics follow
+mujoco.readthedocs.io, "Computation", passive forces, and its inertia-based fluid model.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ PI = 3.141592653589793
 
 
 def spring_forces(model: Model, q: Position) -> Effort:
-    """The derivative of the energy of springs, in joints and in tendons."""
+    """Return the derivative of the energy of springs, in joints and in tendons."""
     tau = _nothing(model)
     for i, body in enumerate(model.bodies):
         k, d = body.joint.stiffness, body.joint.displacement(q[i])
@@ -34,7 +34,7 @@ def spring_forces(model: Model, q: Position) -> Effort:
 
 
 def spring_energy(model: Model, q: Position) -> Number:
-    """Half of stiffness times displacement squared, in joints and in tendons."""
+    """Return half of stiffness times displacement squared, summed over joints and tendons."""
     V: Number = 0.0
     for i, body in enumerate(model.bodies):
         for k, x in zip(body.joint.stiffness, body.joint.displacement(q[i]), strict=True):
@@ -46,7 +46,7 @@ def spring_energy(model: Model, q: Position) -> Number:
 
 
 def loads(model: Model, q: Position, qd: Velocity) -> Effort:
-    """All that joints bear without a command; damping and fluid where the model has losses."""
+    """Return all passive joint loads; damping and fluid only if the model has losses."""
     tau = dict(spring_forces(model, q))
     for i, lift in compensation(model, q).items():
         if not model.bodies[i].data.lifted:
@@ -62,14 +62,14 @@ def loads(model: Model, q: Position, qd: Velocity) -> Effort:
 
 
 def compensation(model: Model, q: Position) -> Effort:
-    """The joint forces of the upward force on links whose weight is compensated."""
+    """Return the joint forces of the upward force on links whose weight is compensated."""
     if not any(link.lifted for link in model.source.links):
         return _nothing(model)
     return gravity_forces(lifted(model), q)
 
 
 def lifted(model: Model) -> Model:
-    """The model with the part of each link's mass alone whose weight is compensated."""
+    """Return the model with only the compensated part of each link's mass."""
     parts = [RigidInertia.zero() for _ in model.bodies]
     for link in model.source.links:
         frame = model.frames[link.name]
@@ -90,7 +90,7 @@ def _nothing(model: Model) -> dict[int, Vector]:
 def _courses(
     model: Model, q: Position
 ) -> list[tuple[Tendon, Number, dict[tuple[int, int], Number]]]:
-    """Tendons that have a spring or a damper, their lengths and moment arms."""
+    """Return tendons that have a spring or a damper, with their lengths and moment arms."""
     acting = [t for t in tendons(model) if t.data.stiffness or t.data.damping]
     moving = in_world(model.bare(), q, None) if any(t.path for t in acting) else None
     found = []
@@ -101,7 +101,7 @@ def _courses(
 
 
 def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Number) -> None:
-    """Add a force along a velocity with moment arms."""
+    """Add the joint forces of a force with given moment arms."""
     for (i, k), arm in arms.items():
         entries = list(tau[i])
         entries[k] = entries[k] + arm * force
@@ -112,7 +112,7 @@ def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Num
 
 
 def fluid_forces(model: Model, q: Position, qd: Velocity) -> Effort:
-    """Joint forces that the fluid exerts on all links, each as a box."""
+    """Return the joint forces that the fluid exerts on all links, each modeled as a box."""
     if (fluid := model.source.fluid) is None:
         return _nothing(model)
     X, v, f, E = {}, {WORLD: Motion.zero()}, {WORLD: Force.zero()}, {WORLD: Rotation()}

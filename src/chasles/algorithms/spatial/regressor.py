@@ -1,4 +1,4 @@
-"""The matrix that inertia parameters are multiplied by to give joint forces."""
+"""Regressor: the matrix that maps inertia parameters to joint forces."""
 
 from chasles.expr import Number
 from chasles.mathematics.linear import Matrix, Vector
@@ -8,7 +8,7 @@ from chasles.model.spaces import Blocks, Position, RegressorMatrix, Velocity
 
 
 def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> RegressorMatrix:
-    """Y with M qdd + h = Y p, armature apart (Atkeson, An, Hollerbach 1986).
+    """Return Y with M qdd + h = Y p, without armature (Atkeson, An, Hollerbach 1986).
 
     A body's ten parameters are its mass, first moment (3) and inertia about the origin of its
     link's frame (xx, yy, zz, xy, xz, yz), along that frame's axes. Velocities and accelerations are
@@ -39,12 +39,12 @@ def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Regress
 
 
 def _spin(w: Vector, wd: Vector) -> Matrix:
-    """wd x + w x w x: the acceleration of a point of a turning body, as a matrix on its place."""
+    """Return wd x + w x w x, the matrix that maps a point's position to its acceleration."""
     return Matrix.skew(wd) + Matrix.skew(w) @ Matrix.skew(w)
 
 
 def _row(s: Motion, w: Vector, wd: Vector, a: Vector) -> list[Number]:
-    """Power of the inertia forces of ten unit parameters on a motion s of the body."""
+    """Return the power of the inertia forces of ten unit parameters on a motion s of the body."""
     m = s.linear.dot(a)
     h = a.cross(s.angular) + _spin(w, wd).T @ s.linear
     (x, y, z), (p, q, r), (u, v, t) = w, wd, s.angular

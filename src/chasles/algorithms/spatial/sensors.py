@@ -1,7 +1,7 @@
-"""Values of sensors: motion, forces and energies as instruments on a mechanism measure them.
+"""Sensor values: motion, forces and energies as measured on a mechanism.
 
-Definitions are those of MuJoCo (mujoco.readthedocs.io, "XML Reference", sensor), whose files have
-most of them.
+Definitions follow MuJoCo (mujoco.readthedocs.io, "XML Reference", sensor), whose files have most
+of the sensors.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,9 +28,9 @@ from chasles.model.transmissions import tendons
 
 @dataclass(frozen=True)
 class Scene:
-    """A mechanism in motion: X from the world to each body, v and a of each in its coordinates.
+    """Mechanism in motion: X from the world to each body, v and a of each in body coordinates.
 
-    f: what each body's parent exerts on it, all external forces `loads` counted.
+    f: force of the parent on each body, with all external forces `loads` included.
     """
 
     model: Model
@@ -43,20 +43,20 @@ class Scene:
     loads: Sequence[Load]
 
     def end(self, frame: str, pose: Transform) -> Frame:
-        """A frame by a pose in another, on its body; that of the world if it has no name."""
+        """Return a frame with a pose in a named frame, or in the world if the name is empty."""
         owner = self.model.frame(frame) if frame else Frame("", WORLD, Transform.identity())
         return Frame(owner.name, owner.body, compose(pose, owner.placement))
 
     def on(self, sensor: SensorData) -> Frame:
-        """The frame of a sensor."""
+        """Return the frame of a sensor."""
         return self.end(sensor.frame, sensor.pose)
 
     def seen(self, frame: Frame) -> Transform:
-        """From the world to a frame."""
+        """Return the transform from the world to a frame."""
         return frame.placement @ self.X[frame.body]
 
     def joint(self, name: str) -> int:
-        """The body whose joint has a name."""
+        """Return the body of a named joint."""
         return next(i for i, body in enumerate(self.model.bodies) if body.data.name == name)
 
 
@@ -69,7 +69,7 @@ def sensor_values(
     *,
     sensors: tuple[SensorData, ...],
 ) -> SensorNumbers:
-    """Values of sensors, one after the other, in a motion under external forces."""
+    """Return the concatenated values of sensors for a motion under external forces."""
     feels = any(sensor.kind in FELT for sensor in sensors)
     loads = (*f_ext, *pulls(model, q, qd)) if feels else f_ext
     scene = _scene(model, q, qd, qdd, loads, by_body(model, loads))
@@ -84,7 +84,7 @@ def _scene(
     loads: Sequence[Load],
     f_ext: Mapping[int, Force],
 ) -> Scene:
-    """The motion and transmitted forces of all bodies (Featherstone 2008, table 5.1)."""
+    """Return the motion and transmitted forces of all bodies (Featherstone 2008, table 5.1)."""
     X, v, a, f = body_transforms(model, q), {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {}
     for i, p, joint, I in model.outward():
         XJ, S = joint.transform(q[i]), joint.subspace(q[i])
@@ -99,11 +99,11 @@ def _scene(
 
 
 FELT = ("force", "torque", "force_torque")
-"""Kinds that feel what acts on links, spatial tendons included."""
+"""Kinds that measure forces on links, including those of spatial tendons."""
 
 
 def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
-    """Values within the cut-off."""
+    """Return values clipped to the cutoff."""
     most = sensor.cutoff
     if most <= 0.0 or not sensor.traits.cuts:
         return list(values)
@@ -115,13 +115,13 @@ def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
 
 
 def _velocity(scene: Scene, sensor: SensorData) -> Motion:
-    """Motion of the sensor's frame, along its axes."""
+    """Return the velocity of the sensor's frame, along its axes."""
     at = scene.on(sensor)
     return at.placement @ scene.v[at.body]
 
 
 def _acceleration(scene: Scene, sensor: SensorData) -> Motion:
-    """Classical, less gravity, along the sensor's axes."""
+    """Return the classical acceleration minus gravity, along the sensor's axes."""
     at = scene.on(sensor)
     v, a = at.placement @ scene.v[at.body], at.placement @ scene.a[at.body]
     return a + Motion(Vector.zero(), v.angular.cross(v.linear))
@@ -133,7 +133,7 @@ def _acceleration_in_world(scene: Scene, sensor: SensorData) -> Motion:
 
 
 def _relative_velocity(scene: Scene, sensor: SensorData) -> Motion:
-    """Relative to the reference, which may turn, and along its axes."""
+    """Return the velocity relative to the reference, which may rotate, along its axes."""
     ends = scene.on(sensor), scene.end(sensor.reference, sensor.reference_pose)
     X, R = map(scene.seen, ends)
     v, u = (_in_world(scene, end) for end in ends)
@@ -142,7 +142,7 @@ def _relative_velocity(scene: Scene, sensor: SensorData) -> Motion:
 
 
 def _in_world(scene: Scene, frame: Frame) -> Motion:
-    """The velocity of a frame's origin, along the world's axes."""
+    """Return the velocity of a frame's origin, along the world's axes."""
     v, E = frame.placement @ scene.v[frame.body], scene.seen(frame).E
     return Motion(E.T @ v.angular, E.T @ v.linear)
 
@@ -162,7 +162,7 @@ def _axis(k: int) -> Callable[[Scene, SensorData], Vector]:
 
 
 def _quaternion(scene: Scene, sensor: SensorData) -> Vector:
-    """Continuous along every motion; its sign is that of `numbers` where joints are neutral."""
+    """Return a continuous quaternion, with the sign of `numbers` at the neutral configuration."""
     ends = [scene.on(sensor)]
     if sensor.reference:
         ends.append(scene.end(sensor.reference, sensor.reference_pose))
@@ -183,7 +183,7 @@ def _magnetic(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _projection(scene: Scene, sensor: SensorData) -> tuple[Number, Number]:
-    """Pixels at which a camera, the reference, which looks along -z, has the sensor."""
+    """Return the sensor's pixel in the reference camera, which looks along -z."""
     fx, fy, cx, cy = sensor.numbers
     x, y, z = _position(scene, sensor)
     return cx - fx * (x / z), cy + fy * (y / z)
@@ -198,7 +198,7 @@ def _distance(scene: Scene, ray: rays.Ray, shape: Surface) -> Number:
 
 
 def _range(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """The distance to the first shape along z; -1 if there is none."""
+    """Return the distance to the first shape along z; -1 if there is none."""
     X = scene.seen(scene.on(sensor))
     ray = (X.r, X.E.T @ Vector.of(0.0, 0.0, 1.0))
     found = reduce(minimum, (_distance(scene, ray, shape) for shape in sensor.seen), rays.FAR)
@@ -214,7 +214,7 @@ def _inside(scene: Scene, sensor: SensorData) -> tuple[Number]:
 
 
 def _touch(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """The sum of the normal forces of contacts of the sensor's link that act through its zone."""
+    """Sum the normal forces of contacts of the sensor's link that act through its zone."""
     total: Number = 0.0
     links = _links_of_frames(scene.model)
     for load in scene.loads:
@@ -241,7 +241,7 @@ def _links_of_frames(model: Model) -> dict[str, str]:
 
 
 def _carried(model: Model, link: str) -> tuple[list[str], list[int]]:
-    """Links that are rigidly outward of a link, itself first, and bodies on joints of theirs."""
+    """Return a link and the links fixed outward of it, and the bodies that their joints carry."""
     moving = {body.data.name: i for i, body in enumerate(model.bodies)}
     links, bodies = [link], []
     for name in links:
@@ -254,14 +254,14 @@ def _carried(model: Model, link: str) -> tuple[list[str], list[int]]:
 
 
 def _part(model: Model, links: Sequence[str]) -> RigidInertia:
-    """The inertia of some links of one body, in its coordinates."""
+    """Return the inertia of some links of one body, in its coordinates."""
     inertias = {link.name: link.inertia for link in model.source.links}
     parts = (model.frames[name].placement.T @ inertias[name] for name in links)
     return reduce(lambda a, b: a + b, parts, RigidInertia.zero())
 
 
 def _wrench(scene: Scene, sensor: SensorData) -> Force:
-    """Wrench on the sensor's link from the link before it, at the sensor."""
+    """Return the wrench on the sensor's link from its parent link, at the sensor."""
     model, at = scene.model, scene.on(sensor)
     links, bodies = _carried(model, _links_of_frames(model)[sensor.frame])
     I, v, a = _part(model, links), scene.v[at.body], scene.a[at.body]
@@ -277,7 +277,7 @@ def _wrench(scene: Scene, sensor: SensorData) -> Force:
 
 
 def _sums(scene: Scene, link: str) -> tuple[Number, Vector, Force]:
-    """Mass, first moment and momentum of a link and all that it carries, about the origin."""
+    """Return mass, first moment and momentum of a link's subtree, about the world's origin."""
     model, b = scene.model, scene.model.frame(link).body
     links, bodies = _carried(model, link)
     parts = [(b, _part(model, links))]
@@ -307,7 +307,7 @@ def _angular_momentum(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """-g . m c of all links, those fixed to the world included, and the energy of springs."""
+    """Return -g . m c of all links, also those fixed to the world, plus the energy of springs."""
     model, total = scene.model, Vector.zero()
     for link in model.source.links:
         X = scene.seen(model.frames[link.name])
@@ -319,7 +319,7 @@ def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
 
 
 def _limit(scene: Scene, sensor: SensorData, lower: Number, upper: Number) -> tuple[Number]:
-    """One value where the joint is below its lower limit, another where it is above the upper."""
+    """Return `lower` if the joint is below its lower limit, `upper` if above the upper, else 0."""
     i = scene.joint(sensor.joint)
     limits, x = scene.model.bodies[i].data.limits, scene.q[i][0]
     (margin,) = sensor.numbers or (0.0,)

@@ -1,4 +1,4 @@
-"""Tendons: their lengths, and how fast the joints lengthen them, in a position.
+"""Tendons: their lengths and moment arms in a position.
 
 A tendon of straight stretches has the kinetic energy armature/2 (dL/dt)^2. Its rotor turns at
 dL/dt = J qd, and has the acceleration J qdd + dJ/dt qd, so the mass matrix gains armature J'J and
@@ -21,7 +21,7 @@ from chasles.model.transmissions import Tendon, tendons
 
 
 def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
-    """The model with the gears of its tendons in a position, and with velocities their drift."""
+    """Return the model with the gears of its tendons at a position, and their drift given qd."""
     moving = in_world(model.bare(), q, qd)
     return replace(model, rotors=tuple(_stretched(model, body, moving) for body in model.rotors))
 
@@ -42,7 +42,7 @@ class Moving(NamedTuple):
 
 
 def in_world(model: Model, q: Position, qd: Velocity | None) -> Moving:
-    """Poses and motions of all bodies of a model without rotors."""
+    """Return poses and motions of all bodies of a model without rotors."""
     X0, S = body_transforms(model, q), {}
     v, a, speeds = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, qd or model.at_rest()
     for i, p, joint, _ in model.outward():
@@ -67,7 +67,7 @@ class Course(NamedTuple):
 
 
 def course(model: Model, path: Sequence[Stretch], moving: Moving) -> Course:
-    """Along a stretch d of length L and direction u, dL/dt = u . dd/dt."""
+    """Return the course of a path: for each stretch d of length L, dL/dt = (d / L) . dd/dt."""
     length, J, drift = 0.0, defaultdict[tuple[int, int], Number](float), 0.0
     for a, r, b, s, factor in path:
         ends = (a, moving.X0[a].locate(r), -factor), (b, moving.X0[b].locate(s), factor)
@@ -87,7 +87,7 @@ def course(model: Model, path: Sequence[Stretch], moving: Moving) -> Course:
 
 
 def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | None) -> Course:
-    """Length and moment arms of a tendon; `moving` is for those that have a path."""
+    """Return length and moment arms of a tendon; tendons with a path need `moving`."""
     if tendon.path:
         assert moving is not None
         found = course(model, tendon.path, moving)
@@ -100,7 +100,7 @@ def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | No
 
 
 def pulls(model: Model, q: Position, qd: Velocity) -> list[Load]:
-    """The forces of springs and dampers of spatial tendons on the links at their ends."""
+    """Return the forces of springs and dampers of spatial tendons on the links at their ends."""
     acting = [t for t in tendons(model) if t.path and (t.data.stiffness or t.data.damping)]
     if not acting:
         return []
@@ -128,7 +128,7 @@ def pulls(model: Model, q: Position, qd: Velocity) -> list[Load]:
 
 
 def stretch(tendon: Tendon, length: Number) -> Number:
-    """Distance of a length from the range in which its spring is at rest."""
+    """Return the distance of a length from the range in which its spring is at rest."""
     lower, upper = tendon.data.rest
     if lower == upper:
         return length - lower
@@ -137,7 +137,7 @@ def stretch(tendon: Tendon, length: Number) -> Number:
 
 
 def _stretched(model: Model, body: Body, moving: Moving) -> Body:
-    """A rotor, with its gears if it has a path."""
+    """Return a rotor with its gears computed, if it has a path."""
     if not body.path:
         return body
     found = course(model, body.path, moving)
@@ -146,5 +146,5 @@ def _stretched(model: Model, body: Body, moving: Moving) -> Body:
 
 
 def at_point(motion: Motion, point: Vector) -> Vector:
-    """The velocity of a point of a body."""
+    """Return the velocity of a point of a body."""
     return motion.linear + motion.angular.cross(point)

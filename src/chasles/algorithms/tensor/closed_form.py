@@ -36,11 +36,11 @@ def vukobratovic(
 
 
 def closed_form_vukobratovic(model: Model, q: Position) -> Form:
-    """D, C, G by mass, first moment and inertia of all bodies beyond a joint (Eq 5.2.19-20).
+    """Return D, C, G by mass, first moment and inertia of generalized links (Eq 5.2.19-20).
 
-    The book has revolute joints of a chain. A degree of freedom is (z, v) here: v is zero for a
-    rotation, z for a translation, and every joint consists of these. Unlike in print, G uses the
-    composite center of mass and the sign of a force against gravity.
+    The book covers chains of revolute joints. Here a degree of freedom is (z, v): v is zero for a
+    rotation, z for a translation, and every joint is a combination of these. Unlike in print, G
+    uses the composite center of mass and the sign of a force against gravity.
     """
     links, S, bend = _generalised(model, q)  # (5.2.20a, 5.2.20b)
     own, g = freedoms(model), model.gravity_vector
@@ -52,7 +52,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
     }  # (5.2.19b)
 
     def symbol(a: Freedom, b: Freedom, c: Freedom) -> Number:
-        """The integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm, with b not beyond c."""
+        """Return the integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm, b not beyond c."""
         if a == c:
             return 0.0
         return S[c.i, a].dot(f[b, c]) if a.i <= c.i else -S[a.i, c].dot(f[b, a])  # (5.2.19b)
@@ -74,7 +74,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
 
 
 def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
-    """The force that accelerates a link's points r by z_b x (z_c x r + v_c) (5.2.19b)."""
+    """Return the force that accelerates a link's points r by z_b x (z_c x r + v_c) (5.2.19b)."""
     z, w, v = b.angular, c.angular, c.linear
     eta = (euler_from_inertia(link.I) @ z).cross(w) + link.h.cross(z.cross(v))
     return Force(eta, z.cross(w.cross(link.h) + v * link.m))
@@ -118,7 +118,7 @@ def freedoms(model: Model) -> dict[int, tuple[Freedom, ...]]:
 
 
 def paths(model: Model) -> Iterator[tuple[int, list[Freedom]]]:
-    """Return every body with all degrees of freedom that move it, the outer ones first."""
+    """Yield every body with all degrees of freedom that move it, the outer ones first."""
     own = freedoms(model)
     for i in own:
         yield i, [a for j in model.support(i) for a in own[j]]
@@ -138,14 +138,14 @@ def triples(model: Model) -> Iterator[tuple[Freedom, Freedom, Freedom]]:
 
 
 def bends(joint: Joint, q: Vector) -> list[list[Motion]]:
-    """Half of dS_l/dq_k + dS_k/dq_l at [k][l]: zero for all joints with a constant S."""
+    """Return half of dS_l/dq_k + dS_k/dq_l at [k][l], zero for joints with a constant S."""
     rest, n = Vector.zero(joint.nv), range(joint.nv)
     slopes = [dS.columns for dS in joint.slopes(q, rest, rest).subspace]
     return [[(slopes[k][l] + slopes[l][k]) * 0.5 for l in n] for k in n]
 
 
 def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
-    """The armature, which is D's first part; zero elsewhere."""
+    """Return the armature, the initial value of D, with zero for all other entries."""
     D = defaultdict[tuple[Freedom, Freedom], Number](float)
     for i, own in freedoms(model).items():
         D |= {(a, a): model.parts[i].joint.armature[a.k] for a in own}
@@ -153,7 +153,7 @@ def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
 
 
 def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], Number]:
-    """The symbols of joints whose rotors turn with their bodies, these forces added."""
+    """Return the symbols of joints with the forces of rotors that turn with their bodies."""
     found = {}
     for i, _, joint, _ in model.outward():
         units = [Vector(unit) for unit in Matrix.identity(joint.nv).rows]
@@ -187,9 +187,7 @@ def efforts(
 
 
 def external_efforts(model: Model, q: Position, f_ext: Wrenches) -> dict[int, Vector]:
-    """J'F of every joint: external forces on all bodies beyond it, projected on its motion
-    subspace.
-    """
+    """Project the external forces on all bodies beyond each joint on its subspace: J'F."""
     f, tau = {WORLD: Force.zero()}, {}
     for i, *_ in model.outward():
         f[i] = f_ext[i]

@@ -1,4 +1,4 @@
-"""Dynamics by Cartesian tensors, the shortest (Balafoutis and Patel 1991, chapters 5 and 6)."""
+"""Shortest dynamics, by Cartesian tensors (Balafoutis and Patel 1991, chapters 5 and 6)."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -35,10 +35,10 @@ def parallel_axes(
 ) -> Effort:
     """Newton and Euler about the origins, with angular acceleration tensors (section 5.3).
 
-    A body turns against its carrier g, which carries the first of several parallel joints, by the
-    sum of their angles; its origin moves with its parent p. What its joint transmits (f, and eta
-    about the origin) goes to the parent, but the moment normal to parallel axes, which none of
-    them feels, goes to the carrier at once.
+    A body turns relative to its carrier g, which carries the first of several parallel joints, by
+    the sum of their angles; its origin moves with its parent p. The joint's force f and moment eta
+    about the origin are passed to the parent, except the moment normal to the parallel axes. That
+    moment does not affect these joints and is passed directly to the carrier.
     """
     X, S, turn = {}, {}, turns(model, q)
     vJ, aJ, Omega = {}, {}, {WORLD: AngularAcceleration.zero()}
@@ -70,10 +70,10 @@ def parallel_axes(
 
 
 class Chain(NamedTuple):
-    """The motion of every body, in its own axes: steps 1 and 2 of the book's recursions.
+    """Motion of every body, in its own axes: steps 1 and 2 of the book's recursions.
 
-    X, S: the joint's transform and subspace. Omega: the angular acceleration tensor. zeta: what the
-    joint's sliding adds to the acceleration of the origin. sdd: that acceleration less gravity.
+    X, S: transform and subspace of the joint. Omega: angular acceleration tensor. zeta: part of the
+    acceleration of the origin due to sliding of the joint. sdd: that acceleration minus gravity.
     """
 
     X: dict[int, Transform]
@@ -101,11 +101,11 @@ def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
 
 
 def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInertia]:
-    """mbar, u and K of every body: its own moments and those of a point mass at each joint beyond.
+    """Return mbar, u and K of every body with a point mass at each joint that it carries.
 
-    The point's mass is that of all bodies beyond the joint, its place the origin of the frame that
-    the joint carries (5.3.9-12). X are the transforms of the joints. Where those only turn, nothing
-    here depends on the configuration, and a trace has numbers.
+    The point mass is that of all bodies beyond the joint, at the origin of the frame that the joint
+    carries (5.3.9-12). X are the transforms of the joints. For revolute joints the result does not
+    depend on the configuration, and a trace contains constants.
     """
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     for i, p, *_ in model.inward():
@@ -116,7 +116,7 @@ def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInerti
 def augmented_tensor(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """No force of a link is ever formed (Balafoutis and Patel 1991, algorithm 5.7)."""
+    """Compute joint forces, no link forces (Balafoutis and Patel 1991, algorithm 5.7)."""
     moving = chain(model, q, qd, qdd)
     links, sdd = augmented(model, moving.X), moving.sdd
     Udd, eta = transmitted(model, moving, links, f_ext)
@@ -130,7 +130,7 @@ def augmented_tensor(
 def transmitted(
     model: Model, moving: Chain, links: Mapping[int, RigidInertia], f_ext: Wrenches = ABSENT
 ) -> tuple[dict[int, Vector], dict[int, Vector]]:
-    """Udd and eta of each joint, in body axes and about the body's origin; links: augmented ones.
+    """Return Udd and eta of each joint, in body axes about the body's origin; links: augmented.
 
     Udd: second rate of the first moment of all bodies beyond the joint about its origin (and less
     the external forces on them); mbar sdd + Udd is the force that the joint transmits, eta the
@@ -166,10 +166,10 @@ def bias_forces_augmented_tensor(
 
 
 def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
-    """Composite bodies (Featherstone 2008, table 6.2); armature on the diagonal.
+    """Compute M by composite bodies (Featherstone 2008, table 6.2); armature on the diagonal.
 
-    Inertias and forces of bodies on parallel joints go at once to the carrier of the first of them.
-    I: a body and all that it carries, so without what its own axis carries on; along: the latter.
+    Inertias and forces of bodies on parallel joints go directly to the carrier of the first.
+    I: a body and the bodies it is the carrier of; along: bodies further along its parallel axis.
     """
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
@@ -194,9 +194,9 @@ def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
 def _carriers(
     model: Model, turn: Mapping[int, Turn], X: Mapping[int, Transform], i: int
 ) -> Iterator[tuple[int, int, Transform]]:
-    """The bodies j that carry body i, each with the one that passes it force, and from j to that.
+    """Yield the bodies j that carry body i, the body that passes force to j, and X from j to it.
 
-    A parent gets it from its child; a carrier, from the last of its bodies on parallel joints.
+    A parent gets force from its child; a carrier from the last of its bodies on parallel joints.
     """
     last = i
     for child, j in pairwise(model.support(i)):
@@ -208,9 +208,9 @@ def _carriers(
 
 
 def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
-    """The generalised link of a joint is all beyond it (Balafoutis and Patel 1991, algorithm 6.2).
+    """Compute M by generalized links (Balafoutis and Patel 1991, algorithm 6.2).
 
-    U, E: its first and second moment about the joint's origin. The part in the augmented links is
+    U, E: moments of all bodies beyond a joint about its origin. The part in the augmented links is
     constant for revolute joints. A unit acceleration of a degree of freedom (w, v) needs the force
     w x U + mbar v and the moment E w + U x v; the book omits the last term.
     """
@@ -249,7 +249,7 @@ def columns(
 
 
 def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
-    """X' F, with the offset s along the axes in which it has most zeros."""
+    """Return X' F, with the offset s along the axes in which it has most zeros."""
     forces = []
     for column in F.columns:
         f = turn.T @ column.force
@@ -274,7 +274,7 @@ def _parts(X: Transform) -> tuple[Rotation, Vector, Rotation]:
 
 
 def _rounded(s: Vector) -> Vector:
-    """Without what rounding leaves of a zero."""
+    """Set entries that are zero up to rounding to exactly zero."""
     size = max(abs(x) if type(x) is float else 0.0 for x in s)
     return Vector(tuple(0.0 if type(x) is float and abs(x) < 4e-16 * size else x for x in s))
 

@@ -1,8 +1,8 @@
 """Links along base axes, and the operators of Rodriguez and Kreutz that join them.
 
-Motions at one origin become those at another by Phi', forces go back by Phi: along common axes both
-are a shift. A mass matrix H Phi I Phi' H' then reads as the covariance of what a filter of Kalman's
-measures, link by link from the tips inward, and has the factors of one.
+Phi' shifts motions from one origin to another, and Phi shifts forces back; along common axes both
+are translations. The mass matrix H Phi I Phi' H' then has the form of the covariance of the
+innovations of a Kalman filter, link by link from the tips inward, and factors in the same way.
 """
 
 from itertools import pairwise
@@ -24,8 +24,8 @@ def transition(a: Vector, b: Vector) -> Transform:
 class Links(NamedTuple):
     """Every body along base axes and about its own origin.
 
-    turn: from base axes to the body's own, where joints have their numbers. Phi: the transition
-    from its parent, Phi'(p, i). H: the freedoms of its joint (H' in the book). I: its inertia.
+    turn: rotation from base axes to body axes, along which joints are described. Phi: transition
+    from the parent, Phi'(p, i). H: motion subspace of the joint (H' in the book). I: inertia.
     """
 
     turn: dict[int, Transform]
@@ -35,7 +35,7 @@ class Links(NamedTuple):
 
 
 def links(model: Model, q: Position) -> Links:
-    """All bodies where they are at q."""
+    """Return all links at the configuration q."""
     W = body_transforms(model, q)
     found = Links({}, {}, {}, {})
     for i, p, joint, I in model.outward():
@@ -47,11 +47,11 @@ def links(model: Model, q: Position) -> Links:
 
 
 def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Matrix]]:
-    """G, what a joint's force passes on inward, and D, the inertia that the joint feels.
+    """Return the gains G, which pass joint forces inward, and the joint-space inertias D.
 
-    The Riccati recursion for P, the articulated inertia of a link with all that it carries. D is H
-    P H', with the armature instead of noise, and G = P H' D^-1; what the joint leaves of P goes on
-    to the parent (Rodriguez, Kreutz 1988).
+    This is the Riccati recursion for P, the articulated inertia of a link's subtree. D = H P H',
+    with the armature in place of noise, and G = P H' D^-1. The part of P that the joint transmits
+    is passed to the parent (Rodriguez, Kreutz 1988).
     """
     (_, Phi, H, I), G, D = bodies, {}, {}
     P = {i: ArticulatedInertia.of(inertia) for i, inertia in I.items()}
@@ -65,7 +65,7 @@ def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Mat
 
 
 def congruence(A: JointMatrix, D: JointMatrix) -> Blocks:
-    """A D A' by blocks, of a D that has them on its diagonal only."""
+    """Return A D A' by blocks, for a block diagonal D."""
     M = Blocks()
     for k, _ in D:
         column = {i: block for (i, c), block in A.items() if c == k}
@@ -81,9 +81,9 @@ def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatri
     """A, B, D with M = A D A', M^-1 = B' D^-1 B, A B = 1 (Rodriguez and Kreutz 1988).
 
     A = 1 + H Psi L and B = 1 - H Phi L (Balafoutis and Patel 1991, Eq 6.2.18-19), which have a
-    block for each joint and each joint inward of it; D has the inertia that each joint feels. Psi
-    passes on the force of a joint, Phi what is left of it after the joints on the way have given
-    in: there the book's Phi is not that of its algorithm 5.5, which here is Psi.
+    block for each joint and each joint inward of it; D has the articulated inertia at each joint.
+    Psi transmits the force of a joint through rigid links, Phi through joints that yield. In
+    Eq 6.2.19 the book's Phi is not that of its algorithm 5.5, which is Psi here.
     """
     _, Phi, H, _ = bodies = links(model, q)
     G, D = gains(model, bodies)

@@ -19,14 +19,13 @@ from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 
 
 class Change(NamedTuple):
-    """The effect of one degree of freedom of a joint on its body: (on rotation, on the origin),
-    body axes.
+    """Effect of one degree of freedom on its body: (on rotation, on the origin), in body axes.
 
-    `freedom` is (z, 0) of a revolute joint, (0, z) of a prismatic one. zd2: twice what a step along
-    it adds to angular velocity. by_q: what that step adds to accelerations, in the book's terms
-    (Omega z, sdd x z) or (0, Omega z); slid: of its second part, what the step does not merely turn
-    with the body, 0 or Omega z. by_qd: half of what a change of velocity adds, (w x z, 0) or (0, w
-    x z).
+    `freedom` is (z, 0) for a revolute joint, (0, z) for a prismatic one. zd2: twice the change of
+    angular velocity by a step along it. by_q: the change of accelerations by that step, in the
+    book's terms (Omega z, sdd x z) or (0, Omega z); slid: the part of its second entry that is not
+    a mere rotation with the body, 0 or Omega z. by_qd: half the change of accelerations by a change
+    of velocity, (w x z, 0) or (0, w x z).
     """
 
     freedom: Motion
@@ -36,7 +35,7 @@ class Change(NamedTuple):
     by_qd: Motion
 
     def seen_from(self, s: Vector, sd: Vector) -> "Change":
-        """The effect on a link beyond, whose origin is at s and moves with sd against this one."""
+        """Return the effect on an outer link, with origin at s and relative velocity sd."""
         z, zdd, half = self.freedom.angular, self.by_q.angular, self.by_qd.angular
         further = zdd.cross(s) + self.zd2.cross(sd)
         return Change(
@@ -71,8 +70,8 @@ def _change(
 
     column: the motion subspace s, and N, K, C as in `Slopes`.
 
-    The parent alone turns with w - vJ; what it makes of a vector x that the joint carries is Omega
-    x - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x where the joint turns about x.
+    The parent alone turns with w - vJ. Its effect on a vector x that the joint carries is Omega x -
+    aJ x x - (2 w - vJ) x (vJ x x), which is Omega x if the joint turns about x.
     """
     s, N, K, C = column
     z, x, turning, sliding = s.angular, s.linear, vJ.angular, vJ.linear
@@ -90,10 +89,10 @@ def _change(
 def generalised(
     model: Model, moving: Chain, links: Mapping[int, RigidInertia], qd: Velocity
 ) -> tuple[dict[int, GeneralisedLink], dict[int, Vector]]:
-    """Step 1 of algorithm 7.1 on augmented links; where these branch, what they carry adds up.
+    """Perform step 1 of algorithm 7.1 on augmented links, summed over branches.
 
-    Every link in its own frame, with all that it carries, about its origin; and sd, the rate of its
-    place in its parent, along the parent's axes.
+    Return the subtree of every link in the link's frame, about its origin; and sd, the rate of its
+    position in its parent, along the parent's axes.
     """
     X, S, Omega = moving.X, moving.S, moving.Omega
     U, E = {i: link.h for i, link in links.items()}, {i: link.I for i, link in links.items()}
@@ -118,9 +117,9 @@ def inverse_dynamics_sensitivities(
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """D0, V0, P0 of d tau = D0 d qdd + V0 d qd + P0 d q (Balafoutis and Patel 1991, algorithm 7.1).
 
-    The book has revolute joints of a chain. Other joints differ in the first values of rows (B, f),
-    C and of columns (H, -fh), (G, -fb) only, which then move inward as wrenches do; where links
-    branch, what they carry adds up.
+    The book covers chains of revolute joints. Other joints differ only in the initial values of
+    rows (B, f), C and of columns (H, -fh), (G, -fb), which are then passed inward as wrenches.
+    Branches are summed.
     """
     moving = chain(model, q, qd, qdd)
     X, sdd, links = moving.X, moving.sdd, augmented(model, moving.X)
@@ -164,7 +163,7 @@ def inverse_dynamics_sensitivities(
 def _rows(
     rows: Sequence[Force], C: Sequence[Vector], changes: Sequence[Change]
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """d, v and p of steps of these rows: B.z, 2 (B w~ - C).z, (B Omega - 2 C w~ + f sdd~).z."""
+    """Return d, v, p of these rows: B.z, 2 (B w~ - C).z, (B Omega - 2 C w~ + f sdd~).z."""
     entries = [
         [
             (f.dot(S), (f.dot(by_qd) - c.dot(S.angular)) * 2.0, f.dot(by_q) - c.dot(zd2))
@@ -177,5 +176,5 @@ def _rows(
 
 
 def _columns(forces: Sequence[Force], changes: Sequence[Change]) -> Matrix:
-    """H.z or G.z, and -fh.z or -fb.z of a prismatic joint."""
+    """Return H.z or G.z, and -fh.z or -fb.z for a prismatic joint."""
     return Matrix(tuple(tuple(f.dot(change.freedom) for f in forces) for change in changes))

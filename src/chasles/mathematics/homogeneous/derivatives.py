@@ -13,12 +13,12 @@ from chasles.mathematics.homogeneous.motions import Inertia, Screw, Velocity
 
 
 def dM(X: Velocity | Screw, M: Position) -> Block:
-    """dM/dt = W M, dM/dq_m = L_m M."""
+    """Return dM/dt = W M, dM/dq_m = L_m M."""
     return X @ M
 
 
 def dM_inverse(X: Velocity, M: Position) -> Block:
-    """d(M^-1)/dt = -M^-1 W (appendix, A1), written as -W_(1) M^-1: W in the second frame."""
+    """Return d(M^-1)/dt = -M^-1 W (appendix, A1), written as -W_(1) M^-1: W in the second frame."""
     return -M.to_second(X) @ M.inverse()
 
 
@@ -31,17 +31,17 @@ def dL(X: Velocity | Screw, L: Screw) -> Velocity:
 
 
 def dJ(X: Velocity | Screw, J: Inertia) -> Inertia:
-    """dJ/dt = W J + J W', dJ/dq_m = L_m J + J L_m'."""
+    """Return dJ/dt = W J + J W', dJ/dq_m = L_m J + J L_m'."""
     return J.carried(X)
 
 
 def dW_dq(L: Screw, W: Velocity) -> Velocity:
-    """dW_0h/dq_m = L_m W_mh - W_mh L_m, with the velocity of h relative to m (m <= h)."""
+    """Return dW_0h/dq_m = L_m W_mh - W_mh L_m, with the velocity of h relative to m (m <= h)."""
     return L.bracket(W)
 
 
 def dW_dt(chain: Iterable[tuple[Screw, Number, Number]]) -> Velocity:
-    """dW_0h/dt of the last body of a chain, from (L_i, qd_i, qdd_i) of its joints.
+    """Return dW_0h/dt of the last body of a chain, from (L_i, qd_i, qdd_i) of its joints.
 
     The sum over the joints of W_0,i-1 W_i - W_i W_0,i-1 + L_i qdd_i, with W_i = L_i qd_i.
     """

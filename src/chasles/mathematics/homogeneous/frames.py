@@ -18,13 +18,13 @@ from chasles.mathematics.spatial import Transform
 
 
 def mismatch(operation: str, a: object, b: object) -> ArgumentError:
-    """The error of a combination that means nothing."""
+    """Return the error for an invalid combination of types."""
     problem = f"cannot {operation} {type(a).__name__} and {type(b).__name__}"
     return ArgumentError("E-MATH-022", problem)
 
 
 def bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number]) -> Matrix:
-    """[A b; last]."""
+    """Return [A b; last]."""
     rows = ((*row, x) for row, x in zip(A.rows, b, strict=True))
     return Matrix((*rows, last))
 
@@ -39,7 +39,7 @@ class Dense:
     _mismatch = staticmethod(mismatch)
 
     def matrix(self) -> Matrix:
-        """All sixteen numbers."""
+        """Return all sixteen numbers."""
         raise NotImplementedError
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -59,7 +59,7 @@ class Dense:
 
 
 def _cell(x: Number) -> str:
-    """A number in six digits (without the sign of zero), or an expression."""
+    """Return a number in six digits (without the sign of zero), or an expression."""
     return repr(x) if type(x) is Scalar else f"{float(x) + 0.0:.6g}"
 
 
@@ -69,7 +69,7 @@ class Factor(Dense):
     __slots__ = ()
 
     def from_left(self, left: "Block") -> "Block":
-        """left X."""
+        """Return left X."""
         raise NotImplementedError
 
 
@@ -79,11 +79,11 @@ class Framed(Dense):
     __slots__ = ()
 
     def to_first(self, R: Rotation, t: Vector) -> Self:
-        """Written in the first frame of M instead of the second."""
+        """Return the matrix written in the first frame of M instead of the second."""
         raise NotImplementedError
 
     def to_second(self, R: Rotation, t: Vector) -> Self:
-        """Written in the second frame of M instead of the first."""
+        """Return the matrix written in the second frame of M instead of the first."""
         raise NotImplementedError
 
 
@@ -100,7 +100,7 @@ class Rate(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block(Factor, Additive):
-    """Any 4x4 matrix [A b; 0 0] whose last row is zero: what products of the matrices below are."""
+    """Any 4x4 matrix [A b; 0 0] with a zero last row, such as products of the matrices below."""
 
     A: Matrix
     b: Vector
@@ -109,7 +109,7 @@ class Block(Factor, Additive):
         return bordered(self.A, self.b, (0.0, 0.0, 0.0, 0.0))
 
     def __matmul__(self, point: Vector) -> Vector:
-        """X P."""
+        """Return X P."""
         if type(point) is not Vector:
             raise mismatch("multiply", self, point)
         return self.A @ point + self.b
@@ -127,20 +127,20 @@ class Block(Factor, Additive):
         return total
 
     def skew(self) -> tuple[Vector, Vector]:
-        """X - X' as (c, f): the numbers of [c~ f; -f' 0]."""
+        """Return X - X' as (c, f): the numbers of [c~ f; -f' 0]."""
         A = self.A
         return Vector.of(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]), self.b
 
 
 def product(left: Block, X: object, other: object) -> Block:
-    """X @ other, where X is the block."""
+    """Return X @ other, where X is the block."""
     if not isinstance(other, Factor):
         raise mismatch("multiply", X, other)
     return other.from_left(left)
 
 
 def angular(X: Dense) -> Vector:
-    """m4v3: w of the skew part w~ of the 3x3 block.
+    """Return w of the skew part w~ of the 3x3 block (m4v3 of SPACELIB).
 
     For W it is the angular velocity, for L the axis, for H the angular acceleration (w~ w~ is
     symmetric), for Gamma and Phi the angular momentum and the couple.
@@ -150,7 +150,7 @@ def angular(X: Dense) -> Vector:
 
 
 def linear(X: Dense) -> Vector:
-    """The last column: velocity or acceleration of the pole, linear momentum, force, origin."""
+    """Return the last column: velocity or acceleration of the pole, momentum, force, origin."""
     return Vector(tuple(row[3] for row in X.matrix().rows[:3]))
 
 
@@ -182,21 +182,21 @@ class Position(_Placed, Factor):
 
     @staticmethod
     def of(X: Transform) -> "Position":
-        """From the spatial transform, which takes coordinates of the first frame to the second."""
+        """Make it from the spatial transform from the first frame to the second."""
         return Position(X.E.T, X.r)
 
     @staticmethod
     def from_matrix(M: Matrix) -> "Position":
-        """From a 4x4 matrix."""
+        """Make it from a 4x4 matrix."""
         R = Matrix(tuple(row[:3] for row in M.rows[:3]))
         return Position(Rotation.of(R), Vector(tuple(row[3] for row in M.rows[:3])))
 
     def transform(self) -> Transform:
-        """The spatial transform from the first frame to the second."""
+        """Return the spatial transform from the first frame to the second."""
         return Transform(self.R.T, self.t)
 
     def inverse(self) -> "Position":
-        """[R' -R't; 0 1]: the first frame in the second."""
+        """Return [R' -R't; 0 1]: the first frame in the second."""
         return Position(self.R.T, -(self.R.T @ self.t))
 
     def __matmul__(self, other: Placed) -> Placed:
@@ -207,13 +207,13 @@ class Position(_Placed, Factor):
         raise mismatch("multiply", self, other)
 
     def to_first(self, X: AnyFramed) -> AnyFramed:
-        """A matrix that is written in the second frame, written in the first."""
+        """Return a matrix that is written in the second frame, written in the first."""
         if not isinstance(X, Framed):
             raise mismatch("change the frame by", self, X)
         return X.to_first(self.R, self.t)
 
     def to_second(self, X: AnyFramed) -> AnyFramed:
-        """A matrix that is written in the first frame, written in the second."""
+        """Return a matrix that is written in the first frame, written in the second."""
         if not isinstance(X, Framed):
             raise mismatch("change the frame by", self, X)
         return X.to_second(self.R, self.t)
@@ -228,12 +228,12 @@ class Rototranslation(_Placed, Framed):
 
     @staticmethod
     def between(M01: Position, M02: Position) -> "Rototranslation":
-        """The displacement, written in frame 0, that takes frame 1 to frame 2."""
+        """Return the displacement, written in frame 0, that takes frame 1 to frame 2."""
         R = M02.R @ M01.R.T
         return Rototranslation(R, M02.t - R @ M01.t)
 
     def __matmul__(self, other: Displaced) -> Displaced:
-        """One displacement after another, a displaced frame, or a displaced point."""
+        """Compose two displacements, or displace a frame or a point."""
         if type(other) is Vector:
             return self.R @ other + self.t
         if type(other) is Rototranslation or type(other) is Position:
@@ -252,7 +252,7 @@ class Rototranslation(_Placed, Framed):
 def position_from_extended_dh(
     theta: Number, s: Number, b: Number, a: Number, alpha: Number
 ) -> Position:
-    """Rz(theta) Tz(s) Tx(a) Ty(b) Rx(alpha) (Legnani II, section 6); plain D-H has b = 0.
+    """Return Rz(theta) Tz(s) Tx(a) Ty(b) Rx(alpha) (Legnani II, section 6); plain D-H has b = 0.
 
     The joint's coordinate is a part of theta (revolute) or of s (prismatic).
     """

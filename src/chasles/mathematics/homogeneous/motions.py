@@ -54,7 +54,7 @@ class _Twist(Framed, Factor):
     @overload
     def __matmul__(self, other: Factor) -> Block: ...
     def __matmul__(self, other: Vector | Factor) -> Vector | Block:
-        """X P (the velocity of a point), X M (the derivative of M), X W, X L, X J, X Y."""
+        """Return X P (the velocity of a point), X M (the derivative of M), X W, X L, X J, X Y."""
         if type(other) is Vector:
             return self.w.cross(other) + self.v
         return product(self.block(), self, other)
@@ -70,7 +70,7 @@ class _Twist(Framed, Factor):
         return type(self)(R.T @ self.w, R.T @ (self.v + self.w.cross(t)))
 
     def bracket(self, other: "Velocity | Screw") -> "Velocity":
-        """X Y - Y X: the rate of Y where it is carried along by X (dL/dt = W L - L W)."""
+        """Return X Y - Y X: the rate of Y where it is carried along by X (dL/dt = W L - L W)."""
         if not isinstance(other, _Twist):
             raise mismatch("take the bracket of", self, other)
         return Velocity(self.w.cross(other.w), self.w.cross(other.v) - other.w.cross(self.v))
@@ -97,13 +97,13 @@ class Screw(_Twist):
     """
 
     def velocity(self, qd: Number) -> Velocity:
-        """W = L qd, also written `L * qd`."""
+        """Return W = L qd, also written `L * qd`."""
         return Velocity(self.w * qd, self.v * qd)
 
     __mul__ = __rmul__ = velocity
 
     def acceleration(self, qd: Number, qdd: Number) -> "Acceleration":
-        """H = L^2 qd^2 + L qdd (Eq II.1)."""
+        """Return H = L^2 qd^2 + L qdd (Eq II.1)."""
         return Acceleration.of(self.velocity(qd), self.velocity(qdd))
 
 
@@ -124,16 +124,16 @@ class Acceleration(Framed):
 
     @staticmethod
     def of(W: Velocity, rate: Velocity) -> "Acceleration":
-        """H = dW/dt + W W, from a velocity and its rate."""
+        """Return H = dW/dt + W W, from a velocity and its rate."""
         return Acceleration(W.w, rate.w, rate.v + W.w.cross(W.v))
 
     @staticmethod
     def uniform(a: Vector) -> "Acceleration":
-        """All points have the same acceleration: gravity's Hg."""
+        """Return the acceleration that is equal at all points, such as gravity's Hg."""
         return Acceleration(Vector.zero(), Vector.zero(), a)
 
     def rate(self, W: Velocity) -> Velocity:
-        """dW/dt = H - W W: the spatial acceleration."""
+        """Return dW/dt = H - W W: the spatial acceleration."""
         return Velocity(self.wd, self.a - self.w.cross(W.v))
 
     @property
@@ -155,7 +155,7 @@ class Acceleration(Framed):
         return Acceleration(R.T @ self.w, R.T @ self.wd, R.T @ (self @ t))
 
     def after(self, W: Velocity, relative: "Acceleration", moving: Velocity) -> "Acceleration":
-        """Coriolis: H_ij.after(W_ij, H_jk, W_jk) is H_ik."""
+        """Compose accelerations by Coriolis' theorem: H_ij.after(W_ij, H_jk, W_jk) is H_ik."""
         return Acceleration(
             self.w + relative.w,
             self.wd + relative.wd + W.w.cross(moving.w),
@@ -167,7 +167,7 @@ class Acceleration(Framed):
     @overload
     def __matmul__(self, other: Factor) -> Block: ...
     def __matmul__(self, other: Vector | Factor) -> Vector | Block:
-        """H P (a point's acceleration), H M (= d2M/dt2), H J."""
+        """Return H P (a point's acceleration), H M (= d2M/dt2), H J."""
         if type(other) is Vector:
             return self.G @ other + self.a
         if isinstance(other, _Twist):
@@ -175,7 +175,7 @@ class Acceleration(Framed):
         return product(self.block(), self, other)
 
 
-# What moves, and by what --------------------------------------------------------------------------
+# Inertias, momenta and actions --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -192,11 +192,11 @@ class Inertia(Framed, Factor, Additive):
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Inertia":
-        """K = trace(I)/2 1 - I from the usual moments about the origin."""
+        """Return K = trace(I)/2 1 - I from the usual moments about the origin."""
         return Inertia(euler_from_inertia(rigid.I), rigid.h, rigid.m)
 
     def rigid(self) -> RigidInertia:
-        """The usual moments, as a spatial inertia."""
+        """Return the usual moments, as a spatial inertia."""
         return RigidInertia(self.m, self.h, inertia_from_euler(self.K))
 
     def matrix(self) -> Matrix:
@@ -224,7 +224,7 @@ class Inertia(Framed, Factor, Additive):
 
 
 def _outer_sum(a: Vector, t: Vector, h: Vector) -> Symmetric:
-    """a t' + t h' with h = a + m t, which is symmetric."""
+    """Return a t' + t h' with h = a + m t, which is symmetric."""
     return Symmetric.of(tensor_product(a, t) + tensor_product(t, h))
 
 
@@ -262,7 +262,7 @@ class _Dual(Framed, Additive):
         return type(self)(R.T @ (self.c - t.cross(self.f)), R.T @ self.f)
 
     def pseudo(self, X: Velocity | Screw) -> Number:
-        """The pseudo scalar product: power on a velocity, generalised force on a screw."""
+        """Return the pseudo scalar product: power on a velocity, generalised force on a screw."""
         if not isinstance(X, Velocity | Screw):
             raise mismatch("take the pseudo scalar product of", self, X)
         return self.c.dot(X.w) + self.f.dot(X.v)
@@ -286,7 +286,7 @@ def momentum(W: Velocity, J: Inertia) -> Momentum:
 
 
 def action(H: Acceleration, J: Inertia) -> Action:
-    """Phi = skew(H J) (Eq I.18 and I.25): what makes a body accelerate; with H = Hg, its weight.
+    """Return Phi = skew(H J) (Eq I.18, I.25), which accelerates a body; its weight if H = Hg.
 
     skew(G K) takes 15 multiplications (Balafoutis and Patel 1991, section 5.3).
     """
@@ -316,14 +316,14 @@ def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Accelerati
 
 
 def kinetic_energy(W: Velocity, J: Inertia) -> Number:
-    """1/2 trace(W J W')."""
+    """Return 1/2 trace(W J W')."""
     if type(W) is not Velocity or type(J) is not Inertia:
         raise mismatch("take the kinetic energy of", W, J)
     return (W @ J).trace(W) * 0.5
 
 
 def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
-    """-trace(Hg J), both in the inertial frame: zero with the center of mass at the origin."""
+    """Return -trace(Hg J), both in the inertial frame; zero if the center of mass is at 0."""
     if type(Hg) is not Acceleration or type(J) is not Inertia:
         raise mismatch("take the potential energy of", Hg, J)
     A = (Hg @ J).A

@@ -42,7 +42,7 @@ class Dyadic(Additive):
         return _KINDS[_DUAL[self.gives], _DUAL[self.takes]](self.entries.T)
 
     def __matmul__(self, other: Any) -> Any:
-        """The image of a vector, of columns, or of the vectors that another dyadic gives."""
+        """Return the image of a vector, of columns, or of the vectors that another dyadic gives."""
         if type(other) is self.takes:
             return self.gives.of(*(self.entries @ Vector(tuple(other))))
         if type(other) is _COLUMNS[self.takes]:
@@ -52,9 +52,9 @@ class Dyadic(Additive):
         raise mismatch("multiply", self, other)
 
     def moved(self, X: Any) -> Self:
-        """The same map in other coordinates, for a transform X or an inverse of one (table 2.5).
+        """Return the map in other coordinates, for a transform X or an inverse (table 2.5).
 
-        The columns are vectors that the map gives; the rows are dual to those that it takes.
+        Columns are vectors of the kind it gives; rows are dual to vectors of the kind it takes.
         """
         columns = (X @ self.gives.of(*column) for column in self.entries.T.rows)
         dual = _DUAL[self.takes]
@@ -71,7 +71,7 @@ class MotionMap(Dyadic):
 
     @staticmethod
     def of(v: Motion) -> "MotionMap":
-        """v x: the rate of motion vectors that move with velocity v (Eq 2.31)."""
+        """Return v x: the rate of motion vectors that move with velocity v (Eq 2.31)."""
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return MotionMap(_blocks(w, Matrix.zero(), u, w))
 
@@ -85,7 +85,7 @@ class ForceMap(Dyadic):
 
     @staticmethod
     def of(v: Motion) -> "ForceMap":
-        """v x*: the rate of force vectors that move with velocity v (Eq 2.32)."""
+        """Return v x*: the rate of force vectors that move with velocity v (Eq 2.32)."""
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return ForceMap(_blocks(w, u, Matrix.zero(), w))
 
@@ -99,7 +99,7 @@ class GeneralInertia(Dyadic):
 
     @staticmethod
     def of(inertia: RigidInertia | ArticulatedInertia | CoriolisInertia) -> "GeneralInertia":
-        """All 36 numbers of an inertia that has fewer."""
+        """Return all 36 numbers of an inertia that has fewer."""
         if type(inertia) is CoriolisInertia:
             left = inertia.A, Matrix.skew(-inertia.l)
             return GeneralInertia(_blocks(left[0], Matrix.zero(), left[1], Matrix.zero()))
@@ -111,12 +111,12 @@ class GeneralInertia(Dyadic):
 
 @dataclass(frozen=True, slots=True)
 class InverseInertia(Dyadic):
-    """Phi in a = Phi f + b: what a force on one body adds to its acceleration, or to another's.
+    """Phi in a = Phi f + b: acceleration of a body due to a force on it or on another body.
 
-    Unlike an inertia it exists for a body that is not free to move in every direction, where it
-    has less than full rank (Featherstone 2008, sections 2.15 and 7.1). The zero is that of the
-    world, or between bodies that are not connected. The transpose is that between the two bodies
-    the other way round. It transforms by congruence.
+    Unlike an inertia it exists for a body that cannot move in every direction; it then has less
+    than full rank (Featherstone 2008, sections 2.15 and 7.1). It is zero for the world and between
+    bodies that are not connected. The transpose exchanges the two bodies. It transforms by
+    congruence.
     """
 
     takes = Force
@@ -124,7 +124,7 @@ class InverseInertia(Dyadic):
 
     @staticmethod
     def of(rigid: RigidInertia) -> "InverseInertia":
-        """The inverse inertia of a free body with a mass and three moments (Eq 2.73)."""
+        """Return the inverse inertia of a free body with a mass and three moments (Eq 2.73)."""
         m, c, Ic = rigid.about_center()
         turn = invert_symmetric(Ic.matrix())
         mixed = Matrix.skew(c) @ turn
@@ -133,11 +133,11 @@ class InverseInertia(Dyadic):
 
     @staticmethod
     def of_articulated(A: ArticulatedInertia) -> "InverseInertia":
-        """The inverse of an articulated inertia of full rank."""
+        """Return the inverse of an articulated inertia of full rank."""
         return InverseInertia(invert_symmetric(GeneralInertia.of(A).entries))
 
     def without(self, U: Motions, K: Motions) -> "InverseInertia":
-        """Phi - U K': what a constraint takes away."""
+        """Return Phi - U K', reduced by a constraint."""
         left, right = ([tuple(m) for m in M.columns] for M in (U, K))
         products = Matrix(tuple(zip(*left, strict=True))) @ Matrix(tuple(right)) if left else None
         return self if products is None else InverseInertia(self.entries - products)
@@ -157,11 +157,11 @@ def dyad(a: Force, b: Force) -> GeneralInertia: ...
 @overload
 def dyad(a: Motion, b: Motion) -> InverseInertia: ...
 def dyad(a: Motion | Force, b: Motion | Force) -> Any:
-    """The map x -> a (b . x), of rank one (Eq 2.64): the kind follows from the kinds of a and b."""
+    """Return the map x -> a (b . x) of rank one (Eq 2.64); a and b determine its kind."""
     return _KINDS[_DUAL[type(b)], type(a)](Matrix(tuple(tuple(x * y for y in b) for x in a)))
 
 
 def _blocks(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Matrix:
-    """[A B; C D]."""
+    """Return [A B; C D]."""
     pairs = [*zip(A.rows, B.rows, strict=True), *zip(C.rows, D.rows, strict=True)]
     return Matrix(tuple((*left, *right) for left, right in pairs))

@@ -16,7 +16,7 @@ from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
 
 
 def shift_of_inertia(r: Vector, h: Vector, moved: Vector) -> Symmetric:
-    """-(r x h x + (h + m r) x r x): what a new origin at -r adds to rotational inertia.
+    """Return -(r x h x + (h + m r) x r x), the rotational inertia added by a new origin at -r.
 
     h and `moved` = h + m r are the first moments about the old origin and about the new one.
     """
@@ -46,12 +46,12 @@ class RigidInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, c: Vector, Ic: Symmetric) -> "RigidInertia":
-        """From mass, center of mass, and inertia about the center of mass (Eq 2.63)."""
+        """Make it from mass, center of mass, and inertia about the center of mass (Eq 2.63)."""
         h = c * m
         return RigidInertia(m, h, Ic + shift_of_inertia(c, Vector.zero(), h))
 
     def about_center(self) -> tuple[Number, Vector, Symmetric]:
-        """Mass, center of mass (the origin if there is no mass), and inertia about it."""
+        """Return mass, center of mass (the origin if there is no mass), and inertia about it."""
         massless = not isinstance(self.m, Scalar) and self.m == 0.0
         c = Vector.zero() if massless else self.h * (1.0 / self.m)
         return self.m, c, self.I - shift_of_inertia(c, Vector.zero(), self.h)
@@ -61,7 +61,7 @@ class RigidInertia(Additive):
     @overload
     def __matmul__(self, other: Motions) -> Forces: ...
     def __matmul__(self, other: Motion | Motions) -> Force | Forces:
-        """Momentum of a velocity: (I w + h x v, m v - h x w)."""
+        """Return the momentum of a velocity: (I w + h x v, m v - h x w)."""
         if type(other) is Motion:
             w, v = other.angular, other.linear
             return Force(self.I @ w + self.h.cross(v), v * self.m - self.h.cross(w))
@@ -99,7 +99,7 @@ class ArticulatedInertia(Additive):
         return _by_columns(self, other)
 
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
-        """I - U K', symmetric by construction of K = U D^-1: the part that a joint's motion
+        """Return I - U K', symmetric by construction of K = U D^-1: the part that a joint's motion
         removes.
 
         A product is taken from the side on which K has a row of D^-1 D (`Forces.over`): there
@@ -128,7 +128,7 @@ _ZEROS_AND_ONES = frozenset((0.0, 1.0))
 
 
 def _left(whole: Number, taken: Number) -> Number:
-    """The difference; 0 where two constants differ by rounding, which would cost operations."""
+    """Return the difference, 0 if two constants differ only by rounding, to save operations."""
     if isinstance(whole, float) and isinstance(taken, float):
         return 0.0 if math.isclose(whole, taken, rel_tol=1e-15) else whole - taken
     return whole - taken
@@ -147,7 +147,7 @@ class CoriolisInertia(Additive):
 
     @staticmethod
     def of(inertia: RigidInertia, v: Motion) -> "CoriolisInertia":
-        """The Coriolis inertia of a body with velocity v; linear in v."""
+        """Return the Coriolis inertia of a body with velocity v; linear in v."""
         half = v * 0.5
         p = inertia @ half
         rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # its symmetric part moves I
@@ -161,6 +161,6 @@ class CoriolisInertia(Additive):
         return Forces(tuple(Force(self.A @ m.angular, m.angular.cross(self.l)) for m in S.columns))
 
     def transposed(self, S: Motions) -> Forces:
-        """B' S."""
+        """Return B' S."""
         moments = (self.A.T @ m.angular + self.l.cross(m.linear) for m in S.columns)
         return Forces(tuple(Force(moment, Vector.zero()) for moment in moments))

@@ -50,7 +50,7 @@ class Transform:
 
     @staticmethod
     def from_pose(R: Matrix, p: Vector) -> "Transform":
-        """From the pose of B in A: R turns vectors of B into A, p is the origin of B in A."""
+        """Make it from the pose of B in A: R rotates vectors of B to A, p is the origin of B."""
         return Transform(Rotation.of(R.T), p)
 
     @property
@@ -77,7 +77,7 @@ class Transform:
         return self.r == Vector.zero() and Matrix.identity() == self.R
 
     def locate(self, point: Vector) -> Vector:
-        """The coordinates in A of a point given in B."""
+        """Return the coordinates in A of a point given in B."""
         return self.r + self.E.T @ point
 
     def __matmul__(self, other: Moved) -> Moved:
@@ -104,7 +104,7 @@ class Transform:
         raise mismatch("transform", self, other)
 
     def halfway(self) -> Motion:
-        """The motion from A to B where the two are close, to second order (XtoV, table A.2).
+        """Return the motion from A to B where the two are close, to second order (XtoV, table A.2).
 
         It is the same vector in both frames, X v = v, and exact for a pure translation.
         """
@@ -115,7 +115,7 @@ class Transform:
 
 
 def inverted(X: Transform) -> Transform:
-    """The transform back, as a transform."""
+    """Return the transform back, as a transform."""
     return Transform(X.E.T, -(X.E @ X.r))
 
 
@@ -170,7 +170,7 @@ def _turn_rigid(E: Rotation, inertia: RigidInertia) -> RigidInertia:
 
 
 def _shift_rigid(r: Vector, inertia: RigidInertia) -> RigidInertia:
-    """The same inertia about a point at -r: the old origin is at r."""
+    """Return the same inertia about a point at -r: the old origin is at r."""
     h = inertia.h + r * inertia.m
     return RigidInertia(inertia.m, h, inertia.I + shift_of_inertia(r, inertia.h, h))
 
@@ -188,7 +188,7 @@ def _turn_articulated(E: Rotation, A: ArticulatedInertia) -> ArticulatedInertia:
 
 
 def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
-    """H + r x M and I + r x H' - (H + r x M) r x (Featherstone 2008, table A.4)."""
+    """Return H + r x M and I + r x H' - (H + r x M) r x (Featherstone 2008, table A.4)."""
     x, y, z = r
     H = A.H + Matrix.skew(r) @ A.M.matrix()
     (_, b, c), (d, e, f), (g, h, i) = A.H.rows

@@ -18,7 +18,7 @@ Moved = TypeVar("Moved", "Motion", "Force", "Motions")
 
 
 class _Six(Additive):
-    """Two vectors of space, angular before linear: six numbers."""
+    """Two vectors, angular before linear: six numbers."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ class Motion(_Six):
     linear: Vector
 
     def dot(self, f: "Force") -> Number:
-        """Power: the scalar product of a motion and a force."""
+        """Return the power, the scalar product of a motion and a force."""
         if type(f) is not Force:
             raise mismatch("take the power of", self, f)
         return self.angular.dot(f.moment) + self.linear.dot(f.force)
@@ -68,7 +68,7 @@ class Force(_Six):
     force: Vector
 
     def dot(self, m: Motion) -> Number:
-        """Power: the scalar product of a force and a motion."""
+        """Return the power, the scalar product of a force and a motion."""
         if type(m) is not Motion:
             raise mismatch("take the power of", self, m)
         return m.dot(self)
@@ -132,7 +132,7 @@ class Forces(_Columns[Force]):
         return Transposed(self.columns)
 
     def over(self, D: Matrix) -> "Forces":
-        """U D^-1 for a symmetric positive definite D: where U has D's own rows, exactly ones."""
+        """Return U D^-1 for a symmetric positive definite D; rows of D in U become exact units."""
         L, pivots = factor_ltdl(D.rows)
         ones = Matrix.identity(len(D.rows)).rows
         own = {row: Vector(one) for row, one in zip(D.rows, ones, strict=True)}

@@ -110,7 +110,7 @@ class Helical(Steady):
         return Forces((MX, MY, FX, FY, FZ - MZ * self.pitch))
 
     def fit(self, X: Transform) -> Vector:
-        """By the advance, which knows the number of turns."""
+        """Return the angle from the advance, which determines the number of turns."""
         return Vector.of(X.r[2] / self.pitch if self.pitch else turn_about_z(X))
 
 
@@ -145,7 +145,7 @@ class RackAndPinion(Joint):
         return Forces((MX, MY, FX * s + FY * c, FX * c - FY * s - MZ * self.radius, FZ))
 
     def fit(self, X: Transform) -> Vector:
-        """By the travel, which knows the number of turns."""
+        """Return the angle from the travel, which determines the number of turns."""
         return Vector.of(X.r[0] / self.radius if self.radius else turn_about_z(X))
 
 
@@ -153,8 +153,8 @@ class RackAndPinion(Joint):
 class Reversed(Joint):
     """Another joint with its two frames exchanged (Featherstone 2008, table 4.2).
 
-    X is the inverse; S, c_J and T are the negative ones, as the other frame sees them. Coordinates
-    and the forces on them stay what they are, as does the power, and so does what is not felt.
+    X is the inverse; S, c_J and T are negated and written in the other frame. Coordinates, forces
+    on them, power and `unfelt` are unchanged.
     """
 
     inner: Joint
@@ -176,7 +176,7 @@ class Reversed(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """A in one frame with rate Ad has the rate Ad + vJ x A in the other frame."""
+        """Return S and its rates: A with rate Ad in one frame has rate Ad + vJ x A in the other."""
         back = self.inner.motion(q).inverse()
         A = self.inner.subspace_rates(q, rates)
         vJ = [leibniz(lambda qd, S: S @ qd, rates, A, k) for k in range(len(rates))]
@@ -228,7 +228,7 @@ TYPES: Mapping[str, type[Joint]] = ChainMap(JOINTS, {"fixed": Fixed})
 LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
     name: joint for name, joint in JOINTS.items() if joint.holonomic
 }
-"""Every type that can close a loop: one that forbids positions, not only velocities."""
+"""Types that can close a loop: those that constrain positions, not only velocities."""
 
 __all__ = [
     "JOINTS",

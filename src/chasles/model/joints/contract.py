@@ -1,4 +1,4 @@
-"""The joint contract: what every joint type provides, and what follows from its motion by itself.
+"""Joint contract: members that every joint type provides, and defaults that follow from motion.
 
 Long because the contract is read as a whole.
 
@@ -100,7 +100,7 @@ class Joint:
     """Unit of each coordinate of q: "rad", "m", or "1" for each of a quaternion, which comes first.
     """
     data: ClassVar[tuple[str, ...]] = ()
-    """Fields of its own that `JointData` has too, and gives it."""
+    """Fields of the type that are copied from `JointData`."""
     additive: ClassVar[bool] = True
     """True if velocities are the time derivatives of q, so that `integrate` adds them."""
     holonomic: ClassVar[bool] = True
@@ -110,26 +110,26 @@ class Joint:
 
     # Traits of a row of `JOINTS`, for readers, writers and other libraries
     along: ClassVar[str] = "z"
-    """The natural axes that the axis and the second axis of a file are; "" where it takes none."""
+    """Natural axes that a file's axis and second axis define; "" if it has none."""
     askew: ClassVar[str] = ""
     """The remedy where its two axes are not perpendicular."""
     flips: ClassVar[bool] = False
-    """It is itself, with the same coordinates, when its frames change places and its axis turns."""
+    """True if exchanging its frames and reversing its axis gives the same joint."""
     floating: ClassVar[bool] = False
     """True for a joint without constraints: six degrees of freedom, a quaternion and a position."""
     hinge: ClassVar[bool] = False
-    """It turns about one axis and does nothing else."""
+    """True if it only rotates about one axis."""
     pivots: ClassVar[bool] = False
-    """It turns about one point and does nothing else."""
+    """True if it only rotates about one point."""
     unfelt: ClassVar[str] = ""
-    """Part of its body's inertia that it does not feel: "m" its mass, "h" its first moment along z,
-    "k" any inertia about both other axes, "I" all rotational inertia.
+    """Parts of its body's inertia that do not affect it: "m" mass, "h" first moment along z, "k"
+    any inertia about both other axes, "I" all rotational inertia.
     """
     bounds: ClassVar[Bounds] = "allowed"
-    """Limits of its position, in its `units`: URDF wants them, or they may be given, or its angle
-    wraps and there are none."""
+    """Position limits, in its `units`: required in URDF, allowed, or none for an angle that wraps.
+    """
     twin: ClassVar[str] = ""
-    """The type that it is with bounds, if it has none, or without them."""
+    """Corresponding type with bounds (if it has none) or without bounds (if it has them)."""
     names: ClassVar[Mapping[str, str]] = {}
     """Its words in file formats: the first is written, all are read."""
     numbers: ClassVar[Numbers] = Numbers("", "")
@@ -146,18 +146,18 @@ class Joint:
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
     def motion(self, q: Vector) -> Transform:
-        """The joint's own transform, from its predecessor frame to its successor frame."""
+        """Return the joint's own transform, from its predecessor frame to its successor frame."""
         raise UnsupportedError("E-JOINT-015", f"{type(self).__name__} does not define motion(q)")
 
     def transform(self, q: Vector) -> Transform:
-        """From coordinates of the parent body to those of the body."""
+        """Return the transform from coordinates of the parent body to those of the body."""
         XT, XJ = self.placement, self.motion(q)
         return Transform(XT.E.then(XJ.E), XT.r + XT.E.T @ XJ.r)
 
     # How it moves: from `motion` and `integrate` unless written ---------------------------------
 
     def subspace(self, q: Vector) -> Motions:
-        """S: the columns span the joint's motion subspace, in body coordinates.
+        """Return S, whose columns span the joint's motion subspace, in body coordinates.
 
         From dX/dt = -(S qd) x X (Featherstone 2008, Eq 2.45): Edot = -w x E and rdot = E' v.
         """
@@ -174,11 +174,11 @@ class Joint:
         return Motions(tuple(columns))
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """S and its time derivatives in the body frame, one for each of the rates qd, qdd, ..."""
+        """Return S and its time derivatives in the body frame, one per rate qd, qdd, ..."""
         return [self._last_rate(q, rates[:k]) for k in range(len(rates) + 1)]
 
     def _last_rate(self, q: Vector, rates: Sequence[Vector]) -> Motions:
-        """The derivative of S of the order of the rates: how the one before changes in time."""
+        """Return the time derivative of S whose order is the number of rates."""
         if not rates:
             return self.subspace(q)
 
@@ -191,11 +191,11 @@ class Joint:
         return Motions(tuple(Motion.of(*entries[k : k + 6]) for k in range(0, 6 * self.nv, 6)))
 
     def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
-        """The derivative of S's components in the body frame."""
+        """Return the derivative of S's components in the body frame."""
         return self.subspace_rates(q, (qd,))[1]
 
     def bias(self, q: Vector, qd: Vector) -> Motion:
-        """c_J: the part of the joint's acceleration that is due to S changing in the body frame."""
+        """Return c_J, the part of the joint's acceleration due to the change of S in the body."""
         return self.subspace_rate(q, qd) @ qd
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
@@ -217,14 +217,14 @@ class Joint:
         return Slopes(turned, velocity, acceleration, bias=velocity + bias)
 
     def rates(self, q: Vector, v: Motion) -> Vector:
-        """The qd of a velocity v = S qd across the joint (the nearest, where v is none)."""
+        """Return qd of a velocity v = S qd across the joint (the closest, for other v)."""
         return self.active(q).T @ v
 
     def active(self, q: Vector) -> Forces:
-        """T_a, with T_a' S = 1: as a force T_a @ tau an actuator inside the joint exerts tau.
+        """Return T_a with T_a' S = 1: an actuator in the joint exerts the force T_a @ tau.
 
-        Another choice, such as that of a gear wheel at the rim, changes the load of the bearings
-        and not the motion (Featherstone 2008, example 3.2).
+        Another choice, such as the force of a gear wheel at its rim, changes the bearing loads but
+        not the motion (Featherstone 2008, example 3.2).
         """
         S = self.subspace(q)
         dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns))
@@ -233,19 +233,19 @@ class Joint:
     # Its configurations -------------------------------------------------------------------------
 
     def neutral(self) -> Vector:
-        """The configuration in which the joint's two frames coincide."""
+        """Return the configuration in which the joint's two frames coincide."""
         return Vector(tuple(float(unit == "1" and k == 0) for k, unit in enumerate(self.units)))
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        """The configuration after moving with constant velocity v for unit time."""
+        """Return the configuration after moving with constant velocity v for unit time."""
         return q + v
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:
-        """The velocity that takes q0 to q1 in unit time."""
+        """Return the velocity that takes q0 to q1 in unit time."""
         return q1 - q0
 
     def drift(self, qd: Vector) -> Matrix:
-        """-ad(qd): a small step d changes at the rate drift @ d + (change of qd); 0 if additive."""
+        """Return -ad(qd): a small step d has the rate drift @ d + (change of qd); 0 if additive."""
         if not self.additive:
             problem = f"{type(self).__name__} does not define drift(qd)"
             raise UnsupportedError("E-JOINT-016", problem)
@@ -254,30 +254,30 @@ class Joint:
     # To close a loop ----------------------------------------------------------------------------
 
     def constraint(self, q: Vector) -> Forces:
-        """T: the columns span the forces that the joint transmits, in body coordinates."""
+        """Return T, whose columns span the forces that the joint transmits, in body coordinates."""
         problem = f"{type(self).__name__} does not define constraint(q)"
         raise UnsupportedError("E-JOINT-017", problem)
 
     def fit(self, X: Transform) -> Vector:
-        """The q with motion(q) = X; for other X, one that leaves of the error what T feels."""
+        """Return q with motion(q) = X; for other X, the error is left in the directions of T."""
         raise UnsupportedError("E-JOINT-018", f"{type(self).__name__} does not define fit(X)")
 
     # Rotor, resistance and inertia --------------------------------------------------------------
 
     def rotor(self, qdd: Vector) -> Vector:
-        """The force that accelerates the rotor (armature times acceleration)."""
+        """Return the force that accelerates the rotor (armature times acceleration)."""
         return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
 
     def turning(self, qd: Vector) -> Matrix:
-        """C: the force C qd turns the rotor's momentum, where velocities are along body axes."""
+        """Return C; the force C qd rotates the rotor's momentum if velocities are in body axes."""
         return Matrix.zero(self.nv, self.nv)
 
     def resistance(self, qd: Vector) -> Vector:
-        """The force that keeps the joint moving: `losses`, `load`, and what turns the rotor."""
+        """Return the force at constant velocity: `losses`, `load` and `turning` of the rotor."""
         return self.losses(qd) + self.turning(qd) @ qd + self.load
 
     def resistance_slopes(self, qd: Vector) -> Matrix:
-        """The derivative of `resistance` by qd, without that of the load; dry friction has none."""
+        """Return the derivative of `resistance` by qd, without load and dry friction."""
         units = Matrix.identity(self.nv).rows
         turned = Matrix(tuple((self.turning(Vector(unit)) @ qd).entries for unit in units)).T
         return diagonal(self.damping) + self.turning(qd) + turned
@@ -289,15 +289,15 @@ class Joint:
         return self.difference(self.rest, q)
 
     def losses(self, qd: Vector) -> Vector:
-        """Viscous damping and dry friction."""
+        """Return the forces of viscous damping and dry friction."""
         each = zip(self.damping, self.friction, qd, strict=True)
         return Vector(tuple(d * x + f * (less(0.0, x) - less(x, 0.0)) for d, f, x in each))
 
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
-        """A part of the body's inertia that acts the same when it is moved to the parent body.
+        """Return the part of the body's inertia that may be moved to the parent body.
 
-        It satisfies I S = 0 and does not change with q (Featherstone 2008, section 9.7). k: how
-        much inertia about the axes normal to z goes, where the joint lets any amount go.
+        It satisfies I S = 0 and does not change with q (Featherstone 2008, section 9.7). k: amount
+        of inertia about the axes normal to z to move, if the joint allows any amount.
         """
         m, hz, k = (
             x if part in self.unfelt else 0.0
@@ -342,9 +342,9 @@ class Natural(Steady):
         return super().drift(qd) if self.additive else group_drift(self.subspace(qd), qd)
 
     def turning(self, qd: Vector) -> Matrix:
-        """a w x v: a rotor of linear momentum a v has it along the axes of the parent.
+        """Return the force a w x v of rotors, whose linear momentum a v is along parent axes.
 
-        MuJoCo has the armature of a free joint so: its linear velocities are the world's.
+        MuJoCo defines the armature of a free joint this way, with linear velocity in world axes.
         """
         w = (Motions(self.free) @ qd).angular
         each = [(s.linear, 0.5 * a) for s, a in zip(self.free, self.armature, strict=True)]
@@ -390,7 +390,7 @@ class Continuous(Revolute):
 
 
 def group_drift(S: Motions, qd: Vector) -> Matrix:
-    """-ad(qd) of a joint whose motions form a group and whose S has unit columns."""
+    """Return -ad(qd) of a joint whose motions form a group and whose S has unit columns."""
     brackets = (S @ qd).cross(S)
     rows = (Vector(tuple(s)) for s in S.columns)
     return Matrix(
@@ -399,7 +399,7 @@ def group_drift(S: Motions, qd: Vector) -> Matrix:
 
 
 def turn_about_z(XJ: Transform) -> Number:
-    """The angle about z that comes nearest to the rotation of XJ."""
+    """Return the angle about z that is closest to the rotation of XJ."""
     R = XJ.R
     return atan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])
 

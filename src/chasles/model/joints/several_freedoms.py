@@ -50,7 +50,7 @@ class Universal(Joint):
         return Forces((MZ * cos(q[1]) - MX * sin(q[1]), FX, FY, FZ))
 
     def fit(self, X: Transform) -> Vector:
-        """R = Rx Rz Ry: the error is a turn about z between the two axes."""
+        """Return both angles from R = Rx Rz Ry; the error Rz is a rotation between the axes."""
         R = X.R
         return Vector.of(atan2(R[2, 1], R[1, 1]), atan2(R[0, 2], R[0, 0]))
 
@@ -180,7 +180,7 @@ class Planar(Natural):
         return Vector.of(angle, x, y)
 
     def displacement(self, q: Vector) -> Vector:
-        """The angle, and the way of the origin, along the body's axes."""
+        """Return the angle and the displacement of the origin, along the body's axes."""
         away = Vector.of(q[1] - self.rest[1], q[2] - self.rest[2], 0.0)
         x, y, _ = about(2, q[0]) @ away
         return Vector.of(q[0] - self.rest[0], x, y)
@@ -224,7 +224,7 @@ class Free(Natural):
         return Vector((*w, *rotations.screw_of_translation(w, step)))
 
     def displacement(self, q: Vector) -> Vector:
-        """The rotation vector, and the way of the origin, along the body's axes."""
+        """Return the rotation vector and the displacement of the origin, along the body's axes."""
         away = Vector(q.entries[4:]) - Vector(self.rest.entries[4:])
         return Vector((*_turn(self.rest, q), *(_orientation(q) @ away)))
 
@@ -311,7 +311,7 @@ class Rolling(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """The contact is at -radius n from the center, and does not move: v = w x radius n."""
+        """Return S and its rates; the contact at -radius n is at rest, so v = w x radius n."""
         n = _left_behind(_orientation(q) @ Z * self.radius, rates)
         turns, none = [e.angular for e in (WX, WY, WZ)], Vector.zero()
         S = Motions(tuple(Motion(e, e.cross(n[0])) for e in turns))
@@ -323,7 +323,7 @@ class Rolling(Joint):
         return Motions(tuple(Motion(Vector.zero(), qd.cross(v)) for v in turned))
 
     def constraint(self, q: Vector) -> Forces:
-        """Forces at the contact, which have moments about the center."""
+        """Return the forces at the contact, which have moments about the center."""
         n = _orientation(q) @ Z * self.radius
         return Forces(tuple(Force(f.force.cross(n), f.force) for f in (FX, FY, FZ)))
 
@@ -331,7 +331,7 @@ class Rolling(Joint):
         return Vector((*rotations.quaternion_from_matrix(X.R), X.r[0], X.r[1]))
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        """A rotation about one axis rolls along a line."""
+        """Return the configuration after rolling along a line."""
         x, y, _ = (_orientation(q).T @ v).cross(Z * self.radius)
         return Vector((*_turned(q, v), q[4] + x, q[5] + y))
 
@@ -347,23 +347,23 @@ def _first(q: Vector, n: int) -> Vector:
 
 
 def _orientation(q: Vector) -> Rotation:
-    """E of the quaternion that stands first."""
+    """Return E of the quaternion at the start of q."""
     return Rotation((General(rotations.matrix_from_quaternion(_first(q, 4)).T),))
 
 
 def _turned(q: Vector, w: Vector) -> Vector:
-    """The quaternion that stands first, turned by a rotation vector."""
+    """Return the quaternion at the start of q, rotated by a rotation vector."""
     return rotations.quaternion_product(_first(q, 4), rotations.quaternion_from_vector(w))
 
 
 def _turn(q0: Vector, q1: Vector) -> Vector:
-    """The rotation vector from one quaternion to another."""
+    """Return the rotation vector from one quaternion to another."""
     back = rotations.conjugate(_first(q0, 4))
     return rotations.vector_from_quaternion(rotations.quaternion_product(back, _first(q1, 4)))
 
 
 def _left_behind(n: Vector, spins: Sequence[Vector]) -> list[Vector]:
-    """n, fixed in space, and its derivatives in a body with spins w, w', ...: n' = n x w."""
+    """Return n, fixed in space, and its derivatives in a body with spins w, w', ...: n' = n x w."""
     found = [n]
     for k in range(len(spins)):
         found.append(leibniz(Vector.cross, found, spins, k))
