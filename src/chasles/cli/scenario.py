@@ -337,7 +337,7 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
     """Raise unless a control law has exactly its numbers."""
     if "law" not in control:
         remedy = f"give one of {', '.join(CONTROLS)}"
-        raise made.error("E-SCENARIO-006", "the contact has no law", remedy, "control", "law")
+        raise made.error("E-SCENARIO-006", "the control has no law", remedy, "control", "law")
     law = control["law"]
     known = {field.name for field in fields(CONTROLS[law])} if law in CONTROLS else set()
     known |= set(ACTUATED) if law == ACTUATORS else set()
