@@ -273,7 +273,7 @@ law = {kind = "hunt-crossley", stiffness = 5e4, damping = 0.3}
         ("[start]\nrandom = -1", r"s.toml:4: start: random is -1; give a non-negative integer"),
         (
             "[control]\nkp = 1",
-            r"s.toml:3: control: the contact has no law; give one of pd, gravity",
+            r"s.toml:3: control: the control has no law; give one of pd, gravity",
         ),
         (
             "[control]\nlaw = 'pd'\nkp = 1",
@@ -356,7 +356,7 @@ def test_flags_beside_a_scenario_answer_for_what_they_begin() -> None:
     for flags, message in (
         (["--disturbance", "effort=1"], "error: --disturbance: the disturbance lacks hold, seed"),
         (["--disturbance", "joint1=0.3"], "error: --disturbance: there is no 'joint1' here"),
-        (["--kp", "1"], "error: --control: the contact has no law; give one of pd"),
+        (["--kp", "1"], "error: --control: the control has no law; give one of pd"),
         (["--random", "2"], "error: s.toml:5: start: qd has 2 numbers"),
     ):
         assert refused("s.toml", *flags, "-o", "a").startswith(message)
