@@ -84,8 +84,8 @@ def fitted(
 class Stage:
     """The floor, the lights and the camera of a scene whose robots lie within `bounds` (2, 3).
 
-    height: of the floor along `up`, in m; at the lowest point of the robots by default. covered:
-    width on the right of a page that the panel covers, in pixels.
+    height: of the floor along `up`, in m; at the lowest point of the robots by default. recorded:
+    pictures are recorded, without the panel of a page.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class Stage:
         height: float | None = None,
     ) -> None:
         self.server, self.up, self.aside = server, up, aside
-        self.covered = PANEL
+        self.recorded = False
         self.corners = np.array(np.meshgrid(*bounds.T)).reshape(3, -1).T
         self.size = float(np.linalg.norm(np.ptp(bounds, axis=0)))
         server.scene.configure_default_lights(enabled=False)
@@ -141,7 +141,8 @@ class Stage:
         """Move the camera of a client so that all robots are in its picture."""
         camera = client.camera
         width, height = max(camera.image_width, 1), max(camera.image_height, 1)
-        covered = self.covered / width if width > 1.6 * self.covered else 0.0
+        panel = 0.0 if self.recorded else PANEL
+        covered = panel / width if width > 1.6 * panel else 0.0
         with client.atomic():
             camera.position, camera.look_at = self._fitted(width / height, covered)
             camera.up_direction, camera.fov = self.up, FIELD_OF_VIEW

@@ -134,7 +134,7 @@ def _page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
     flags.append(f"--window-size={size[0]},{size[1] + 200}")  # below the bars of a new window
     known = set(viewer.server.get_clients())
-    viewer.stage.covered = 0.0  # a picture has no panel
+    viewer.stage.recorded = True
     with tempfile.TemporaryDirectory(prefix="chasles-", ignore_cleanup_errors=True) as profile:
         command = [_browser(), *flags, f"--user-data-dir={profile}", viewer.url]
         quiet = subprocess.DEVNULL

@@ -112,7 +112,7 @@ class Viewer:
         shaded.on_update(lambda _: self.stage.shadows(shaded.value))
         self.stage.shadows(bool(look.shadows))
         if look.shadows is None:
-            server.on_client_connect(partial(_suit, shaded))
+            server.on_client_connect(partial(_suit, self.stage, shaded))
         dark.on_update(lambda _: self.stage.dark(dark.value))
 
     def _fit(self, event: Any) -> None:
@@ -233,9 +233,9 @@ def show(
     return Viewer(robots, motion=motion, host=host, port=port, allow=allow, look=look)
 
 
-def _suit(shaded: Any, client: Any) -> None:
-    """Switch on shadows for a client that is quick enough for them."""
-    if is_quick(client):
+def _suit(stage: Stage, shaded: Any, client: Any) -> None:
+    """Switch on shadows for a client that is quick enough for them, unless it records."""
+    if not stage.recorded and is_quick(client):
         shaded.value = True  # which calls `Stage.shadows`
 
 
