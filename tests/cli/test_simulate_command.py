@@ -577,7 +577,7 @@ def test_a_folder_is_of_one_scenario_and_one_robot(here: Path) -> None:
     assert "another scenario" in refused("--dt", "0.002", "--resume", "-o", "a")
     other = refused("planar:3", "--duration", "0.7", "--resume", "-o", "a")
     assert "another robot" in other
-    assert "the folder already contains a simulation; go on with it by --resume" in refused(
+    assert "the folder already contains a simulation; continue it with --resume" in refused(
         "arm.toml", "--duration", "0.7", "-o", "a"
     )
     text = (here / "arm.toml").read_text()
