@@ -54,7 +54,7 @@ EXAMPLES = {
 }
 """Words for a quick run of each command that ends well."""
 
-NEEDS = {"view": "viser", "compare": "pinocchio"}
+NEEDS = {"view": "viser", "compare": "pinocchio", "identify": "pyarrow"}
 """Commands of an optional package."""
 RUNS = [
     pytest.param(
