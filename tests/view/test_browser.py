@@ -282,6 +282,23 @@ def test_keys_play_and_step(chromium: Any, swing: Path) -> None:
         page.until(lambda: playback.playing)
 
 
+def test_graphs_and_video_of_a_motion(chromium: Any, swing: Path) -> None:
+    """The page draws torques and energy beside the robot, and saves the motion as a video."""
+    viewer = show(chasles.robots.puma560(), motion=swing, port=0)
+    playback = viewer.playback
+    assert playback is not None
+    playback.speed.value = "10"  # ten times fewer pictures
+    with opened(chromium, viewer) as page:
+        page.tab.get_by_label("Torques and energy", exact=True).click()
+        page.until(lambda: page.tab.get_by_text("Energy, J").count() == 1)
+        page.until(lambda: page.tab.locator(".uplot canvas").count() == 2)
+        with page.tab.expect_download(timeout=3e3 * WAIT) as download:
+            page.tab.get_by_role("button", name="Save video").click()
+        film = Path(download.value.path()).read_bytes()
+        assert download.value.suggested_filename == "puma560.mp4"
+        assert film[4:8] == b"ftyp"
+
+
 def test_overlays_and_screenshot(chromium: Any) -> None:
     viewer = show(chasles.robots.planar(2), port=0)
     with opened(chromium, viewer) as page:

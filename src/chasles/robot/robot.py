@@ -228,11 +228,13 @@ class Robot(Sensing):
 
     # Showing ----------------------------------------------------------------------------------
 
-    def show(self, **options: Any) -> Any:
+    def show(self, q: Array | None = None, **options: Any) -> Any:
         """Show the robot in a browser, with sliders, overlays and motions.
 
         Parameters
         ----------
+        q : array_like (nq,), optional
+            Configuration to start from; by default the neutral one.
         **options
             `beside`: a second robot. `motion`: a file of `chasles simulate` or a motion file
             (docs/motion.md). `host`, `port`: address of the page; by default only this machine has
@@ -252,7 +254,7 @@ class Robot(Sensing):
         --------
         >>> viewer = robot.show()  # doctest: +SKIP
         """
-        return entry_point("show")(self, **options)
+        return entry_point("show")(self, q, **options)
 
 
 for _room in Robot.__mro__[1:-1]:  # tracebacks and help name the robot, not the room
