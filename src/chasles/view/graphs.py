@@ -1,4 +1,4 @@
-"""Graphs of a motion beside the picture: joint torques and energies up to the instant shown."""
+"""Graphs next to the picture of a motion: joint torques and energies up to the instant shown."""
 
 from typing import Any, NamedTuple
 
