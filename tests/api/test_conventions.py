@@ -565,7 +565,7 @@ def test_order_and_the_name_of_the_base() -> None:
     there, same = conventions.pinocchio(robot, names), conventions.pinocchio(robot)
     assert there.joints == ("floating_base", *names[1:])
     assert same.joints == robot.joints
-    q = robot.random(3)
+    q = robot.random(seed=3)
     close(there.to_position(q)[7:], q[:6:-1], 0.0)
     close(there.to_position(q)[:7], [*q[4:7], *q[1:4], q[0]], ROUNDING)
 
@@ -635,7 +635,7 @@ def test_planes_and_free_joints_that_mean_something_else() -> None:
 def test_wrong_arrays() -> None:
     robot = quadruped()
     there = conventions.pinocchio(robot)
-    q, qd = robot.random(1), np.zeros(robot.nv)
+    q, qd = robot.random(seed=1), np.zeros(robot.nv)
     with raises("E-CALL-056", "19"):
         there.to_velocity(qd, qd)
     with raises("E-CALL-056", "18"):
@@ -652,7 +652,7 @@ def test_wrong_arrays() -> None:
 
 def test_quaternions_of_any_length_are_made_unit() -> None:
     robot = quadruped()
-    there, q = conventions.pinocchio(robot), robot.random(1)
+    there, q = conventions.pinocchio(robot), robot.random(seed=1)
     longer = q.copy()
     longer[:4] *= 3.0
     close(there.to_position(longer), there.to_position(q), ROUNDING)

@@ -82,7 +82,7 @@ def test_pieces_and_parts_are_the_motion_of_simulate() -> None:
     """The same bits as one call in Python, whatever the command cuts it into."""
     call("puma560", "--random", "3", "--duration", "0.35", "--save", "0", "-o", "a")
     robot = chasles.robots.puma560()
-    whole = robot.simulate(robot.random(3), np.zeros(6), duration=0.35)
+    whole = robot.simulate(robot.random(seed=3), np.zeros(6), duration=0.35)
     found = motion("a")
     for name in ("t", "q", "qd"):
         assert np.array_equal(found[name], getattr(whole, name))

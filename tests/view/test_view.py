@@ -81,7 +81,7 @@ def test_start_is_within_limits() -> None:
 
 def test_poses_are_those_of_forward_kinematics() -> None:
     robot = chasles.robots.quadruped()
-    q = robot.random(3)
+    q = robot.random(seed=3)
     R, p = posture.poses(robot.model, q)
     for i, body in enumerate(robot.model.bodies):
         T = robot.forward_kinematics(q, frame=body.name)
@@ -132,7 +132,7 @@ def test_the_held_mechanism_stands_still(name: str) -> None:
 
 def test_reaction_at_the_base_carries_the_weight() -> None:
     robot = chasles.robots.puma560()
-    q = robot.random(1)
+    q = robot.random(seed=1)
     where, found = posture.reaction_vectors(robot, q)
     moving = sum(float(body.inertia.m) for body in robot.model.bodies)
     close(found[0], [0.0, 0.0, 9.81 * moving], 1e-9)
@@ -141,7 +141,7 @@ def test_reaction_at_the_base_carries_the_weight() -> None:
 
 def test_gravity_torques_point_along_the_axes() -> None:
     robot = chasles.robots.puma560()
-    q = robot.random(1)
+    q = robot.random(seed=1)
     _, torques, push = posture.joint_vectors(robot, q)
     close(np.linalg.norm(torques, axis=1), np.abs(robot.gravity_forces(q)), 1e-9)
     assert np.abs(push).max() == 0.0

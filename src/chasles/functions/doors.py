@@ -25,6 +25,7 @@ from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Model
 from chasles.model.given import a_name, check_hash, some_names, some_numbers
 from chasles.model.spaces import WrenchesSpace
+from chasles.model.tool import tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +116,6 @@ def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
 
 
 NEEDED = {
-    "frame": "the name of a link or frame",
     "actuated": "the indices in qd of the actuated degrees of freedom",
     "weights": "a positive number for each of them",
 }
@@ -141,7 +141,7 @@ def checked_options(
     checked = dict(options)
     if "frame" in known:
         handles = spaces(function).handles
-        checked["frame"] = checked_frame(model, function, options["frame"], handles)
+        checked["frame"] = checked_frame(model, function, options.get("frame"), handles)
         checked["at"] = checked_point(options["at"]) if "at" in options else "frame"
     elif "at" in options and options["at"] not in ("world", "com"):
         problem = f"at must be 'com' or 'world', not {options['at']!r}"
@@ -168,7 +168,9 @@ def checked_options(
 
 
 def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
-    """Return the name of a frame, or several names if a function takes several."""
+    """Return the name of a frame, or several if a function takes several; None is the tool."""
+    if frame is None:
+        return tool(model)
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
         if not frame:
             remedy = "name at least one frame"

@@ -143,16 +143,22 @@ class Configuring(Computing):
         return from_names(values, self.position_slice, q)
 
     def random(
-        self, rng: "np.random.Generator | int | None" = None, size: int | tuple[int, ...] = ()
+        self,
+        rng: "np.random.Generator | int | None" = None,
+        size: int | tuple[int, ...] | None = None,
+        *,
+        seed: int | None = None,
     ) -> np.ndarray:
         """Return random configurations, uniform between the joint limits.
 
         Parameters
         ----------
         rng : numpy.random.Generator or int, optional
-            Generator or seed.
+            Generator, or together with `size` a seed.
         size : int or tuple of int, optional
             Batch shape. Default: a single configuration.
+        seed : int, optional
+            Seed of a new generator, instead of `rng`.
 
         Returns
         -------
@@ -161,14 +167,26 @@ class Configuring(Computing):
             one limit, an interval of the same length starts there. Orientations are uniform. Loops
             are open; `assemble` closes them.
 
+        Raises
+        ------
+        chasles.errors.InputError
+            If a lone integer is given, which may be meant as a seed or as a number of
+            configurations.
+
         Examples
         --------
         >>> import chasles
-        >>> chasles.robots.planar(2).random(0, 5).shape
+        >>> chasles.robots.planar(2).random(size=5, seed=0).shape
         (5, 2)
         """
-        rng = a_generator(rng, "random")
-        sizes = size if isinstance(size, tuple | list) else (size,)
+        if isinstance(rng, int | np.integer) and size is None:
+            problem = f"random({rng}) may mean a seed or a number of configurations"
+            remedy = f"write random(seed={rng}) or random(size={rng})"
+            raise InputError("E-ROBOT-063", problem, remedy)
+        if rng is not None and seed is not None:
+            raise InputError("E-ROBOT-064", "rng and seed exclude each other", part="random")
+        rng = a_generator(rng if seed is None else seed, "random")
+        sizes = size if isinstance(size, tuple | list) else () if size is None else (size,)
         shape = tuple(checked_count("random: size", n, least=0) for n in sizes)
         q = np.empty((*shape, self.nq))
         for i, where in self.model.position_slices.items():

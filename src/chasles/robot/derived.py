@@ -538,7 +538,7 @@ class Deriving(Configuring):
         --------
         >>> import chasles, numpy as np
         >>> robot = chasles.robots.quadruped()
-        >>> q = robot.random(0)
+        >>> q = robot.random(seed=0)
         >>> L = np.zeros((robot.nv, robot.nv))
         >>> L[robot.packed_entries("ltl_factor")] = robot.ltl_factor(q, packed=True)
         >>> bool(np.allclose(L.T @ L, robot.mass_matrix(q)))
@@ -614,13 +614,13 @@ class Deriving(Configuring):
         return numeric.base_parameters(self.model, Y, tolerance)
 
 
-def _frame_last(function: str, rates: Sequence[Any], frame: str | None) -> tuple[Any, str]:
+def _frame_last(function: str, rates: Sequence[Any], frame: str | None) -> tuple[Any, str | None]:
     """Return the rates, and the name of a frame given after them by position or by keyword."""
     given = (*rates, frame) if frame is not None else tuple(rates)
     names = [x for x in given if isinstance(x, str)]
+    if not names:
+        return given, None
     if len(names) != 1 or given[-1] is not names[0]:
-        problem = (
-            f"{function} needs one frame=, {doors.NEEDED['frame']}, after all time derivatives"
-        )
+        problem = f"{function} takes the name of one frame, after all time derivatives"
         raise ArgumentError("E-CALL-340", problem)
     return given[:-1], names[0]

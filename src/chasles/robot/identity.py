@@ -21,6 +21,8 @@ from chasles.mechanisms import Cluster, Mechanism, Named, clusters
 from chasles.model import Description, JointData, ModelError, build
 from chasles.model.given import a_name
 from chasles.model.parameters import nominal, shape
+from chasles.model.tool import tool
+from chasles.robot.html import as_html
 from chasles.robot.machine import Actuators, Keyframe, keyframes
 
 Array = Any
@@ -65,6 +67,9 @@ class Identity(Named):
         loops += f", couplings {len(self.couplings)}" if self.couplings else ""
         name = shown(repr(self.name))
         return f"<Robot {name}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(self.model, repr(self), self.tool)
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -114,6 +119,16 @@ class Identity(Named):
     def frames(self) -> tuple[str, ...]:
         """Names that `frame=` accepts: links and named frames."""
         return tuple(self.model.frames)
+
+    @property
+    def tool(self) -> str:
+        """Name of the frame that functions use if none is given.
+
+        A frame that is called tool, tcp or end_effector (or similar, with any prefix), else the
+        platform of a parallel robot, else the last frame at the end of the longest chain. Fingers
+        of a gripper do not count.
+        """
+        return tool(self.model)
 
     @property
     def gravity(self) -> np.ndarray:

@@ -80,7 +80,7 @@ def motion(
         step,
         differentiate,
         at="world" if at_world else "frame",
-        summarized=frame[0] if frame else robot.frames[-1],
+        summarized=frame[0] if frame else robot.tool,
     )
     files = {what: path for what, path in (("table", output), ("plot", plot)) if path is not None}
     for path in files.values():
