@@ -301,9 +301,7 @@ def test_every_function_is_a_method_of_the_robot(function: str) -> None:
         for p in parameters
         if p.kind is p.POSITIONAL_OR_KEYWORD and (p.default is p.empty or p.name in known)
     ]
-    options = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
-    if given[-1] == "frame":
-        options.add(given.pop())
+    options = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY or p.name == "frame"}
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         given, options = [*given, "qd"], options | {"order"}
     for way in FUNCTIONS[function]:

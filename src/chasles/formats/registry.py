@@ -52,9 +52,8 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
     also: further names to suggest.
     """
     known, wanted = installed(), name.lower()
-    named = {robot: robot.name.lower() for robot in known}
-    same = [robot for robot in known if named[robot] == wanted]
-    same = same or [robot for robot in known if named[robot] == f"{wanted}_robot"]
+    same = [robot for robot in known if robot.name.lower() == wanted]
+    same = same or [robot for robot in known if robot.name.lower() == f"{wanted}_robot"]
     exact = [robot for robot in same if robot.name == name]
     if len(exact or same) == 1:
         return (exact or same)[0].path
