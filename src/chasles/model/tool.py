@@ -27,7 +27,7 @@ def tool(model: Model) -> str:
     while end != WORLD and _is_finger(model, end):
         end = model.bodies[end].parent
     here = [name for name, frame in model.frames.items() if frame.body == end]
-    return here[-1] if here else next(reversed(model.frames))
+    return (here or list(model.frames))[-1]
 
 
 def _is_finger(model: Model, i: int) -> bool:
