@@ -7,7 +7,8 @@ from chasles.algorithms import that_runs
 from chasles.entry_points import entry_point
 from chasles.functions.cost import Explanation, explain
 from chasles.model.given import a_name
-from chasles.motion.simulation import rollout, rollout_pullback, simulate
+from chasles.motion.rollouts import rollout, rollout_pullback
+from chasles.motion.simulation import simulate
 from chasles.robot.identity import Array
 from chasles.robot.sensing import Sensing
 
