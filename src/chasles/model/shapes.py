@@ -53,7 +53,6 @@ class ShapeTraits(NamedTuple):
 
 _ROUND = (("radius", 1), ("length", 1))
 
-
 SHAPE_TRAITS = {
     "box": ShapeTraits((("size", 3),), halved=(0, 1, 2)),
     "sphere": ShapeTraits((("radius", 1),)),
@@ -63,7 +62,6 @@ SHAPE_TRAITS = {
     "mesh": ShapeTraits((("scale", 3),)),
 }
 """One row a kind of shape."""
-
 
 SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAITS.items()}
 """Number of sizes of each kind of shape."""

@@ -210,11 +210,17 @@ def _run(
     start = 0.0 if plan.start is None else plan.start
     numbers = checked_steps(dt, steps, plan.every, start, threads, "simulate")
     dt, steps, every, start, threads = numbers
-    send, bring = _transfers(device, q, qd)
-    given = (q, qd, tau, states, plan.parameters, watch, ctrl, act)
-    q, qd, tau, states, parameters, *last = map(send, given)
     counts = (dt, steps, every, start, threads, done, total)
-    return bring(made(Course(q, qd, tau, states, parameters, *counts, "simulate", *last)))
+
+    def motion(q: Any, qd: Any, tau: Any, states: Any, parameters: Any, *last: Any) -> Trajectory:
+        return made(Course(q, qd, tau, states, parameters, *counts, "simulate", *last))
+
+    given = (q, qd, tau, states, plan.parameters, watch, ctrl, act)
+    moved = _transfers(device, q, qd)
+    if moved is None:
+        return motion(*given)
+    send, bring = moved
+    return bring(motion(*map(send, given)))
 
 
 def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
@@ -241,14 +247,17 @@ def _resumed(
 
 def _transfers(
     device: str | None, *states: Any
-) -> tuple[Callable[[Any], Any], Callable[[Trajectory], Trajectory]]:
-    """Return functions that move arrays to a device, and a motion back to that of the states."""
+) -> tuple[Callable[[Any], Any], Callable[[Trajectory], Trajectory]] | None:
+    """Return functions that move arrays to a device, and a motion back to that of the states.
+
+    Return None if the states are on the device.
+    """
     if device not in (None, "cpu", "cuda"):
         problem = f"device must be 'cpu' or 'cuda', not {device!r}"
         raise InputError("E-MOTION-097", problem, part="simulate")
     there = any(library_of(a) is not None for a in states)
     if device is None or there == (device == "cuda"):
-        return lambda array: array, lambda run: run
+        return None
     try:
         import cupy
     except ImportError as error:

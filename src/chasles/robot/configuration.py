@@ -1,7 +1,4 @@
-"""The configuration space of a robot: positions by name, random positions, closed loops.
-
-Long because its docstrings have all sections.
-"""
+"""The configuration space of a robot: positions by name, random positions, closed loops."""
 
 import math
 from collections.abc import Mapping, Sequence

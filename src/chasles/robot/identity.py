@@ -1,7 +1,4 @@
-"""The identity of a robot: names, numbers and limits, and calls of its mechanism.
-
-Long because its docstrings have all sections.
-"""
+"""The identity of a robot: names, numbers and limits, and calls of its mechanism."""
 
 import operator
 import threading
