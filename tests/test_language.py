@@ -57,6 +57,7 @@ ALLOWED = {
 SECTIONED = ("chasles.api", "chasles.accuracy", "chasles.control", "chasles.exporting")
 SECTIONED += ("chasles.checks.verify", "chasles.lint", "chasles.peers", "chasles.simulate")
 SECTIONED += ("chasles.robot", "chasles.trajectory.polynomials", "chasles.motion.simulation")
+SECTIONED += ("chasles.motion.rollouts",)
 """Modules whose public functions have all sections of numpydoc."""
 
 UNSECTIONED = {"graph": "it needs a GPU", "enclosing_shapes": "it needs collision shapes of a file"}

@@ -365,7 +365,8 @@ def test_flags_beside_a_scenario_answer_for_what_they_begin() -> None:
 def test_contacts_are_pairs_with_their_numbers() -> None:
     """Every shape and law of a scenario, as Python would make them."""
     from chasles import contact
-    from chasles.cli.scenario import KINDS, pair, read
+    from chasles.cli.scenario import pair, read
+    from chasles.cli.scenario_fields import KINDS
 
     soft = 'kind = "soft-surface", stiffness = 1e5, damping = 2e3'
     Path("s.toml").write_text(

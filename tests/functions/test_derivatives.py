@@ -18,7 +18,8 @@ import chasles
 from chasles import backends
 from chasles.algorithms import DERIVATIVES, FUNCTIONS
 from chasles.backends import arrays
-from chasles.functions.programs import Derivative, _jacobian, program
+from chasles.functions.derivatives import all_derivatives
+from chasles.functions.programs import Derivative, program
 from chasles.functions.tracing import signature
 from chasles.model import JOINTS
 from chasles.model.spaces import PositionSpace, WrenchesSpace
@@ -289,7 +290,7 @@ def plain_derivative(robot: chasles.Robot, function: str) -> Any:
     names = DYNAMICS[function]
     derivative = Derivative("jacobian", names)
     positions = frozenset({"q", "q0", "q1"})
-    return _jacobian(robot.model, program(robot.model, function), derivative, positions)
+    return all_derivatives(robot.model, program(robot.model, function), derivative, positions)
 
 
 def run(traced: Any, at: Sequence[np.ndarray]) -> list[np.ndarray]:

@@ -15,8 +15,7 @@ import chasles
 from chasles import control
 from chasles.algorithms.spatial.derivatives import inverse_dynamics_perturbation
 from chasles.algorithms.tensor.dynamics import chain as tensor_chain
-from chasles.functions.programs import straight
-from chasles.functions.tracing import trace
+from chasles.functions.tracing import straight, trace
 from chasles.mathematics.linear import Vector
 from chasles.robots import general_chain, planar, puma560, stanford_arm
 

@@ -74,6 +74,16 @@ def test_functions_use_the_tool_if_no_frame_is_named() -> None:
     assert np.array_equal(chasles.compile(robot, "jacobian")(q), robot.jacobian(q, "tool"))
 
 
+def test_a_target_without_a_frame_is_one_for_the_tool() -> None:
+    robot = chasles.robots.puma560()
+    poses = robot.forward_kinematics(robot.random(size=3, seed=2))
+    found = robot.inverse_kinematics(poses)
+    assert np.all(found.solved)
+    assert np.array_equal(found.q, robot.inverse_kinematics({"tool": poses}).q)
+    with raises("E-CALL-360"):
+        robot.inverse_kinematics([1.0, 2.0])
+
+
 def test_a_lone_integer_for_random_is_refused() -> None:
     robot = chasles.robots.planar(2)
     with raises("E-ROBOT-063", "random(size=5)"):

@@ -1,7 +1,4 @@
-"""Checks of the arguments of functions: options, wrenches, arrays by joint, array libraries.
-
-Long because every check raises its own error, with a remedy.
-"""
+"""Checks of the arguments of functions: options, wrenches, arrays by joint, array libraries."""
 
 import importlib
 import math
@@ -305,14 +302,6 @@ def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
         shapes = ", ".join(f"{name} {a.shape[:-1]}" for name, a in arrays.items())
         problem = f"leading shapes do not broadcast: {shapes}"
         raise InputError("E-CALL-057", problem, part=function) from None
-
-
-def by_name(
-    array: np.ndarray, where: Callable[[str], slice], joints: Sequence[str]
-) -> dict[str, np.ndarray]:
-    """Return {joint: its part}: (...) for joints with one number, (..., n) for others."""
-    parts = {name: array[..., where(name)] for name in joints}
-    return {name: p[..., 0] if p.shape[-1] == 1 else p for name, p in parts.items()}
 
 
 def from_names(

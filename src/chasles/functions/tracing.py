@@ -389,3 +389,9 @@ def external_loads(
             f = X @ wrench
         loads.append(Load(frame.body, f, point, moves, turns, key.frame))
     return loads
+
+
+def straight(made: Program | Staged) -> Program:
+    """Return a program traced without stages; assert that it has none."""
+    assert isinstance(made, Program)
+    return made

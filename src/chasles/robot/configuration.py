@@ -1,7 +1,4 @@
-"""The configuration space of a robot: positions by name, random positions, closed loops.
-
-Long because its docstrings have all sections.
-"""
+"""The configuration space of a robot: positions by name, random positions, closed loops."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -154,7 +151,7 @@ class Configuring(Computing):
         Parameters
         ----------
         rng : numpy.random.Generator or int, optional
-            Generator, or together with `size` a seed.
+            Generator, or together with `size` a seed. A lone integer is refused.
         size : int or tuple of int, optional
             Batch shape. Default: a single configuration.
         seed : int, optional
@@ -166,12 +163,6 @@ class Configuring(Computing):
             Configurations. Without limits, angles lie in [-pi, pi] and positions in [-1, 1] m; with
             one limit, an interval of the same length starts there. Orientations are uniform. Loops
             are open; `assemble` closes them.
-
-        Raises
-        ------
-        chasles.errors.InputError
-            If a lone integer is given, which may be meant as a seed or as a number of
-            configurations.
 
         Examples
         --------
@@ -302,7 +293,7 @@ class Configuring(Computing):
 
     def inverse_kinematics(
         self,
-        targets: Mapping[str, Any],
+        targets: Mapping[str, Any] | Array,
         *,
         avoid: Any = None,
         guess: Array = None,
@@ -324,7 +315,8 @@ class Configuring(Computing):
         targets
             By frame: a pose (..., 4, 4) in the world, or a target of `chasles.targets`: `Pose`,
             `Position`, `Orientation`, `Axis`, `LookAt`, `Relative`; several in a list. The key
-            "center of mass" takes a `CenterOfMass`. Leading shapes are batches and broadcast.
+            "center of mass" takes a `CenterOfMass`. Leading shapes are batches and broadcast. A
+            target without a frame is one for `robot.tool`.
         avoid
             Obstacles by name, or `chasles.distances.Avoid`: the posture keeps clear of them, and of
             collisions of the robot with itself.
@@ -378,6 +370,7 @@ class Configuring(Computing):
         >>> bool(found.solved), bool(found.residual.max() < 1e-6)
         (True, True)
         """
+        targets = targets if isinstance(targets, Mapping) else {self.tool: targets}
         if avoid is not None:
             targets = entry_point("with_clearance")(self, targets, avoid)
         library, quick = array_library(targets), None

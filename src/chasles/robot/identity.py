@@ -1,12 +1,8 @@
-"""The identity of a robot: names, numbers and limits, and calls of its mechanism.
-
-Long because its docstrings have all sections.
-"""
+"""The identity of a robot: names, numbers and limits, and calls of its mechanism."""
 
 import operator
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Self, TypeVar
 
@@ -23,26 +19,12 @@ from chasles.model.given import a_name
 from chasles.model.parameters import nominal, shape
 from chasles.model.tool import tool
 from chasles.robot.html import as_html
-from chasles.robot.machine import Actuators, Keyframe, keyframes
+from chasles.robot.machine import Actuators, Keyframe, Limits, keyframes
 
 Array = Any
 """An array of NumPy, PyTorch, JAX or CuPy, or any array_like. Results have the same library;
 annotations name NumPy.
 """
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Limits of all joints, infinite where a joint has no limit.
-
-    `lower` and `upper` are positions (nq,) in rad or m. `velocity` and `effort` are the largest
-    absolute values (nv,) in rad/s or m/s, and in N m or N.
-    """
-
-    lower: np.ndarray
-    upper: np.ndarray
-    velocity: np.ndarray
-    effort: np.ndarray
 
 
 class Identity(Named):

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
+from chasles.expr import Number, atan2
 from chasles.mathematics.linear import Matrix, Symmetric, Vector, mismatch
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial.dyadics import Dyadic, GeneralInertia
@@ -117,6 +118,12 @@ class Transform:
 def inverted(X: Transform) -> Transform:
     """Return the transform back, as a transform."""
     return Transform(X.E.T, -(X.E @ X.r))
+
+
+def turn_about_z(XJ: Transform) -> Number:
+    """Return the angle about z that is closest to the rotation of XJ."""
+    R = XJ.R
+    return atan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])
 
 
 @dataclass(frozen=True, slots=True)
