@@ -55,6 +55,7 @@ nitpick_ignore_regex = [
 
 html_theme = "furo"
 templates_path = ["building/templates"]
+html_static_path = ["building/static"]
 html_sidebars = {
     "**": [
         "sidebar/brand.html",

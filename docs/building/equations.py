@@ -16,17 +16,10 @@ from sphinx.errors import ExtensionError
 TAG = re.compile(r"\\tag\{([^}]*)\}")
 """The number of an equation, as LaTeX writes it."""
 
-STYLE = """
-math { font-size: 1.1em; }
-.equation { display: flex; align-items: center; overflow-x: auto; margin: 1rem 0; }
-.equation math { flex: 1; }
-.equation .number { padding-left: 1em; white-space: nowrap; }
-"""
-
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.add_html_math_renderer("mathml", (inline, None), (display, None))
-    app.connect("builder-inited", lambda app: app.add_css_file(None, body=STYLE))
+    app.add_css_file("equations.css")
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
