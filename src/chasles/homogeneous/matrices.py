@@ -455,7 +455,8 @@ def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Accelerati
     --------
     >>> from chasles import homogeneous as hm
     >>> J = hm.inertia_from_mass(2.0, (0.0, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
-    >>> H = hm.acceleration_from_action(hm.action_from_force([4.0, 0.0, 0.0]), J, hm.Velocity.zero())
+    >>> Phi = hm.action_from_force([4.0, 0.0, 0.0])
+    >>> H = hm.acceleration_from_action(Phi, J, hm.Velocity.zero())
     >>> hm.linear_part(H)
     array([2., 0., 0.])
     """

@@ -1,4 +1,7 @@
-"""Mechanisms with closed loops: linkages in the plane of x and y, and parallel robots."""
+"""Mechanisms with closed loops: linkages in the plane of x and y, and parallel robots.
+
+Long because its docstrings have all sections.
+"""
 
 import math
 from collections.abc import Mapping
@@ -120,11 +123,36 @@ def four_bar(
 def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
     """Return a planar two-link arm with a linear actuator (Featherstone 2008, figure 8.3).
 
+    Parameters
+    ----------
+    l1 : float, optional
+        Distance of the cylinder's pivot from the origin (m).
+    l2 : float, optional
+        Distance of the pin on the upper arm from the origin (m).
+
+    Returns
+    -------
+    robot : Robot
+        The mechanism, nv = 4, mobility 2.
+
+    Raises
+    ------
+    ModelError
+        If a length is not positive.
+
+    Notes
+    -----
     q = (q1, q2, q3, q4): the angle of the upper arm from x, of the cylinder from x, the distance of
     the piston's end from the cylinder's pivot, and the angle of the forearm from the upper arm. The
-    upper arm turns about the origin, the cylinder about (l1, 0, 0), the piston's end is pinned to
-    the upper arm at l2 from the origin (loop "pin"). Upper arm of length 3/2 l2, forearm l2, of
-    1 kg/m; cylinder and piston of 1 kg and length l1/2. Gravity is along -y.
+    upper arm rotates about the origin, the cylinder about (l1, 0, 0), the piston's end is pinned to
+    the upper arm at l2 from the origin (loop "pin"). Upper arm of length 3/2 l2, forearm l2, of 1
+    kg/m; cylinder and piston of 1 kg and length l1/2. Gravity is along -y.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.triangle().mobility().mobility
+    2
     """
     _check("triangle", l1=l1, l2=l2)
     half, upper = 0.5 * l1, 1.5 * l2

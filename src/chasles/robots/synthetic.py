@@ -228,12 +228,42 @@ def random_tree(
 ) -> Description:
     """Return a tree of n moving joints, the same for the same arguments.
 
-    With n >= 13 every joint type occurs; with n >= 3 it branches. Axes and poses are along the
-    coordinate axes for a part of the joints and general for the others; inertias are those of point
-    masses, so they are valid; a part of the joints has armature, damping and friction. Frame "tip"
-    is on the last link. floating: the root joint is free (True), is not (False), or as the seed
-    decides (None). fixed: adds links on fixed joints, some without inertia, some that carry other
-    joints. mimics: some joints with one degree of freedom follow another one, if there are two.
+    Parameters
+    ----------
+    n : int
+        Number of moving joints. With n >= 13 every joint type occurs; with n >= 3 the tree
+        branches.
+    seed : int
+        Seed of the random numbers.
+    floating : bool, optional
+        Use a free joint at the root (True), another type (False), or the seed's choice (None, the
+        default).
+    fixed : bool, optional
+        Add links on fixed joints, some without inertia, some that carry other joints.
+    mimics : bool, optional
+        Let some joints with one degree of freedom follow another one, if there are two.
+
+    Returns
+    -------
+    robot : Robot
+        The tree. Frame "tip" is on the last link.
+
+    Raises
+    ------
+    ModelError
+        If n is less than 1.
+
+    Notes
+    -----
+    Axes and poses are along the coordinate axes for a part of the joints and general for the
+    others. Inertias are those of point masses, so they are valid. A part of the joints has
+    armature, damping and friction.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.random_tree(8, 3).nv
+    18
     """
     if n < 1:
         problem = f"it has {n} joints"
