@@ -76,13 +76,53 @@ class Problem:
         return self.T.T @ self._answers[1] + self.bias
 
     def motion(self, forces: np.ndarray) -> "Motion":
-        """Return the motion under forces (m,) along the columns of T."""
+        """Return the motion under given contact forces.
+
+        Parameters
+        ----------
+        forces : array_like, shape (m,)
+            Forces along the columns of T (N).
+
+        Returns
+        -------
+        motion : Motion
+            Accelerations, forces and separation accelerations.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> n = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]).T
+        >>> problem = contact.body_problem(np.eye(6), np.zeros(6), -9.81 * n[:, 0], n, 0.0 * n)
+        >>> float(problem.motion(np.array([9.81])).qdd[5])
+        0.0
+        """
         turned, free = self._answers
         ydd = free + turned @ forces
         return Motion(self.G @ ydd + self.g, forces, self.T.T @ ydd + self.bias)
 
     def only(self, which: Array) -> "Problem":
-        """Return the problem with the constraints of the given indices."""
+        """Return the problem with some of the constraints.
+
+        Parameters
+        ----------
+        which : sequence of int
+            Indices of the constraints.
+
+        Returns
+        -------
+        problem : Problem
+            The smaller problem.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> n = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]).T
+        >>> problem = contact.body_problem(np.eye(6), np.zeros(6), -9.81 * n[:, 0], n, 0.0 * n)
+        >>> problem.only([]).T.shape
+        (6, 0)
+        """
         index = np.asarray(which, dtype=int)
         return replace(self, T=self.T[:, index], bias=self.bias[index], gap=self.gap[index])
 
