@@ -8,7 +8,6 @@ import re
 from typing import Any
 
 from docutils import nodes
-from docutils.utils.math import MathError
 from docutils.utils.math.latex2mathml import tex2mathml
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -23,17 +22,17 @@ def setup(app: Sphinx) -> dict[str, Any]:
     return {"parallel_read_safe": True, "parallel_write_safe": True}
 
 
-def converted(tex: str, *, as_block: bool) -> str:
+def converted(tex: str) -> str:
     """Return LaTeX as MathML; an expression that cannot be converted stops the build."""
     try:
-        return tex2mathml(tex, as_block=as_block)
-    except MathError as error:
+        return tex2mathml(tex)
+    except (ValueError, SyntaxError) as error:  # the second by docutils before 0.22
         raise ExtensionError(f"equation {tex!r}: {error}") from error
 
 
 def inline(translator: Any, node: nodes.math) -> None:
     """Write an expression in a line of text."""
-    translator.body.append(converted(node.astext(), as_block=False))
+    translator.body.append(converted(node.astext()))
     raise nodes.SkipNode
 
 
@@ -42,6 +41,6 @@ def display(translator: Any, node: nodes.math_block) -> None:
     tex = node.astext()
     numbers = ", ".join(TAG.findall(tex))
     label = f'<span class="number">({numbers})</span>' if numbers else ""
-    equation = converted(TAG.sub("", tex), as_block=True)
+    equation = converted(TAG.sub("", tex)).replace("<math", '<math display="block"', 1)
     translator.body.append(f'<div class="equation">{equation}{label}</div>\n')
     raise nodes.SkipNode
