@@ -64,6 +64,39 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
         assert not [link for link in [*loaded, *page.xpath("//img/@src")] if urlsplit(link).netloc]
 
 
+def test_styles_request_nothing_from_elsewhere(site: Path) -> None:
+    """Style sheets import no file and load no font or picture from another server."""
+    sheets = sorted(site.rglob("*.css"))
+    assert sheets
+    wanted = re.compile(r"(?:url\(|@import)\s*['\"]?(?:https?:)?//[^)\s]+")
+    assert not [sheet.name for sheet in sheets if wanted.search(sheet.read_text("utf-8"))]
+
+
+def test_equations_are_mathml(site: Path) -> None:
+    """Browsers draw MathML without a script; numbers of equations are those of the sources."""
+    pages = {path: html.parse(path) for path in sorted(site.rglob("*.html"))}
+    assert not [path for path in pages if "mathjax" in path.read_text("utf-8").lower()]
+    theory = pages[site / "theory/featherstone.html"]
+    assert len(theory.xpath("//div[@class='equation']//math")) >= 8
+    assert "(5.18)" in theory.xpath("//span[@class='number']/text()")
+    for path, page in pages.items():
+        words = " ".join(page.xpath("//article//text()[not(ancestor::pre or ancestor::code)]"))
+        assert not re.search(r"\$\$|\\begin{", words), path
+
+
+def test_tutorials_begin_with_a_picture(site: Path) -> None:
+    pages = sorted((site / "tutorials").glob("*.html"))
+    assert len(pages) == 8
+    for path in pages:
+        first = html.parse(path).xpath("//article//*[self::img or self::pre]")[0]
+        assert first.tag == "img", path
+        assert first.get("alt"), path
+
+
+def test_pages_are_small(site: Path) -> None:
+    assert not [path for path in site.rglob("*.html") if path.stat().st_size > 1_000_000]
+
+
 def documented(site: Path) -> set[str]:
     """Every name with an entry of its own, by the anchors of the pages."""
     found: set[str] = set()

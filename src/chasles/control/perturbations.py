@@ -130,12 +130,46 @@ def joint_perturbations(
 def operational_sensitivities(
     robot: Robot, q: Array, qd: Array, qdd: Array, frame: str, *, task: Task = "position"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return D, V, P (..., nv, nv) of d tau = D d chidd + V d chid + P d chi (7.4.14 to 7.4.18).
+    """Return the sensitivities D, V, P of joint torques to motions of a frame (7.4.14 to 7.4.18).
 
-    They linearize about the motion q, qd, qdd. J must be square and regular, so the number of
-    degrees of freedom must equal that of task coordinates. A twist is not supported, because its
-    variation is not the rate of a variation. Free and spherical joints and robots with loops are
-    not supported either: use `Robot.linearize` for these.
+    Parameters
+    ----------
+    robot : Robot
+        The robot, with as many degrees of freedom as the task has coordinates.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd, qdd : array_like, shape (..., nv)
+        Joint velocities and accelerations.
+    frame : str
+        The frame.
+    task : {"position", "pose"}, optional
+        Coordinates chi of the frame.
+
+    Returns
+    -------
+    D, V, P : ndarray, shape (..., nv, nv)
+        Matrices of d tau = D d chidd + V d chid + P d chi, about the motion q, qd, qdd.
+
+    Raises
+    ------
+    InputError
+        If J is not square or singular, the task is a twist, or the robot has free or spherical
+        joints or loops; use `Robot.linearize` for these.
+
+    Notes
+    -----
+    A twist is not supported, because its variation is not the rate of a variation. Source:
+    Balafoutis and Patel (1991), section 7.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import chasles
+    >>> robot = chasles.robots.general_chain(3)
+    >>> q, qd, qdd = np.full((3, 3), 0.3)
+    >>> D, V, P = chasles.control.operational_sensitivities(robot, q, qd, qdd, robot.frames[-1])
+    >>> D.shape
+    (3, 3)
     """
     name = "operational_sensitivities"
     _varied(name, robot, task)

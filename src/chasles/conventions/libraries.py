@@ -1,7 +1,7 @@
 """States, forces and matrices of a robot as Pinocchio, MuJoCo and Drake have them.
 
 Joint types list their coordinates in each library in order; all conversions follow from these
-lists.
+lists. Long because its docstrings have all sections.
 """
 
 from collections.abc import Mapping, Sequence
@@ -94,7 +94,30 @@ class Convention:
     _turns: tuple[_Turn, ...]
 
     def to_position(self, q: Array) -> np.ndarray:
-        """Return the library's positions (..., nq), with quaternions of unit length."""
+        """Return the library's positions.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+
+        Returns
+        -------
+        x : ndarray, shape (..., nq)
+            Positions in the library, with quaternions of unit length.
+
+        Raises
+        ------
+        InputError
+            If a quaternion is zero.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> chasles.conventions.pinocchio(robot).to_position(robot.neutral())[:7]
+        array([0., 0., 0., 0., 0., 0., 1.])
+        """
         x = numbers("q", q, self._nq_here)[..., self._places]
         x[..., self._cosines] = np.cos(x[..., self._cosines])
         x[..., self._sines] = np.sin(x[..., self._sines])
@@ -103,7 +126,27 @@ class Convention:
         return x
 
     def from_position(self, x: Array) -> np.ndarray:
-        """Return q (..., robot.nq); angles from a cosine and a sine are in [-pi, pi]."""
+        """Return q from the library's positions.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+
+        Returns
+        -------
+        q : ndarray, shape (..., robot.nq)
+            Joint positions; angles from a cosine and a sine are in [-pi, pi].
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> there = chasles.conventions.mujoco(robot)
+        >>> q = robot.neutral()
+        >>> bool((there.from_position(there.to_position(q)) == q).all())
+        True
+        """
         x = numbers("x", x, self.nq)
         q = np.empty((*x.shape[:-1], self._nq_here), x.dtype)
         q[..., self._places] = x
@@ -112,58 +155,294 @@ class Convention:
         return q
 
     def to_velocity(self, q: Array, qd: Array) -> np.ndarray:
-        """Return the library's velocities (..., nv)."""
+        """Return the library's velocities.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+        qd : array_like, shape (..., nv)
+            Joint velocities.
+
+        Returns
+        -------
+        v : ndarray, shape (..., nv)
+            Velocities in the library.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> qd = np.arange(robot.nv, dtype=float)
+        >>> chasles.conventions.pinocchio(robot).to_velocity(robot.neutral(), qd)[:6]
+        array([3., 4., 5., 0., 1., 2.])
+        """
         return self._there(numbers("q", q, self._nq_here), numbers("qd", qd, self.nv))
 
     def from_velocity(self, x: Array, v: Array) -> np.ndarray:
-        """Return qd (..., nv)."""
+        """Return qd from the library's state.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+        v : array_like, shape (..., nv)
+            Velocities in the library.
+
+        Returns
+        -------
+        qd : ndarray, shape (..., nv)
+            Joint velocities.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> there = chasles.conventions.pinocchio(robot)
+        >>> there.from_velocity(there.to_position(robot.neutral()), np.arange(18.0))[:6]
+        array([3., 4., 5., 0., 1., 2.])
+        """
         return self._here(self.from_position(x), numbers("v", v, self.nv))
 
     def to_acceleration(self, q: Array, qd: Array, qdd: Array) -> np.ndarray:
-        """Return the time derivatives (..., nv) of the library's velocities."""
+        """Return the time derivatives of the library's velocities.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+        qd, qdd : array_like, shape (..., nv)
+            Joint velocities and accelerations.
+
+        Returns
+        -------
+        a : ndarray, shape (..., nv)
+            Accelerations in the library.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> there = chasles.conventions.mujoco(robot)
+        >>> there.to_acceleration(robot.neutral(), np.ones(18), np.zeros(18))[:6]
+        array([0., 0., 0., 0., 0., 0.])
+        """
         qd, qdd = numbers("qd", qd, self.nv), numbers("qdd", qdd, self.nv)
         return self._there(numbers("q", q, self._nq_here), qdd + self._drift(qd))
 
     def from_acceleration(self, x: Array, v: Array, a: Array) -> np.ndarray:
-        """Return qdd (..., nv)."""
+        """Return qdd from the library's state and accelerations.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+        v, a : array_like, shape (..., nv)
+            Velocities and accelerations in the library.
+
+        Returns
+        -------
+        qdd : ndarray, shape (..., nv)
+            Joint accelerations.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> there = chasles.conventions.mujoco(robot)
+        >>> x = there.to_position(robot.neutral())
+        >>> there.from_acceleration(x, np.zeros(18), np.ones(18))[:6]
+        array([1., 1., 1., 1., 1., 1.])
+        """
         qd = self.from_velocity(x, v)
         return self._here(self.from_position(x), numbers("a", a, self.nv)) - self._drift(qd)
 
     def to_effort(self, q: Array, tau: Array) -> np.ndarray:
-        """Return the library's joint forces (..., nv), of the same power."""
+        """Return the library's joint torques, of the same power.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+        tau : array_like, shape (..., nv)
+            Joint torques (N m or N).
+
+        Returns
+        -------
+        tau : ndarray, shape (..., nv)
+            Joint torques in the library.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> chasles.conventions.pinocchio(robot).to_effort(robot.neutral(), np.arange(18.0))[:6]
+        array([3., 4., 5., 0., 1., 2.])
+        """
         return self._there(numbers("q", q, self._nq_here), numbers("tau", tau, self.nv))
 
     def from_effort(self, x: Array, tau: Array) -> np.ndarray:
-        """Return tau (..., nv)."""
+        """Return tau from the library's positions and joint torques.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+        tau : array_like, shape (..., nv)
+            Joint torques in the library.
+
+        Returns
+        -------
+        tau : ndarray, shape (..., nv)
+            Joint torques (N m or N).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> there = chasles.conventions.pinocchio(robot)
+        >>> there.from_effort(there.to_position(robot.neutral()), np.arange(18.0))[:6]
+        array([3., 4., 5., 0., 1., 2.])
+        """
         return self._here(self.from_position(x), numbers("tau", tau, self.nv))
 
     def to_jacobian(self, q: Array, J: Array) -> np.ndarray:
-        """Return a Jacobian (..., 6, nv) in the library's velocities and row order.
+        """Return a Jacobian in the library's velocities and row order.
 
         The centroidal momentum matrix converts in the same way.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+        J : array_like, shape (..., 6, nv)
+            Jacobian, angular rows first.
+
+        Returns
+        -------
+        J : ndarray, shape (..., 6, nv)
+            Jacobian in the library.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> J = robot.jacobian([0.0, 0.0], frame="tip")
+        >>> chasles.conventions.pinocchio(robot).to_jacobian([0.0, 0.0], J)[2]
+        array([2., 1.])
         """
         q = numbers("q", q, self._nq_here)[..., None, :]
         return self.spatial(self._there(q, numbers("J", J, self.nv)), axis=-2)
 
     def from_jacobian(self, x: Array, J: Array) -> np.ndarray:
-        """Return the Jacobian (..., 6, nv) of chasles, angular rows first."""
+        """Return the Jacobian of chasles, angular rows first.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+        J : array_like, shape (..., 6, nv)
+            Jacobian in the library.
+
+        Returns
+        -------
+        J : ndarray, shape (..., 6, nv)
+            Jacobian.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> there = chasles.conventions.pinocchio(chasles.robots.planar(2))
+        >>> there.from_jacobian([0.0, 0.0], np.eye(6, 2))[3]
+        array([1., 0.])
+        """
         q = self.from_position(x)[..., None, :]
         return self.spatial(self._here(q, numbers("J", J, self.nv)), axis=-2)
 
     def to_mass_matrix(self, q: Array, M: Array) -> np.ndarray:
-        """Return the library's mass matrix (..., nv, nv); its inverse converts the same way."""
+        """Return the library's mass matrix; its inverse converts the same way.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+        M : array_like, shape (..., nv, nv)
+            Mass matrix (kg m2 or kg).
+
+        Returns
+        -------
+        M : ndarray, shape (..., nv, nv)
+            Mass matrix in the library.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> q = robot.neutral()
+        >>> M = chasles.conventions.pinocchio(robot).to_mass_matrix(q, robot.mass_matrix(q))
+        >>> round(float(M[0, 0]), 3)
+        18.64
+        """
         q = numbers("q", q, self._nq_here)[..., None, :]
         half = self._there(q, numbers("M", M, self.nv)).swapaxes(-1, -2)
         return self._there(q, half).swapaxes(-1, -2)
 
     def from_mass_matrix(self, x: Array, M: Array) -> np.ndarray:
-        """Return the mass matrix (..., nv, nv) of chasles; its inverse converts the same way."""
+        """Return the mass matrix of chasles; its inverse converts the same way.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+        M : array_like, shape (..., nv, nv)
+            Mass matrix in the library.
+
+        Returns
+        -------
+        M : ndarray, shape (..., nv, nv)
+            Mass matrix (kg m2 or kg).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> there = chasles.conventions.drake(chasles.robots.planar(2))
+        >>> there.from_mass_matrix([0.0, 0.0], np.diag([2.0, 1.0]))
+        array([[2., 0.],
+               [0., 1.]])
+        """
         q = self.from_position(x)[..., None, :]
         half = self._here(q, numbers("M", M, self.nv)).swapaxes(-1, -2)
         return self._here(q, half).swapaxes(-1, -2)
 
     def spatial(self, value: Array, *, axis: int = -1) -> np.ndarray:
-        """Convert a twist, wrench or momentum, either way: swap halves if linear comes first."""
+        """Convert a twist, wrench or momentum, either way: swap halves if linear comes first.
+
+        Parameters
+        ----------
+        value : array_like
+            6-vectors along one axis.
+        axis : int, optional
+            The axis of the six numbers. Default: the last.
+
+        Returns
+        -------
+        value : ndarray
+            The same shape, in the order of the other side.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.conventions.pinocchio(chasles.robots.planar(2)).spatial([1, 2, 3, 4, 5, 6])
+        array([4, 5, 6, 1, 2, 3])
+        """
         return swap(value, axis=axis) if self.library in LINEAR_FIRST else np.array(value)
 
     def _there(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -191,30 +470,101 @@ class Convention:
 
 
 def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """Return the conversion to Pinocchio; joints: its `list(model.names)[1:]`.
+    """Return the conversion of a robot's states to Pinocchio.
 
-    The default is the order of chasles. A free joint at the root may have another name in
-    Pinocchio. Its reader makes continuous joints (cosine, sine), and mimic joints independent: load
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    joints : sequence of str, optional
+        Joint names in Pinocchio's order, `list(model.names)[1:]`. Default: the order of chasles. A
+        free joint at the root may have another name in Pinocchio.
+
+    Returns
+    -------
+    convention : Convention
+        Methods `to_...` and `from_...` convert states, forces and matrices.
+
+    Raises
+    ------
+    ModelError
+        If Pinocchio has no such joint, or the names do not match.
+
+    Notes
+    -----
+    Pinocchio's reader makes continuous joints (cosine, sine), and mimic joints independent: load
     with `mimic=False`.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.pinocchio(chasles.robots.quadruped()).nq
+    19
     """
     return _convention("Pinocchio", robot, joints)
 
 
 def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """Return the conversion to MuJoCo; joints: the names of its `model.joint(i)`, in order.
+    """Return the conversion of a robot's states to MuJoCo.
 
-    The default is the order of chasles. A free joint at the root may have another name in MuJoCo,
-    or none. Coordinates of a robot from an MJCF file include the `ref` of joints. For other robots
-    `ref` is unknown: MuJoCo's coordinate is that of chasles plus `ref`.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    joints : sequence of str, optional
+        Names of `model.joint(i)`, in order. Default: the order of chasles. A free joint at the root
+        may have another name in MuJoCo, or none.
+
+    Returns
+    -------
+    convention : Convention
+        Methods `to_...` and `from_...` convert states, forces and matrices.
+
+    Raises
+    ------
+    ModelError
+        If MuJoCo has no such joint, or the names do not match.
+
+    Notes
+    -----
+    Coordinates of a robot from an MJCF file include the `ref` of joints. For other robots `ref` is
+    unknown: MuJoCo's coordinate is that of chasles plus `ref`.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.mujoco(chasles.robots.quadruped()).nq
+    19
     """
     return _convention("MuJoCo", robot, joints)
 
 
 def drake(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """Return the conversion to Drake; joints: their names in the order of `position_start()`.
+    """Return the conversion of a robot's states to Drake.
 
-    The default is the order of chasles. A QuaternionFloatingJoint at the root may have another name
-    in Drake.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    joints : sequence of str, optional
+        Joint names in the order of `position_start()`. Default: the order of chasles. A
+        QuaternionFloatingJoint at the root may have another name in Drake.
+
+    Returns
+    -------
+    convention : Convention
+        Methods `to_...` and `from_...` convert states, forces and matrices.
+
+    Raises
+    ------
+    ModelError
+        If Drake has no such joint, or the names do not match.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.drake(chasles.robots.quadruped()).nq
+    19
     """
     return _convention("Drake", robot, joints)
 

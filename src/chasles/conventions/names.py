@@ -10,13 +10,49 @@ from chasles.robot import Array, Robot
 
 
 def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
-    """Return {joint: its part of q}: (...) for joints with one coordinate, else (..., n)."""
+    """Return joint positions by joint name.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions.
+
+    Returns
+    -------
+    values : dict
+        {joint: its part of q}: (...) for joints with one coordinate, else (..., n).
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.position_by_name(chasles.robots.planar(2), [0.1, 0.2])
+    {'joint1': array(0.1), 'joint2': array(0.2)}
+    """
     return _by_name(numbers("q", q, robot.nq), robot.position_slice, robot.joints)
 
 
 def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
-    """{joint: its part of qd, qdd or tau}: (...) for joints with one degree of freedom, else (...,
-    n).
+    """Return joint velocities, accelerations or torques by joint name.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    qd : array_like, shape (..., nv)
+        Values of qd, qdd or tau.
+
+    Returns
+    -------
+    values : dict
+        {joint: its part}: (...) for joints with one degree of freedom, else (..., n).
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.velocity_by_name(chasles.robots.planar(2), [0.1, 0.2])
+    {'joint1': array(0.1), 'joint2': array(0.2)}
     """
     return _by_name(numbers("qd", qd, robot.nv), robot.velocity_slice, robot.joints)
 
@@ -24,14 +60,56 @@ def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
 def position_from_names(
     robot: Robot, values: Mapping[str, Array], *, default: Array = None
 ) -> np.ndarray:
-    """Return q (..., nq) from {joint: position}; other joints as in `default` (`robot.state`)."""
+    """Return q from joint positions by name, as `robot.state` does.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    values : mapping
+        {joint: position}.
+    default : array_like, shape (..., nq), optional
+        Positions of the other joints. Default: neutral.
+
+    Returns
+    -------
+    q : ndarray, shape (..., nq)
+        Joint positions.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.position_from_names(chasles.robots.planar(2), {"joint2": 0.5})
+    array([0. , 0.5])
+    """
     return robot.state(values, default=default)
 
 
 def velocity_from_names(
     robot: Robot, values: Mapping[str, Array], *, default: Array = None
 ) -> np.ndarray:
-    """Return qd, qdd or tau (..., nv) from {joint: value}; others as in `default` (zero)."""
+    """Return qd, qdd or tau from values by joint name.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    values : mapping
+        {joint: value}.
+    default : array_like, shape (..., nv), optional
+        Values of the other joints. Default: zero.
+
+    Returns
+    -------
+    qd : ndarray, shape (..., nv)
+        Velocities, accelerations or torques.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.velocity_from_names(chasles.robots.planar(2), {"joint2": 0.5})
+    array([0. , 0.5])
+    """
     qd = numbers("default", np.zeros(robot.nv) if default is None else default, robot.nv)
     return from_names(values, robot.velocity_slice, qd)
 
@@ -39,10 +117,34 @@ def velocity_from_names(
 def to_joint_state(
     robot: Robot, q: Array, qd: Array = None, tau: Array = None
 ) -> dict[str, list[Any]]:
-    """Return the fields of sensor_msgs/JointState: name, position, velocity, effort (or empty).
+    """Return the fields of sensor_msgs/JointState: name, position, velocity, effort.
 
-    The message only supports joints with one degree of freedom; convert a floating base with
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions.
+    qd : array_like, shape (..., nv), optional
+        Joint velocities; the field is empty without.
+    tau : array_like, shape (..., nv), optional
+        Joint torques; the field is empty without.
+
+    Returns
+    -------
+    message : dict
+        Lists by field.
+
+    Notes
+    -----
+    The message supports only joints with one degree of freedom; convert a floating base with
     `to_pose`.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.to_joint_state(chasles.robots.planar(2), [0.1, 0.2])["name"]
+    ['joint1', 'joint2']
     """
     bodies = [robot.model.bodies[i] for i in robot.model.movers]
     names = [body.data.name for body in bodies if body.joint.nq == 1]
@@ -61,9 +163,32 @@ def from_joint_state(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (q, qd, tau) of a sensor_msgs/JointState, or of a mapping with its fields.
 
-    Joints that it does not name, and all joints if a field is empty, are as in `default` (a q;
-    neutral if omitted), at rest and without force. Mimic followers in it are ignored, because they
-    move with their leaders.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    message : JointState or mapping
+        The message.
+    default : array_like, shape (nq,), optional
+        Positions of joints that the message does not name. Default: neutral.
+
+    Returns
+    -------
+    q : ndarray, shape (..., nq)
+        Joint positions.
+    qd, tau : ndarray, shape (..., nv)
+        Joint velocities and torques; zero for joints without a value.
+
+    Notes
+    -----
+    Mimic followers in the message are ignored, because they move with their leaders.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> message = {"name": ["joint2"], "position": [0.5]}
+    >>> chasles.conventions.from_joint_state(chasles.robots.planar(2), message)[0]
+    array([0. , 0.5])
     """
     names: list[str] = list(_field(message, "name"))
     followers = set(robot.moving_joints) - set(robot.joints)

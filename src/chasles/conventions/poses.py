@@ -20,9 +20,28 @@ REFERENCE_FRAMES = {
 
 
 def reference_frame(word: Any) -> dict[str, str]:
-    """Return `axes=` and `at=` for a reference frame of Pinocchio: "LOCAL", pin.LOCAL and so on.
+    """Return `axes=` and `at=` for a reference frame of Pinocchio.
 
-    `robot.frame_velocity(q, qd, frame="hand", **reference_frame("LOCAL"))`
+    Parameters
+    ----------
+    word : str or pinocchio.ReferenceFrame
+        "LOCAL", "WORLD" or "LOCAL_WORLD_ALIGNED", or Pinocchio's own value.
+
+    Returns
+    -------
+    options : dict
+        Keyword arguments of functions of a frame.
+
+    Raises
+    ------
+    InputError
+        If the reference frame is unknown.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.reference_frame("LOCAL")
+    {'axes': 'frame', 'at': 'frame'}
     """
     if str(word) not in REFERENCE_FRAMES:
         known = ", ".join(REFERENCE_FRAMES)
@@ -34,8 +53,33 @@ def reference_frame(word: Any) -> dict[str, str]:
 def swap(value: Array, *, axis: int = -1) -> np.ndarray:
     """Exchange the halves of 6-vectors: angular first to linear first, and back.
 
+    Parameters
+    ----------
+    value : array_like
+        6-vectors along one axis.
+    axis : int, optional
+        The axis of the six numbers. Default: the last.
+
+    Returns
+    -------
+    value : ndarray
+        The same shape, halves exchanged.
+
+    Raises
+    ------
+    InputError
+        If the axis does not have six entries.
+
+    Notes
+    -----
     Linear first: Pinocchio, geometry_msgs/Twist and Wrench, MuJoCo's xfrc_applied. Angular first:
     chasles, Drake, MuJoCo's other 6-vectors.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.swap([1, 2, 3, 4, 5, 6])
+    array([4, 5, 6, 1, 2, 3])
     """
     array = np.asarray(value)
     if not -array.ndim <= axis < array.ndim or array.shape[axis] != 6:
@@ -46,19 +90,70 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
 
 
 def scalar_last(quaternion: Array) -> np.ndarray:
-    """Convert quaternions (w, x, y, z) to (x, y, z, w), for Pinocchio, ROS and SciPy."""
+    """Convert quaternions (w, x, y, z) to (x, y, z, w), for Pinocchio, ROS and SciPy.
+
+    Parameters
+    ----------
+    quaternion : array_like, shape (..., 4)
+        Scalar first.
+
+    Returns
+    -------
+    quaternion : ndarray, shape (..., 4)
+        Scalar last.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.scalar_last([1.0, 0.0, 0.0, 0.0])
+    array([0., 0., 0., 1.])
+    """
     return np.roll(numbers("a quaternion", quaternion, 4), -1, axis=-1)
 
 
 def scalar_first(quaternion: Array) -> np.ndarray:
-    """Convert quaternions (x, y, z, w) to (w, x, y, z), for chasles, MuJoCo and Drake."""
+    """Convert quaternions (x, y, z, w) to (w, x, y, z), for chasles, MuJoCo and Drake.
+
+    Parameters
+    ----------
+    quaternion : array_like, shape (..., 4)
+        Scalar last.
+
+    Returns
+    -------
+    quaternion : ndarray, shape (..., 4)
+        Scalar first.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.scalar_first([0.0, 0.0, 0.0, 1.0])
+    array([1., 0., 0., 0.])
+    """
     return np.roll(numbers("a quaternion", quaternion, 4), 1, axis=-1)
 
 
 def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Convert homogeneous matrices (..., 4, 4) to positions and quaternions (x, y, z, w) of ROS.
+    """Convert homogeneous matrices to positions and quaternions (x, y, z, w) of ROS.
 
-    The quaternions have unit length and w >= 0.
+    Parameters
+    ----------
+    T : array_like, shape (..., 4, 4)
+        Poses.
+
+    Returns
+    -------
+    position : ndarray, shape (..., 3)
+        Positions (m).
+    quaternion : ndarray, shape (..., 4)
+        Quaternions of unit length, scalar last, w >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import chasles
+    >>> chasles.conventions.to_pose(np.eye(4))
+    (array([0., 0., 0.]), array([0., 0., 0., 1.]))
     """
     T = numbers("a pose", T, 4)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(T[..., :3, :3], (-2, -1), (0, 1))
@@ -76,7 +171,34 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def from_pose(position: Array, quaternion: Array) -> np.ndarray:
-    """Return homogeneous matrices (..., 4, 4) of positions and quaternions (x, y, z, w)."""
+    """Return homogeneous matrices of positions and quaternions (x, y, z, w).
+
+    Parameters
+    ----------
+    position : array_like, shape (..., 3)
+        Positions (m).
+    quaternion : array_like, shape (..., 4)
+        Quaternions of any nonzero length, scalar last.
+
+    Returns
+    -------
+    T : ndarray, shape (..., 4, 4)
+        Poses.
+
+    Raises
+    ------
+    InputError
+        If a quaternion is zero.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.from_pose([1.0, 2.0, 3.0], [0.0, 0.0, 0.0, 1.0])
+    array([[1., 0., 0., 1.],
+           [0., 1., 0., 2.],
+           [0., 0., 1., 3.],
+           [0., 0., 0., 1.]])
+    """
     p, turn = numbers("a position", position, 3), unit("a pose", scalar_first(quaternion))
     T = np.zeros((*np.broadcast_shapes(p.shape[:-1], turn.shape[:-1]), 4, 4))
     T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = matrix(turn), p, 1.0

@@ -36,7 +36,23 @@ def folders() -> dict[str, list[Path]]:
 
 
 def installed() -> list[Found]:
-    """Return all robot files of installed packages (.urdf, .sdf, MJCF .xml), sorted by name."""
+    """Return all robot files of installed packages (.urdf, .sdf, MJCF .xml), sorted by name.
+
+    Returns
+    -------
+    found : list of Found
+        Name, package and path of each file.
+
+    Notes
+    -----
+    Packages are example-robot-data and the cache of robot_descriptions.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> isinstance(chasles.robots.installed(), list)
+    True
+    """
     found = [
         Found(path.stem, source, path)
         for source, places in folders().items()
@@ -49,7 +65,29 @@ def installed() -> list[Found]:
 def find(name: str, also: Iterable[str] = ()) -> Path:
     """Return the file of an installed robot, ignoring case and the ending "_robot".
 
-    also: further names to suggest.
+    Parameters
+    ----------
+    name : str
+        Name of the robot, which is the name of its file without suffix.
+    also : iterable of str, optional
+        Further names to suggest in the error message.
+
+    Returns
+    -------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    ModelError
+        If no installed robot has the name, or several have it.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> names = [robot.name for robot in chasles.robots.installed()]
+    >>> all(chasles.robots.find(name).is_file() for name in names if names.count(name) == 1)
+    True
     """
     known, wanted = installed(), name.lower()
     same = [robot for robot in known if robot.name.lower() == wanted]

@@ -231,14 +231,14 @@ def _mimic(node: Node, mimic: Part) -> Mimic:
 
 
 def _pitch(joint: Part) -> float:
-    """Return metres per radian, from metres per turn (right-handed) or the older radians per metre
+    """Return meters per radian, from meters per turn (right-handed) or the older radians per meter
     (left).
     """
     if joint.find("screw_thread_pitch") is not None:
         return joint.number("screw_thread_pitch", 1.0) / (2.0 * math.pi)
     older = joint.number("thread_pitch", 1.0)
     if older == 0.0:
-        raise joint.error("E-SDF-007", "thread_pitch is 0", "give the rotation in rad per metre")
+        raise joint.error("E-SDF-007", "thread_pitch is 0", "give the rotation in rad per meter")
     return -1.0 / older
 
 

@@ -2,7 +2,7 @@
 
 A `Rotation` E maps coordinates of one frame to those of another that is turned against it
 (Featherstone's rx, ry, rz: the transpose of the matrix that turns a vector). Quaternions are
-(w, x, y, z), need not be normalised, and describe the turned frame in the first one.
+(w, x, y, z), need not be normalized, and describe the rotated frame in the first one.
 """
 
 import math

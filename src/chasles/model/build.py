@@ -1,4 +1,7 @@
-"""From a description to a model: connect, number, merge fixed joints, align axes."""
+"""From a description to a model: connect, number, merge fixed joints, align axes.
+
+Long because its docstrings have all sections.
+"""
 
 import math
 from collections import Counter
@@ -48,8 +51,33 @@ _ROUNDING = 1e-15
 
 
 def build(source: Description, *, mimic: bool = True, strict: bool = False) -> Model:
-    """Return the model of a description. mimic: followers have no coordinates. strict: refuse
-    invalid inertias.
+    """Return the model of a description.
+
+    Parameters
+    ----------
+    source : Description
+        Links, joints, frames, loops and couplings.
+    mimic : bool, optional
+        Let mimic joints follow their leaders, without coordinates (the default).
+    strict : bool, optional
+        Refuse invalid inertias. Default: keep them, with a note.
+
+    Returns
+    -------
+    model : Model
+        The model that algorithms run on.
+
+    Raises
+    ------
+    ModelError
+        If the description is inconsistent.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> description = chasles.robots.planar(2).model.source
+    >>> len(chasles.model.build(description).bodies)
+    2
     """
     for data in (*source.joints, *source.loops):
         if isinstance(data.custom, Joint):

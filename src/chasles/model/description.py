@@ -70,7 +70,7 @@ class JointData:
     frame; child_pose: in the child link's frame (its own, unless given). The two coincide at zero
     displacement. axis: unit vector in the joint's frame (the second axis of a universal joint, its
     y, is perpendicular and arbitrary unless `second_axis` says which; that of a rack and pinion is
-    the rack's direction). pitch: metres per radian of a helical joint. radius: of a pinion or a
+    the rack's direction). pitch: meters per radian of a helical joint. radius: of a pinion or a
     rolling sphere, in m. reversed: the joint's motion is that of the parent against the child.
     custom: a joint of a user-defined type (then kind is "custom"); its own numbers count, all
     others are those given here. motion: a prescribed motion, made by `chasles.model.motion`; the

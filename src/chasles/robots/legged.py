@@ -114,10 +114,24 @@ _ARM = (
 
 
 def quadruped() -> Description:
-    """Return a walking machine of 18.6 kg: a free trunk and four legs of three joints.
+    """Return a walking robot of 18.6 kg: a free trunk and four legs of three joints.
 
+    Returns
+    -------
+    robot : Robot
+        The robot, nq = 19, nv = 18.
+
+    Notes
+    -----
     Joints of a leg, from the trunk: abduction (x), hip (y), knee (y); legs in the order front left,
     front right, rear left, rear right. Feet are links fixed to the shanks: `front_left_foot`, ...
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.quadruped()
+    >>> robot.nq, robot.nv
+    (19, 18)
     """
     trunk, toe = box(9.0, (0.40, 0.20, 0.12)), sphere(0.06, 0.02)
     links, shapes = [LinkData("trunk", trunk.inertia)], [trunk.shape("trunk")]
@@ -137,12 +151,26 @@ def quadruped() -> Description:
 
 
 def humanoid() -> Description:
-    """Return a walking machine of 67.2 kg and 1.86 m: a free pelvis and thirty revolute joints.
+    """Return a walking robot of 67.2 kg and 1.86 m: a free pelvis and thirty revolute joints.
 
-    In order: waist (yaw, pitch), neck (yaw, pitch), then left and right legs of six joints (hip
-    yaw, roll, pitch; knee; ankle pitch, roll) and left and right arms of seven (shoulder pitch,
-    roll, yaw; elbow; wrist yaw, roll, pitch). Frames `left_sole`, `right_sole`, `left_hand`,
-    `right_hand` and `eyes` are where it stands, holds and looks.
+    Returns
+    -------
+    robot : Robot
+        The robot, nq = 37, nv = 36.
+
+    Notes
+    -----
+    Joints in order: waist (yaw, pitch), neck (yaw, pitch), then left and right legs of six joints
+    (hip yaw, roll, pitch; knee; ankle pitch, roll) and left and right arms of seven (shoulder
+    pitch, roll, yaw; elbow; wrist yaw, roll, pitch). Frames `left_sole`, `right_sole`, `left_hand`,
+    `right_hand` and `eyes` are for contact, grasps and gaze.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.humanoid()
+    >>> robot.nq, robot.nv
+    (37, 36)
     """
     pelvis = box(9.0, (0.18, 0.26, 0.16))
     links, shapes = [LinkData("pelvis", pelvis.inertia)], [pelvis.shape("pelvis")]
