@@ -1,5 +1,6 @@
 """One node of an expression, interned in an arena so that equal expressions are the same object."""
 
+import gc
 import hashlib
 import struct
 from collections.abc import Callable, Mapping, ValuesView
@@ -124,6 +125,10 @@ class Seat(NamedTuple):
 class Arena:
     """The nodes of one trace. Not shared between threads; one trace has one arena.
 
+    As a context it forgets its nodes at the end. Nodes refer to their arena and the arena to its
+    nodes: without this cycle they are freed at once. The collector, which would have to visit all
+    of them to find that, is disabled meanwhile.
+
     where: function called when an operation is recorded; `origins` holds its results by node.
     apart: equal operations of two origins are separate nodes, so that nothing is shared between
     them. ordered: programs keep the order of tracing and its cuts, and bodies traced in the same
@@ -142,8 +147,21 @@ class Arena:
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
         self.origins: dict[Scalar, Any] = {}
         self.seats: dict[Scalar, Seat] = {}
+        self._collects = False
         self.cuts: list[int] = []
         """Ages of the first nodes after each cut."""
+
+    def __enter__(self) -> "Arena":
+        self._collects = gc.isenabled()
+        gc.disable()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._nodes.clear()
+        self.origins.clear()
+        self.seats.clear()
+        if self._collects:
+            gc.enable()
 
     @property
     def nodes(self) -> ValuesView[Scalar]:
