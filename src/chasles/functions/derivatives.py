@@ -122,34 +122,34 @@ def _along_steps(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> tuple[Program, list[str]]:
     """Return the program with every q replaced by integrate(q, q_step), and its new inputs."""
-    arena = Arena(RULES)
-    values: dict[str, Sequence[Number]] = dict(program.variables(arena))
-    inputs, names = list(program.inputs), []
-    step = straight(trace(model, integrate))
-    for name in wrt:
-        if name not in positions:
-            names.append(name)
-            continue
-        names.append(f"{name}_step")
-        inputs.append(Variable(names[-1], (model.nv,)))
-        d = [arena.input(names[-1], k) for k in range(model.nv)]
-        values[name] = _results(step, {"q": values[name], "v": d}, arena)[0]
-    results = _results(program, values, arena)
-    outputs = list(zip(program.outputs, results, strict=True))
-    return Program.from_outputs(program.name, inputs, outputs), names
+    with Arena(RULES) as arena:
+        values: dict[str, Sequence[Number]] = dict(program.variables(arena))
+        inputs, names = list(program.inputs), []
+        step = straight(trace(model, integrate))
+        for name in wrt:
+            if name not in positions:
+                names.append(name)
+                continue
+            names.append(f"{name}_step")
+            inputs.append(Variable(names[-1], (model.nv,)))
+            d = [arena.input(names[-1], k) for k in range(model.nv)]
+            values[name] = _results(step, {"q": values[name], "v": d}, arena)[0]
+        results = _results(program, values, arena)
+        outputs = list(zip(program.outputs, results, strict=True))
+        return Program.from_outputs(program.name, inputs, outputs), names
 
 
 def _at_rest(derived: Program, original: Program) -> Program:
     """Return a derived program with all steps zero, as a program of the original inputs."""
-    arena = Arena(RULES)
-    values: dict[str, Sequence[Number]] = dict(derived.variables(arena))
-    kept = {v.name for v in original.inputs}
-    for variable in derived.inputs:
-        if variable.name not in kept:
-            values[variable.name] = [0.0] * variable.size
-    outputs = list(zip(derived.outputs, _results(derived, values, arena), strict=True))
-    result = Program.from_outputs(derived.name, original.inputs, outputs)
-    return replace(result, nonzero=original.nonzero)
+    with Arena(RULES) as arena:
+        values: dict[str, Sequence[Number]] = dict(derived.variables(arena))
+        kept = {v.name for v in original.inputs}
+        for variable in derived.inputs:
+            if variable.name not in kept:
+                values[variable.name] = [0.0] * variable.size
+        outputs = list(zip(derived.outputs, _results(derived, values, arena), strict=True))
+        result = Program.from_outputs(derived.name, original.inputs, outputs)
+        return replace(result, nonzero=original.nonzero)
 
 
 def _results(

@@ -145,7 +145,7 @@ class Inverse:
             return inverted(self.X) @ other
         if isinstance(other, Dyadic):
             return other.moved(self)
-        raise mismatch("transform back", self.X, other)
+        raise mismatch("multiply the inverse of", self.X, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +169,7 @@ class Transposed:
             return _shift_coriolis(r, _turn_coriolis(E, other))
         if type(other) is GeneralInertia:
             return other.moved(self.X.inverse())
-        raise mismatch("apply the transpose of", self.X, other)
+        raise mismatch("multiply the transpose of", self.X, other)
 
 
 def _turn_rigid(E: Rotation, inertia: RigidInertia) -> RigidInertia:
