@@ -1,6 +1,6 @@
 """The viewer in a real browser without a screen: Chromium, driven by Playwright.
 
-`python tests/view/test_browser.py` makes the pictures of docs/view.md.
+`python tests/view/test_browser.py` makes the pictures of docs/view.md and of the front page.
 """
 
 import re
@@ -439,6 +439,26 @@ def document(browser: Any, folder: Path) -> None:
         save(page, folder / "view.png")
 
 
+def front(file: Path) -> None:
+    """Make the moving picture of the front page: the PUMA 560 on a spline through four postures."""
+    import imageio.v3 as imageio
+    from PIL import Image
+
+    start = np.array([0.6, 0.35, -0.6, 0.0, 0.8, 0.0])
+    away = [[0.8, 0.25, -0.5, 0.6, 0.3, 0.5], [-0.4, 0.65, -0.7, -0.5, 0.4, -0.8]]
+    away += [[-1.0, 0.1, 0.25, 0.3, -0.5, 0.4]]
+    postures = np.array([start, *(start + away), start])
+    move = chasles.trajectory.spline(np.linspace(0.0, 4.0, 5), postures, ends="periodic")
+    with show(chasles.robots.puma560(), start, motion=move, port=0, shadows=True) as viewer:
+        record(viewer, file, rate=10.0, size=(420, 360), overwrite=True)
+    drawn = [
+        Image.fromarray(x).convert("RGB").crop((60, 5, 360, 325)) for x in imageio.imread(file)
+    ]
+    colors = drawn[5].quantize(40, dither=Image.Dither.NONE)  # a tenth of the bytes
+    few = [x.quantize(palette=colors, dither=Image.Dither.NONE) for x in drawn[:-1]]
+    few[0].save(file, save_all=True, append_images=few[1:], duration=100, loop=0, optimize=True)
+
+
 def save(page: Page, file: Path) -> None:
     """Write a picture of a page in 256 colours, a third of the bytes."""
     from PIL import Image
@@ -450,3 +470,4 @@ def save(page: Page, file: Path) -> None:
 if __name__ == "__main__":
     with started() as browser:
         document(browser, ROOT / "docs" / "images")
+    front(ROOT / "docs" / "images" / "arm.gif")
