@@ -130,6 +130,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--robots", type=int, default=1024)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--output", default="walk.pt")
     given = parser.parse_args()
     env = environment(given.robots)
@@ -138,9 +139,8 @@ def main() -> None:
         if k % 10 == 0:
             print(f"{k:5d} {spent:7.0f} s  reward {reward:6.3f}  ends {ended:.4f}", flush=True)
 
-    policy, _ = ppo.train(
-        env, 100_000, ppo.Options(), seed=given.seed, seconds=60.0 * given.minutes, told=told
-    )
+    limits = {"seed": given.seed, "seconds": 60.0 * given.minutes, "device": given.device}
+    policy, _ = ppo.train(env, 100_000, ppo.Options(), told=told, **limits)
     torch.save(policy.state_dict(), given.output)
     print(f"{kept(policy):.1%} of 1,000 episodes keep 0.5 m/s within 0.1 m/s for ten seconds")
 
