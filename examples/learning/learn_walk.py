@@ -163,7 +163,8 @@ def main() -> None:
     limits = {"seed": given.seed, "seconds": 60.0 * given.minutes, "device": given.device}
     policy, _ = ppo.train(env, 100_000, ppo.Options(), told=told, **limits)
     torch.save(policy.state_dict(), given.output)
-    print(f"{kept(policy, given.device):.1%} of 1,000 episodes keep 0.5 m/s within 0.1 m/s for ten seconds")
+    share = kept(policy, given.device)
+    print(f"{share:.1%} of 1,000 episodes keep 0.5 m/s within 0.1 m/s for ten seconds")
 
 
 if __name__ == "__main__":
