@@ -136,7 +136,9 @@ class Grams:
     def add(self, rows: np.ndarray) -> None:
         """Add rows of all blocks side by side: float64, C-contiguous."""
         size = self.places[-1].stop if self.places else 0
-        assert rows.shape[1:] == (size,) and rows.dtype == float and rows.flags.c_contiguous
+        assert rows.shape[1:] == (size,)
+        assert rows.dtype == float
+        assert rows.flags.c_contiguous
         _, gram = _loaded_code()
         for place, total in zip(self.places, self.sums, strict=True):
             if len(rows):
