@@ -68,10 +68,11 @@ def made(scenario: Scenario, *, trust: bool = False) -> Scene:
     q, qd = _start(scenario, robot)
     forces, contacts = _forces(scenario, robot, q), _contacts(scenario, robot)
     driven = _actuators(scenario, robot)
-    return Scene(scenario, robot, q, qd, forces, driven, contacts, _digest(robot))
+    return Scene(scenario, robot, q, qd, forces, driven, contacts, digest(robot))
 
 
-def _digest(robot: Robot) -> str:
+def digest(robot: Robot) -> str:
+    """Return a digest of everything in a robot that affects its motion."""
     source = robot.model.source
     parts: dict[str, Any] = {
         name: tuple(replace(part, where="") for part in getattr(source, name))

@@ -337,8 +337,9 @@ LIBRARIES = (
     Library("PyTorch", "torch", "Tensor", False),
     Library("JAX", "jax", "Array", True),
     Library("CuPy", "cupy", "ndarray", False),
+    Library("Dask", "dask.array", "Array", True),
 )
-"""One row per library. The module here with the name of its package has `call(function, arguments,
+"""One row per library. The module here with the first name of its package has `call(function, arguments,
 out, threads)`, which accepts and returns its arrays."""
 
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
@@ -393,4 +394,4 @@ def refuse(function: str, *arguments: Any) -> None:
 
 def module(package: str) -> Any:
     """Return the loaded module for a library's arrays."""
-    return importlib.import_module(f"chasles.functions.libraries.{package}")
+    return importlib.import_module(f"chasles.functions.libraries.{package.partition('.')[0]}")
