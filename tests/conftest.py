@@ -38,8 +38,8 @@ if hasattr(providers, "_get_local_constants"):
     # worker would read all files first.
     providers._get_local_constants = lambda: providers._local_constants  # type: ignore[union-attr]
 
-AS_USERS_HAVE_IT = ("backends", "test_pinocchio_compiled.py")
-"""Folders and files whose machine code is that of users."""
+AS_USERS_HAVE_IT = ("backends", "test_pinocchio_compiled.py", "test_tiers.py")
+"""Folders and files whose robots and machine code are those of users."""
 
 QUICK = replace(Machine.host(), effort=0)
 """This computer, for code that is made in a fifth of the time."""
