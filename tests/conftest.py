@@ -38,12 +38,13 @@ if hasattr(providers, "_get_local_constants"):
     # worker would read all files first.
     providers._get_local_constants = lambda: providers._local_constants  # type: ignore[union-attr]
 
-AS_USERS_HAVE_IT = ("backends", "test_pinocchio_compiled.py")
-"""Folders and files whose machine code is that of users."""
+AS_USERS_HAVE_IT = ("backends", "test_pinocchio_compiled.py", "test_tiers.py")
+"""Folders and files whose robots and machine code are those of users."""
 
 QUICK = replace(Machine.host(), effort=0)
 """This computer, for code that is made in a fifth of the time."""
 
+BEGIN, TRACED = Identity.__init__, compiled._TRACED
 COMMANDS = cache(typer.testing._get_command)
 
 _OWN_CACHE = "CHASLES_CACHE" not in os.environ
@@ -107,6 +108,16 @@ def less_work(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr(Machine, "host", staticmethod(lambda: QUICK))
             patch.setattr(Identity, "__init__", sharing({}))
             patch.setattr(compiled, "_TRACED", {})
+        yield
+
+
+@pytest.fixture(autouse=True)
+def own_robots(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that changes something of chasles shares no robot with others."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "monkeypatch" in request.fixturenames:
+            patch.setattr(Identity, "__init__", BEGIN)
+            patch.setattr(compiled, "_TRACED", TRACED)
         yield
 
 
