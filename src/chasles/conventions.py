@@ -696,7 +696,7 @@ def reference_frame(word: Any) -> dict[str, str]:
     if str(word) not in REFERENCE_FRAMES:
         known = ", ".join(REFERENCE_FRAMES)
         problem = f"unknown reference frame {str(word)!r}"
-        raise InputError("E-CONVENTION-006", problem, f"known are {known}")
+        raise InputError("E-CONVENTION-006", problem, f"use one of {known}")
     return dict(REFERENCE_FRAMES[str(word)])
 
 
