@@ -229,7 +229,7 @@ ROLES = ("visual", "collision")
 
 
 class ShapeTraits(NamedTuple):
-    """A kind of shape. sizes: words of files, with counts. halved: in MuJoCo. urdf: has it."""
+    """A kind of shape. sizes: names and counts of its sizes in files. halved: in MuJoCo."""
 
     sizes: tuple[tuple[str, int], ...]
     halved: tuple[int, ...] = ()
