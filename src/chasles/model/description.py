@@ -229,7 +229,10 @@ ROLES = ("visual", "collision")
 
 
 class ShapeTraits(NamedTuple):
-    """A kind of shape. sizes: names and counts of its sizes in files. halved: in MuJoCo."""
+    """A kind of shape. sizes: names in files, and numbers of values of each.
+
+    halved: indices of the sizes that MuJoCo halves. urdf: True if URDF has the shape.
+    """
 
     sizes: tuple[tuple[str, int], ...]
     halved: tuple[int, ...] = ()
