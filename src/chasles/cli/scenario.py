@@ -72,7 +72,7 @@ class Scenario:
 
     @contextmanager
     def blamed(self, *path: str | int) -> Iterator[None]:
-        """Attribute errors within to a value."""
+        """Add the name of a value to errors raised in the block."""
         try:
             yield
         except InputError as error:

@@ -310,7 +310,7 @@ def angles(pose: Transform) -> str:
 
 
 def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etree._Element:
-    """Return a new element at the end of another one; without one, the first of a document."""
+    """Return a new element, appended to another one; without one, the root of a document."""
     element = etree.Element(tag) if parent is None else etree.SubElement(parent, tag)
     for key, value in attributes.items():
         try:

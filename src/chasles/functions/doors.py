@@ -125,7 +125,7 @@ def checked_options(
     """Return a function's options, each known and valid, in a stable order."""
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
-        raise InputError("E-CALL-025", problem, f"known are {', '.join(METHODS)}")
+        raise InputError("E-CALL-025", problem, f"use one of {', '.join(METHODS)}")
     known = spaces(function).options
     for name in options:
         if name not in known:
@@ -201,7 +201,7 @@ def derivative_names(
     """
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
-        raise InputError("E-CALL-031", problem, f"known are {', '.join(FUNCTIONS)}")
+        raise InputError("E-CALL-031", problem, f"use one of {', '.join(FUNCTIONS)}")
     sign = spaces(function, order)
     if len(sign.outputs) > 1:
         remedy = (
@@ -220,7 +220,7 @@ def derivative_names(
     for name in names:
         if name not in known:
             problem = f"{function} has no argument {name!r}"
-            raise InputError("E-CALL-034", problem, f"it has {', '.join(known)}")
+            raise InputError("E-CALL-034", problem, f"use one of {', '.join(known)}")
     return tuple(dict.fromkeys(names))
 
 
@@ -339,8 +339,9 @@ LIBRARIES = (
     Library("CuPy", "cupy", "ndarray", False),
     Library("Dask", "dask.array", "Array", True),
 )
-"""One row per library. The module here with the first name of its package has `call(function, arguments,
-out, threads)`, which accepts and returns its arrays."""
+"""One row per library. The module here with the first name of its package has `call(function,
+arguments, out, threads)`, which accepts and returns its arrays.
+"""
 
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
 _NUMPY = Library("NumPy", "numpy", "ndarray", True)

@@ -270,8 +270,8 @@ def angles_from_position(
 
 def _sequence(sequence: str, axes: str) -> None:
     if sequence not in SEQUENCES:
-        problem = f"there are {', '.join(SEQUENCES)}"
-        raise InputError("E-MATH-018", problem, part=f"sequence {sequence!r}")
+        problem = f"unknown sequence {sequence!r}"
+        raise InputError("E-MATH-018", problem, f"use one of {', '.join(SEQUENCES)}")
     if axes not in ("moving", "fixed"):
         raise InputError("E-MATH-019", f"axes must be 'moving' or 'fixed', not {axes!r}")
 

@@ -44,7 +44,10 @@ ROLES = ("visual", "collision")
 
 
 class ShapeTraits(NamedTuple):
-    """A kind of shape. sizes: words of files, with counts. halved: in MuJoCo. urdf: has it."""
+    """A kind of shape. sizes: names in files, and numbers of values of each.
+
+    halved: indices of the sizes that MuJoCo halves. urdf: True if URDF has the shape.
+    """
 
     sizes: tuple[tuple[str, int], ...]
     halved: tuple[int, ...] = ()

@@ -197,7 +197,7 @@ class Identity(Named):
         for data in self.model.source.joints:
             if data.name == name:
                 return data
-        remedy = f"it has {', '.join(self.joints)}"
+        remedy = f"use one of {', '.join(self.joints)}"
         raise ModelError("E-ROBOT-005", f"no joint {name!r}", remedy, part=f"robot {self.name!r}")
 
     def parameter(self, name: str) -> np.ndarray:

@@ -52,7 +52,7 @@ def test_chunks_have_the_bits_of_one_call(function: str, arrays: tuple[np.ndarra
 
 
 def test_options_types_and_broadcasting() -> None:
-    q, qd, qdd = chunked(Q, QD, QDD)
+    q, *_ = chunked(Q, QD, QDD)
     pose = ROBOT.forward_kinematics(q, frame="tool")
     assert np.array_equal(pose.compute(), ROBOT.forward_kinematics(Q, frame="tool"))
     fixed = ROBOT.inverse_dynamics(q, QD[0], np.zeros(6))
@@ -78,7 +78,7 @@ def test_rows_of_unknown_number() -> None:
 
 
 def test_refusals() -> None:
-    q, qd, qdd = chunked(Q, QD, QDD)
+    q, *_ = chunked(Q, QD, QDD)
     with raises("E-CALL-119", "out="):
         ROBOT.mass_matrix(q, out=np.zeros((5, 40, 6, 6)))
     with raises("E-CALL-009", "(..., 6)"):

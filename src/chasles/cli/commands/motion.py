@@ -76,9 +76,9 @@ def motion(
 ) -> command.Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
 
-    Direct kinematics and inverse dynamics at every instant of a motion file.
+    Runs forward kinematics and inverse dynamics at every instant of a motion file.
 
-    Writes them as a table and shows peaks; docs/motion.md says what files hold.
+    Writes a table and shows peak values; docs/motion.md describes the files.
 
     Examples:
         chasles motion robot.dat robot.mot --output table.csv
