@@ -1,5 +1,7 @@
 """First contact with a robot: its tool, its printed form, and results that print briefly."""
 
+from typing import get_args
+
 import numpy as np
 import pytest
 from support import raises
@@ -9,6 +11,7 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
 from chasles.model import Description, FrameData, JointData, LinkData
+from chasles.motion.options import Integrators
 from chasles.robots._solids import rod
 
 
@@ -92,6 +95,16 @@ def test_a_lone_integer_for_random_is_refused() -> None:
         robot.random(np.random.default_rng(0), seed=0)
     assert robot.random(size=5).shape == (5, 2)
     assert np.array_equal(robot.random(seed=7), robot.random(np.random.default_rng(7)))
+
+
+def test_type_checkers_find_wrong_arguments() -> None:
+    """The comments say so: the check of types fails on one that is not needed."""
+    robot = chasles.robots.planar(2)
+    with raises("E-CALL-008"):
+        robot.mass_matrix("abc")  # type: ignore[arg-type]
+    with raises("E-MOTION-046"):
+        robot.simulate([0.0, 0.0], [0.0, 0.0], duration=1.0, integrator="rk5")  # type: ignore[arg-type]
+    assert set(get_args(Integrators)) == {"auto", "time-stepping", *chasles.INTEGRATORS}
 
 
 def test_results_print_briefly() -> None:

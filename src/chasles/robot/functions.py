@@ -10,14 +10,14 @@ import numpy as np
 
 from chasles.algorithms.spatial.kinematics import At, Axes, Kind
 from chasles.mechanisms import TOLERANCE, Coordinates
-from chasles.robot.identity import Array, Identity
+from chasles.robot.identity import Array, Identity, Numbers
 
 
 class Computing(Identity):
     """Functions of a robot's state, for one state or for any batch shape that broadcasts."""
 
     def integrate(
-        self, q: Array, v: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, v: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the configuration reached from q at constant velocity v in unit time.
 
@@ -50,7 +50,7 @@ class Computing(Identity):
         return self._call("integrate", (q, v), (), None, out, threads)
 
     def difference(
-        self, q0: Array, q1: Array, *, out: Array = None, threads: int | None = None
+        self, q0: Numbers, q1: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the velocity that takes q0 to q1 in unit time, the inverse of `integrate`.
 
@@ -81,7 +81,7 @@ class Computing(Identity):
 
     def forward_kinematics(
         self,
-        q: Array,
+        q: Numbers,
         frame: str | None = None,
         *,
         method: str = "fastest",
@@ -129,8 +129,8 @@ class Computing(Identity):
 
     def frame_velocity(
         self,
-        q: Array,
-        qd: Array,
+        q: Numbers,
+        qd: Numbers,
         frame: str | None = None,
         *,
         axes: Axes = "world",
@@ -190,9 +190,9 @@ class Computing(Identity):
 
     def frame_acceleration(
         self,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
         frame: str | None = None,
         *,
         axes: Axes = "world",
@@ -260,7 +260,7 @@ class Computing(Identity):
 
     def jacobian(
         self,
-        q: Array,
+        q: Numbers,
         frame: str | None = None,
         *,
         axes: Axes = "world",
@@ -319,7 +319,7 @@ class Computing(Identity):
 
     def generalized_jacobian(
         self,
-        q: Array,
+        q: Numbers,
         frame: str | None = None,
         *,
         axes: Axes = "world",
@@ -375,7 +375,7 @@ class Computing(Identity):
         )
 
     def loop_residual(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the closure error of the loops, which is zero for closed loops.
 
@@ -405,7 +405,9 @@ class Computing(Identity):
         """
         return self._call("loop_residual", (q,), (), None, out, threads)
 
-    def loop_matrix(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
+    def loop_matrix(
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """Return the constraint Jacobian A of the loops, with A qd = `loop_rate`.
 
         Accelerations satisfy A qdd = `loop_bias`. The rows are those of `loop_residual`, whose
@@ -434,7 +436,7 @@ class Computing(Identity):
         """
         return self._call("loop_matrix", (q,), (), None, out, threads)
 
-    def loop_rate(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
+    def loop_rate(self, q: Numbers, *, out: Array = None, threads: int | None = None) -> np.ndarray:
         """Return b in A qd = b, the condition that keeps the loops closed.
 
         The result is zero unless joints have prescribed motions or couplings depend on time.
@@ -463,7 +465,7 @@ class Computing(Identity):
         return self._call("loop_rate", (q,), (), None, out, threads)
 
     def loop_bias(
-        self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, qd: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return b in A qdd = b, the condition that keeps the loops closed.
 
@@ -497,7 +499,7 @@ class Computing(Identity):
         return self._call("loop_bias", (q, qd), (), None, out, threads)
 
     def loop_joint_matrix(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the matrix that maps joint velocities to the velocities of the loop joints.
 
@@ -535,9 +537,9 @@ class Computing(Identity):
 
     def constrained_dynamics(
         self,
-        q: Array,
-        qd: Array,
-        tau: Array,
+        q: Numbers,
+        qd: Numbers,
+        tau: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
@@ -627,7 +629,7 @@ class Computing(Identity):
         )
 
     def loop_forces(
-        self, q: Array, multipliers: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, multipliers: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the wrenches that the loop joints transmit.
 
@@ -662,9 +664,9 @@ class Computing(Identity):
 
     def inverse_dynamics(
         self,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
@@ -755,9 +757,9 @@ class Computing(Identity):
 
     def forward_dynamics(
         self,
-        q: Array,
-        qd: Array,
-        tau: Array,
+        q: Numbers,
+        qd: Numbers,
+        tau: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
@@ -824,9 +826,9 @@ class Computing(Identity):
 
     def hybrid_dynamics(
         self,
-        q: Array,
-        qd: Array,
-        given: Array,
+        q: Numbers,
+        qd: Numbers,
+        given: Numbers,
         *,
         known: str | Sequence[str],
         f_ext: Mapping[str, Any] | None = None,
@@ -904,7 +906,7 @@ class Computing(Identity):
         )
 
     def gravity_forces(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the joint torques that hold the robot still against gravity.
 
@@ -935,7 +937,7 @@ class Computing(Identity):
         return self._call("gravity_forces", (q,), (), None, out, threads)
 
     def spring_forces(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the joint torques that hold the robot still against its springs.
 
@@ -967,9 +969,9 @@ class Computing(Identity):
 
     def actuate(
         self,
-        q: Array,
-        qd: Array,
-        ctrl: Array,
+        q: Numbers,
+        qd: Numbers,
+        ctrl: Numbers,
         act: Array = None,
         *,
         out: Array = None,
@@ -1011,9 +1013,9 @@ class Computing(Identity):
 
     def activation_rate(
         self,
-        q: Array,
-        qd: Array,
-        ctrl: Array,
+        q: Numbers,
+        qd: Numbers,
+        ctrl: Numbers,
         act: Array = None,
         *,
         out: Array = None,
@@ -1054,8 +1056,8 @@ class Computing(Identity):
 
     def bias_forces(
         self,
-        q: Array,
-        qd: Array,
+        q: Numbers,
+        qd: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         method: str = "fastest",
@@ -1100,7 +1102,7 @@ class Computing(Identity):
         return self._call("bias_forces", (q, qd), ("method", method), f_ext, out, threads)
 
     def coriolis_matrix(
-        self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, qd: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the Coriolis matrix C.
 
@@ -1135,7 +1137,7 @@ class Computing(Identity):
 
     def closed_form(
         self,
-        q: Array,
+        q: Numbers,
         *,
         method: str = "fastest",
         out: tuple[Array, Array, Array] | None = None,
@@ -1188,7 +1190,7 @@ class Computing(Identity):
 
     def mass_matrix(
         self,
-        q: Array,
+        q: Numbers,
         *,
         packed: bool = False,
         coordinates: Coordinates = "tree",
@@ -1252,7 +1254,7 @@ class Computing(Identity):
 
     def mass_matrix_inverse(
         self,
-        q: Array,
+        q: Numbers,
         *,
         coordinates: Coordinates | None = None,
         method: str = "fastest",
@@ -1307,7 +1309,7 @@ class Computing(Identity):
 
     def operational_inertia_inverse(
         self,
-        q: Array,
+        q: Numbers,
         frame: str | Sequence[str] | None = None,
         *,
         axes: Axes = "world",
@@ -1375,7 +1377,7 @@ class Computing(Identity):
 
     def ltdl_factors(
         self,
-        q: Array,
+        q: Numbers,
         *,
         packed: bool = False,
         out: tuple[Array, Array] | None = None,
@@ -1421,7 +1423,7 @@ class Computing(Identity):
         return self._call("ltdl_factors", (q,), ("packed", packed), None, out, threads)
 
     def ltl_factor(
-        self, q: Array, *, packed: bool = False, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, packed: bool = False, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the lower triangular factor L of the mass matrix M = L' L.
 
@@ -1457,7 +1459,11 @@ class Computing(Identity):
         return self._call("ltl_factor", (q,), ("packed", packed), None, out, threads)
 
     def operator_factors(
-        self, q: Array, *, out: tuple[Array, Array, Array] | None = None, threads: int | None = None
+        self,
+        q: Numbers,
+        *,
+        out: tuple[Array, Array, Array] | None = None,
+        threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the operator factors A, B and D, with M = A D A' and M^-1 = B' D^-1 B.
 
@@ -1499,9 +1505,9 @@ class Computing(Identity):
 
     def joint_reactions(
         self,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         multipliers: Array = None,
@@ -1557,9 +1563,9 @@ class Computing(Identity):
 
     def driving_forces(
         self,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
         multipliers: Array = None,
         *,
         f_ext: Mapping[str, Any] | None = None,
@@ -1611,9 +1617,9 @@ class Computing(Identity):
 
     def inverse_dynamics_sensitivities(
         self,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
@@ -1680,7 +1686,13 @@ class Computing(Identity):
         )
 
     def regressor(
-        self, q: Array, qd: Array, qdd: Array, *, out: Array = None, threads: int | None = None
+        self,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
+        *,
+        out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """Return the regressor Y, with `inverse_dynamics` = Y @ `inertial_parameters()`.
 
@@ -1722,8 +1734,8 @@ class Computing(Identity):
 
     def kinetic_energy(
         self,
-        q: Array,
-        qd: Array,
+        q: Numbers,
+        qd: Numbers,
         *,
         method: str = "fastest",
         out: Array = None,
@@ -1764,7 +1776,7 @@ class Computing(Identity):
         return self._call("kinetic_energy", (q, qd), ("method", method), None, out, threads)
 
     def potential_energy(
-        self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
+        self, q: Numbers, *, method: str = "fastest", out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the potential energy of gravity and springs.
 
@@ -1801,7 +1813,7 @@ class Computing(Identity):
         return self._call("potential_energy", (q,), ("method", method), None, out, threads)
 
     def center_of_mass(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the center of mass of all moving bodies in the world.
 
@@ -1830,8 +1842,8 @@ class Computing(Identity):
 
     def momentum(
         self,
-        q: Array,
-        qd: Array,
+        q: Numbers,
+        qd: Numbers,
         *,
         at: Literal["world", "com"] = "com",
         out: Array = None,
@@ -1867,7 +1879,7 @@ class Computing(Identity):
         return self._call("momentum", (q, qd), ("at", at), None, out, threads)
 
     def centroidal_momentum_matrix(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the matrix A with momentum(at="com") = A qd, in world axes.
 
