@@ -1,5 +1,8 @@
 """First contact with a robot: its tool, its printed form, and results that print briefly."""
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -13,6 +16,8 @@ from chasles.mathematics.spatial import Transform
 from chasles.model import Description, FrameData, JointData, LinkData
 from chasles.motion.options import Integrators
 from chasles.robots._solids import rod
+
+ROOT = Path(__file__).parents[2]
 
 
 def arm_with_fingers(fingers: int) -> chasles.Robot:
@@ -97,13 +102,43 @@ def test_a_lone_integer_for_random_is_refused() -> None:
     assert np.array_equal(robot.random(seed=7), robot.random(np.random.default_rng(7)))
 
 
-def test_type_checkers_find_wrong_arguments() -> None:
-    """The comments say so: the check of types fails on one that is not needed."""
-    robot = chasles.robots.planar(2)
-    with raises("E-CALL-008"):
-        robot.mass_matrix("abc")  # type: ignore[arg-type]
-    with raises("E-MOTION-046"):
-        robot.simulate([0.0, 0.0], [0.0, 0.0], duration=1.0, integrator="rk5")  # type: ignore[arg-type]
+WRONG = """
+import chasles
+
+robot = chasles.robots.planar(2)
+robot.mass_matrix("abc")
+robot.mass_matrix(None)
+robot.simulate([0.0, 0.0], [0.0, 0.0], duration=1.0, integrator="rk5")
+"""
+
+RIGHT = """
+import numpy as np
+
+import chasles
+
+robot = chasles.robots.planar(2)
+robot.mass_matrix([0, 1.0])
+robot.mass_matrix((np.zeros(2), np.zeros(2)))
+robot.mass_matrix([[[0.0, 1.0]]])
+robot.inverse_dynamics(np.zeros((3, 2)), [0.0, 1.0], np.zeros(2, dtype=np.float32))
+robot.simulate([0.0, 0.0], np.zeros(2), duration=1.0, integrator="rk4")
+"""
+
+
+def test_type_checkers_find_wrong_arguments(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    lines = []
+    for name, text in (("wrong.py", WRONG), ("right.py", RIGHT)):
+        (tmp_path / name).write_text(text)
+        lines.append(str(tmp_path / name))
+    command = [sys.executable, "-m", "mypy", "--strict", *lines]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    errors = [line for line in found.stdout.splitlines() if ": error:" in line]
+    assert [line.split(":")[1] for line in errors] == ["5", "6", "7"], found.stdout
+    assert all("wrong.py" in line for line in errors)
+
+
+def test_names_of_integrators_for_type_checkers_are_all_of_them() -> None:
     assert set(get_args(Integrators)) == {"auto", "time-stepping", *chasles.INTEGRATORS}
 
 

@@ -52,7 +52,7 @@ def test_chunks_have_the_bits_of_one_call(function: str, arrays: tuple[np.ndarra
 
 
 def test_options_types_and_broadcasting() -> None:
-    q, *_ = chunked(Q, QD, QDD)
+    q, qd, qdd = chunked(Q, QD, QDD)
     pose = ROBOT.forward_kinematics(q, frame="tool")
     assert np.array_equal(pose.compute(), ROBOT.forward_kinematics(Q, frame="tool"))
     fixed = ROBOT.inverse_dynamics(q, QD[0], np.zeros(6))
