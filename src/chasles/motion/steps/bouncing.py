@@ -8,8 +8,8 @@ import numpy as np
 from chasles.expr import Number
 from chasles.motion.geometry.closed_forms import cross, less, maximum, minimum, select, sqrt
 from chasles.motion.steps.algebra import dot
-from chasles.motion.steps.convex import Touch
 from chasles.motion.steps.impulses import IMPACT
+from chasles.motion.steps.touching import Touch
 
 
 class Bounces(NamedTuple):
