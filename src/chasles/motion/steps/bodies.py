@@ -10,7 +10,7 @@ from chasles.model import WORLD, Model
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import zeros
-from chasles.motion.steps.slots import Placed
+from chasles.motion.steps.spots import Placed
 
 
 def placed(
