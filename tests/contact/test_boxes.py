@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 from chasles.contact import Box
 from chasles.expr import RULES, Arena, Program, Variable, interpret
 from chasles.motion.geometry.kinematics import symbols
-from chasles.motion.steps.boxes import SLOTS, box_on_box, least_overlap
+from chasles.motion.steps.boxes import EDGE, SLOTS, box_on_box, least_overlap
 from chasles.motion.steps.spots import FAR, Placed
 
 
@@ -84,13 +84,20 @@ def test_crossed_edges_touch_in_one_point():
     assert np.allclose(points, [[0.3, 0.0, half - 0.5e-3]])
 
 
-def random_pair(rng, overlap):
-    """Two boxes of random shape and posture that overlap by about the given length."""
+def random_pair(rng, overlap, tilt=None):
+    """Two boxes of random shape and posture that overlap by about the given length.
+
+    tilt: turned against each other about their last axes, and by this angle about another.
+    """
     sizes = rng.uniform(0.3, 1.5, (2, 3))
-    over = placed(Rotation.random(random_state=rng).as_matrix(), rng.normal(size=3))
-    under = placed(Rotation.random(random_state=rng).as_matrix(), np.zeros(3))
+    turns = [Rotation.random(random_state=rng) for _ in range(2)]
+    if tilt is not None:
+        about = Rotation.from_rotvec([0, 0, rng.uniform(0, 2 * np.pi)])
+        turns[0] = turns[1] * about * Rotation.from_rotvec(tilt * rng.normal(size=3))
+    over = placed(turns[0].as_matrix(), rng.normal(size=3))
+    under = placed(turns[1].as_matrix(), np.zeros(3))
     one, other = (Box(name, tuple(size)) for name, size in zip("ab", sizes, strict=True))
-    for _ in range(30):
+    for _ in range(6):
         apart = least_overlap(one, over, other, under)
         way = np.array(apart.normal, float) * (float(apart.gap) + overlap)
         over = placed(over.R, over.o - way)
@@ -99,8 +106,8 @@ def random_pair(rng, overlap):
 
 def test_depths_and_normals_agree_with_coal():
     coal = pytest.importorskip("coal")
-    rng = np.random.default_rng(5)
-    for _ in range(100):
+    rng, alike = np.random.default_rng(5), 0
+    for _ in range(60):
         one, over, other, under = random_pair(rng, 0.01)
         apart = least_overlap(one, over, other, under)
         request, result = coal.CollisionRequest(), coal.CollisionResult()
@@ -108,19 +115,23 @@ def test_depths_and_normals_agree_with_coal():
         shapes = [coal.Box(*box.size) for box in (other, one)]
         coal.collide(shapes[0], frames[0], shapes[1], frames[1], request, result)
         known = result.getContact(0)
+        depth = -known.penetration_depth
         # An edge must overlap clearly less than a face to be preferred.
-        assert known.penetration_depth <= -float(apart.gap) + 1e-6
-        assert -float(apart.gap) == pytest.approx(known.penetration_depth, rel=0.021)
-        if -float(apart.gap) < known.penetration_depth * (1 + 1e-6):
+        assert depth <= -float(apart.gap) + 1e-6
+        slack = EDGE * min(*one.size, *other.size)
+        assert -float(apart.gap) == pytest.approx(depth, rel=0.021, abs=slack)
+        if -float(apart.gap) < depth * (1 + 1e-6):
+            alike += 1
             assert np.allclose(np.array(apart.normal, float), known.normal, atol=1e-4)
+    assert alike > 50
 
 
 def test_points_agree_with_mujoco():
     """The deepest point is as deep as MuJoCo's, and the points it finds lie among ours."""
     mujoco = pytest.importorskip("mujoco")
-    rng, near = np.random.default_rng(8), 0
-    for _ in range(60):
-        one, over, other, under = random_pair(rng, 1e-3)
+    rng, count = np.random.default_rng(8), 0
+    for tilt in [None, 1e-4] * 40:
+        one, over, other, under = random_pair(rng, 1e-3, tilt)
         text = "<mujoco><worldbody>"
         for box, frame in ((other, under), (one, over)):
             size = " ".join(str(0.5 * x) for x in box.size)
@@ -136,11 +147,13 @@ def test_points_agree_with_mujoco():
         points, gaps = valid(box_on_box(one, over, other, under))
         assert data.ncon
         depths = [c.dist for c in data.contact]
-        assert gaps.min() == pytest.approx(min(depths), abs=4e-5)
-        for c in data.contact:
-            assert np.linalg.norm(points - c.pos, axis=1).min() < 2e-3
-        near += len(data.contact)
-    assert near > 60
+        slack = EDGE * min(*one.size, *other.size)
+        assert gaps.min() == pytest.approx(min(depths), rel=0.04, abs=slack)
+        if gaps.min() == pytest.approx(min(depths), rel=1e-3):  # the same axis
+            for c in data.contact:
+                assert np.linalg.norm(points - c.pos, axis=1).min() < 2e-3
+            count += len(data.contact)
+    assert count > 100
 
 
 def test_symbols_have_the_values_of_floats():

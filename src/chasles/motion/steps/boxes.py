@@ -32,8 +32,10 @@ SLOTS = 12
 SAME = 1e-9
 """A later face must overlap less by this length (m) to be preferred."""
 
-EDGE, PART = 1e-6, 0.02
-"""An edge must overlap less by this length (m) and this part of the overlap to be preferred."""
+EDGE, PART = 1e-3, 0.02
+"""Edges must overlap less than a face by this part of the shortest edge, and this part of the
+overlap, to be preferred: a face that is slightly tilted touches in a line, not in a point.
+"""
 
 PARALLEL = 1e-6
 """Edges are parallel below this squared sine of their angle."""
@@ -79,9 +81,13 @@ def _chosen(which: Number, yes: Any, no: Any) -> Any:
     return select(np.asarray(which, object) if isinstance(which, Scalar) else which, yes, no)
 
 
-def _frame(box: Box, at: Placed) -> Placed:
-    """Return axes and center of a box in the world, as arrays that may hold symbols."""
-    return Placed(at.R.astype(object), at.out(box.center).astype(object))
+def _frames(body: Box, over: Placed, surface: Box, under: Placed) -> tuple[Placed, Placed]:
+    """Return axes and centers of two boxes in the world; if one has symbols, both are objects."""
+    kind = np.result_type(over.R, over.o, under.R, under.o)
+    return (
+        Placed(over.R.astype(kind), over.out(body.center).astype(kind)),
+        Placed(under.R.astype(kind), under.out(surface.center).astype(kind)),
+    )
 
 
 def _halves(box: Box) -> list[float]:
@@ -97,7 +103,8 @@ def _face(box: Box, at: Placed, k: int, sign: Number) -> Face:
 
 def least_overlap(body: Box, over: Placed, surface: Box, under: Placed) -> Apart:
     """Return the axis along which two boxes overlap least, or are farthest apart."""
-    a, b = _frame(body, over), _frame(surface, under)
+    a, b = _frames(body, over, surface, under)
+    margin = EDGE * min(*body.size, *surface.size)
     halves, between = (_halves(body), _halves(surface)), a.o - b.o
 
     def gap_along(n: np.ndarray) -> tuple[Number, Number]:
@@ -124,7 +131,7 @@ def least_overlap(body: Box, over: Placed, surface: Box, under: Placed) -> Apart
             parallel = less(square, PARALLEL)
             n = axis / sqrt(select(parallel, 1.0, square))
             gap, sign = gap_along(n)
-            better = less(found.gap + EDGE + PART * absolute(found.gap), gap) * (1.0 - parallel)
+            better = less(found.gap + margin + PART * absolute(found.gap), gap) * (1.0 - parallel)
             new = found._replace(normal=sign * n, gap=gap, edge=1.0, lines=(a.R[:, i], b.R[:, j]))
             found = _chosen(better, new, found)
     return found
@@ -149,7 +156,7 @@ def _facing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) 
     """Return the face of the other box that faces the chosen one most."""
     best: Any = None
     face: Any = None
-    boxes = ((body, _frame(body, over)), (surface, _frame(surface, under)))
+    boxes = [*zip((body, surface), _frames(body, over, surface, under), strict=True)]
     for k in range(3):
         faces = []
         for box, at in boxes:
@@ -173,7 +180,7 @@ def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]
     def seen(r: np.ndarray) -> np.ndarray:
         """Return a vector along the edges and the normal of the face."""
         axes = (face.first, face.second, face.normal)
-        return np.array([np.sum(r * axis) for axis in axes], dtype=object)
+        return np.array([np.sum(r * axis) for axis in axes])
 
     def out(x: Number, y: Number, level: Number) -> np.ndarray:
         found: np.ndarray = (
