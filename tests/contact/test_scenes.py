@@ -172,10 +172,10 @@ def test_a_row_of_dominoes_falls_with_the_speed_of_the_event_driven_simulation(
 ):
     robot, corners, faces = dominoes(tmp_path, 8)
     start = np.zeros(8), np.array([6.0, *[0.0] * 7])
-    known = robot.simulate(*start, duration=0.3, dt=0.0005, contacts=corners, limits=True)
+    known = robot.simulate(*start, duration=0.4, dt=0.0005, contacts=corners, limits=True)
     expected = speed_of_row(known, 2)
     for pairs in (corners, faces):
-        run = stepped(robot, start[0], pairs, 0.3, start[1], dt=dt, limits=True)
+        run = stepped(robot, start[0], pairs, 0.4, start[1], dt=dt, limits=True)
         assert speed_of_row(run, 2) == pytest.approx(expected, rel=tolerance)
         assert run.excess < 1e-9
         assert run.unsolved == 0

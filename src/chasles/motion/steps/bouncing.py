@@ -59,6 +59,8 @@ def bouncing(
 
 def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
     """Return the Jacobian (nv,) of the velocity along the normal of a slot."""
+    if touch.direct:
+        return J[2]
     n = touch.axes[2]
     wrench = np.concatenate([cross(touch.point, n), n])
     return np.array([dot(wrench, J[:, k]) for k in range(J.shape[1])], dtype=object)

@@ -106,7 +106,7 @@ class Newton:
         """Return relative twists of all carriers, summed along the tree to share partial sums."""
         found = []
         for J in self.p.carriers:
-            twist: np.ndarray = zeros(6)
+            twist: np.ndarray = zeros(len(J))
             for k in self.p.order:
                 twist = twist + J[:, k] * v[k]
             found.append(twist)
@@ -116,6 +116,9 @@ class Newton:
         """Return the linear and angular velocity of each slot along its axes."""
         twists, found = self._twists(v), []
         for touch in self.p.touches:
+            if touch.direct:
+                found.append((twists[touch.carrier], np.zeros(3)))
+                continue
             w, u = twists[touch.carrier][:3], twists[touch.carrier][3:]
             turned = touch.axes @ w if touch.turns else np.zeros(3)
             found.append((touch.axes @ (u + cross(w, touch.point)), turned))
@@ -185,13 +188,16 @@ class Newton:
         """Return the gradient with given impulses and moments of all slots."""
         p = self.p
         g = np.array([dot(row, v) for row in p.H], dtype=object) - p.p
-        wrenches: list[np.ndarray] = [zeros(6) for _ in p.carriers]
+        wrenches: list[np.ndarray] = [zeros(len(J)) for J in p.carriers]
         for (linear, turning), touch in zip(impulses, p.touches, strict=True):
-            f = linear @ touch.axes
-            moment = cross(touch.point, f)
-            if touch.turns:
-                moment = moment + turning @ touch.axes
-            wrenches[touch.carrier] = wrenches[touch.carrier] + np.concatenate([moment, f])
+            wrench = linear
+            if not touch.direct:
+                f = linear @ touch.axes
+                moment = cross(touch.point, f)
+                if touch.turns:
+                    moment = moment + turning @ touch.axes
+                wrench = np.concatenate([moment, f])
+            wrenches[touch.carrier] = wrenches[touch.carrier] + wrench
         for k in range(len(v)):
             for J, wrench in grouped(columns(p.carriers, k), wrenches):
                 g[k] = g[k] - dot(J, wrench)
@@ -211,7 +217,7 @@ class Newton:
         """Return the derivative's inverse times g; rubbing: directions of dry friction."""
         p = self.p
         n, H = len(v), p.H.copy()
-        spatial = [zeros(6, 6) for _ in p.carriers]
+        spatial = [zeros(len(J), len(J)) for J in p.carriers]
         for touch, near in zip(p.touches, slots, strict=True):
             spatial[touch.carrier] = spatial[touch.carrier] + stiffness(touch, near)
         signed = [columns(p.carriers, k) for k in range(n)]
@@ -292,12 +298,14 @@ class Newton:
         ]
         for stop in self.p.stops:
             speeds.append((stop.bound, speed_along(stop.row, v), speed_along(stop.row, d)))
-        part: Number = 1.0
+        # The smallest ratio of two negative numbers, with one division in the end.
+        way: Number = -1.0
+        whole: Number = -1.0
         for bound, u, du in speeds:
-            closes = less_equal(bound, u) * less(u + du, bound)
-            way = BEYOND * (bound - u) / select(closes, du, 1.0) + LEAST
-            part = minimum(part, select(closes, way, 1.0))
-        return part
+            left = bound - u
+            first = less_equal(left, 0.0) * less(du, 0.0) * less(left * whole, way * du)
+            way, whole = select(first, left, way), select(first, du, whole)
+        return minimum(BEYOND * way / whole + LEAST, 1.0)
 
 
 def _chosen(which: Number, yes: Any, no: Any) -> np.ndarray:

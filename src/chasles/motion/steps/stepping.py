@@ -10,6 +10,7 @@ constant and takes a first Newton step, `refine` takes one more, `end` moves the
 keep their linear velocity along the world axes, so that spinning does not add energy to it.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,7 +31,7 @@ from chasles.motion.geometry.closed_forms import (
     sqrt,
 )
 from chasles.motion.geometry.kinematics import result, symbols
-from chasles.motion.steps.algebra import dot, solved, symmetric, zeros
+from chasles.motion.steps.algebra import dot, skew, solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     body_jacobian,
     centred,
@@ -80,6 +81,9 @@ EFFORT = ("iterations", "unsolved", "residual", "work", "excess")
 residual; the work of impulses (J), and the largest work in a step beyond the energy released by
 overlaps and restitution.
 """
+
+FEW = 1
+"""Largest number of slots of two bodies that have Jacobians of their own."""
 
 HOLD = 24
 """Number of iterations after which the normal impulses that bound friction are fixed."""
@@ -199,7 +203,7 @@ class Steps:
         rows = [*(stop.row for stop in stops), *(part.row for part in dry)]
         kept += [a for row in rows for _, a in row]
         for touch in touches:
-            kept += [touch.point, touch.axes, touch.bound]
+            kept += [*([] if touch.direct else [touch.point]), touch.axes, touch.bound]
         for part in (*kept, *([] if self._rate is None else [self._rate])):
             self._carried.put(part)
 
@@ -221,7 +225,7 @@ class Steps:
             ends = _normal(spot.gap, pair.law, weight, self.dt)
             which, axes = keys.index(pair.frames), contact_axes(np.asarray(spot.normal))
             touches.append(Touch(which, spot.point - origin, axes, *ends, pair.law, weight))
-        return carriers, touches, [spot.gap for _, spot in spots]
+        return *_direct(carriers, touches), [spot.gap for _, spot in spots]
 
     def begin(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program of the point, memory and data of a step, after a first Newton step."""
@@ -240,7 +244,7 @@ class Steps:
         known, seen = self._problem, self._carried.seen
         touches = [
             touch._replace(
-                point=seen(data, touch.point),
+                point=touch.point if touch.direct else seen(data, touch.point),
                 axes=seen(data, touch.axes),
                 bound=seen(data, touch.bound).item(),
             )
@@ -356,6 +360,26 @@ class Steps:
 
 
 # Small parts --------------------------------------------------------------------------------------
+
+
+def _direct(
+    carriers: list[np.ndarray], touches: list[Touch]
+) -> tuple[list[np.ndarray], list[Touch]]:
+    """Return carriers and slots, with slots that share their carrier with few others direct."""
+    counts = Counter(touch.carrier for touch in touches)
+    every, found, known = [], [], {}
+    for touch in touches:
+        J = carriers[touch.carrier]
+        if counts[touch.carrier] <= FEW and not touch.turns:
+            J = touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
+            found.append(touch._replace(carrier=len(every), direct=True))
+            every.append(J)
+            continue
+        if touch.carrier not in known:
+            known[touch.carrier] = len(every)
+            every.append(J)
+        found.append(touch._replace(carrier=known[touch.carrier]))
+    return every, found
 
 
 def _normal(gap: Number, law: Rigid | Compliant, weight: float, dt: float) -> tuple[Number, float]:

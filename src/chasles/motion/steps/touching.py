@@ -21,7 +21,11 @@ PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 
 
 class Touch(NamedTuple):
-    """Contact slot in a step: relative motion (carrier), point, axes, bound, stiffness and law."""
+    """Contact slot in a step: relative motion (carrier), point, axes, bound, stiffness and law.
+
+    direct: True if the carrier is the Jacobian (3, nv) of the point along the axes, not that of the
+    bodies (6, nv).
+    """
 
     carrier: int
     point: np.ndarray
@@ -30,6 +34,7 @@ class Touch(NamedTuple):
     stiffness: float
     law: Rigid | Compliant
     weight: float
+    direct: bool = False
 
     @property
     def normal(self) -> Normal:
@@ -144,7 +149,29 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
 
 
 def stiffness(touch: Touch, near: Near) -> np.ndarray:
-    """Return the spatial stiffness (6, 6) of a slot about the origin, angular part first."""
+    """Return the stiffness of a slot along the rows of its carrier.
+
+    For the bodies it is spatial (6, 6), about the origin, angular part first.
+    """
+    return _own_stiffness(near) if touch.direct else _spatial_stiffness(touch, near)
+
+
+def _own_stiffness(near: Near) -> np.ndarray:
+    """Return the stiffness (3, 3) along the axes of a slot."""
+    K: np.ndarray = zeros(3, 3)
+    K[2, 2] = near.slope
+    for rub in near.rubs:
+        z, t = rub.direction, rub.stiffness * rub.inverse * rub.of.velocity
+        for i in range(2):
+            K[i, i] = K[i, i] + rub.stiffness
+            for j in range(2):
+                K[i, j] = K[i, j] - z[i] * t[j]
+            K[i, 2] = K[i, 2] - z[i] * rub.growth * near.slope
+    return K
+
+
+def _spatial_stiffness(touch: Touch, near: Near) -> np.ndarray:
+    """Return the spatial stiffness (6, 6) of a slot about the origin."""
     E, P = touch.axes, skew(touch.point)
     n = E[2]
     normal = np.outer(n, n)
