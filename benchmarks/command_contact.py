@@ -83,7 +83,7 @@ def file_of(name: str, folder: Path, *, stands: bool) -> Path:
     row = FEET[name]
     found = next(p for p in files("example-robot-data") if str(p).endswith(row.file))
     path = folder / f"{name}.xml"
-    chasles.save(chasles.load(str(found.locate()), floating=True), path)
+    chasles.save(chasles.load(str(found.locate()), floating=True), path, overwrite=True)
     tree = ElementTree.parse(path)
     world = tree.getroot().find("worldbody")
     assert world is not None
