@@ -121,7 +121,7 @@ def environment(
     law = contact.Rigid(friction=FRICTION)
     pairs = [contact.Pair(contact.Sphere(foot, RADIUS), contact.Plane(), law) for foot in FEET]
     task = Walk(RADIUS - lowest, speeds)
-    steps: dict[str, Any] = {"dt": 0.002, "substeps": 10, "device": device}
+    steps: dict[str, Any] = {"dt": 0.002, "substeps": 10, "device": device, "compiled": True}
     return RobotVectorEnv(robot, task, count, control=hold, contacts=pairs, **steps)
 
 
