@@ -10,7 +10,7 @@ import tempfile
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ if hasattr(providers, "_get_local_constants"):
     # worker would read all files first.
     providers._get_local_constants = lambda: providers._local_constants  # type: ignore[union-attr]
 
-AS_USERS_HAVE_IT = ("backends", "test_pinocchio_compiled.py", "test_tiers.py")
+AS_USERS_HAVE_IT = ("backends", "test_pinocchio_compiled.py", "test_robot.py", "test_tiers.py")
 """Folders and files whose robots and machine code are those of users."""
 
 QUICK = replace(Machine.host(), effort=0)
@@ -124,6 +124,7 @@ def own_robots(request: pytest.FixtureRequest) -> Iterator[None]:
 def sharing(known: dict[bytes, Mechanism]) -> Callable[..., None]:
     """Return a beginning of robots that takes the known mechanism of an equal description."""
 
+    @wraps(BEGIN)
     def begin(robot: Identity, source: Any, *, mimic: bool = True, strict: bool = False) -> None:
         try:
             key = pickle.dumps((source, mimic, strict))
