@@ -22,7 +22,7 @@ WIDTH = 92
 """Characters of a line of a method's docstring."""
 
 OPTIONS = {
-    "frame": "frame: str",
+    "frame": "frame: str | None = None",
     "axes": 'axes: Axes = "world"',
     "at": 'at: At = "frame"',
     "kind": 'kind: Kind = "classical"',
@@ -130,7 +130,9 @@ def option(key: str, name: str, several: bool) -> str:
     """Return an option of an algorithm as a parameter."""
     if name == "momentum":
         return 'at: Literal["world", "com"] = "com"'
-    return "frame: str | Sequence[str]" if several and key == "frame" else OPTIONS[key]
+    return (
+        "frame: str | Sequence[str] | None = None" if several and key == "frame" else OPTIONS[key]
+    )
 
 
 def argument(name: str, array: str) -> str:

@@ -16,6 +16,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import ranges, validate
 from chasles.model.constraints import Coupling
 from chasles.model.couplings import Drive
+from chasles.model.custom import check_custom
 from chasles.model.description import (
     CouplingData,
     Description,
@@ -78,7 +79,9 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     >>> len(chasles.model.build(description).bodies)
     2
     """
-    validate.check_custom(source)
+    for data in (*source.joints, *source.loops):
+        if isinstance(data.custom, Joint):
+            check_custom(data, data.custom)
     model = connected(source, mimic=mimic)
     if source.massless:
         return replace(

@@ -110,6 +110,11 @@ class Plan(Output, Closing, Touch, Loads, Stepping, Span):
 
     events: Event | Sequence[Event] = ()
 
+    @property
+    def asked(self) -> Any:
+        """Controller of torques or of actuators, as given: a function or numbers."""
+        return self.control.function if isinstance(self.control, Controls) else self.control
+
 
 class Options(TypedDict, total=False):
     """Options of `simulate`: the fields of `Plan`, or their groups; tau is an alias of control."""

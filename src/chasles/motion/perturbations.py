@@ -8,8 +8,7 @@ from chasles import backends
 from chasles.algorithms.spatial.derivatives import inverse_dynamics_perturbation
 from chasles.backends.arrays import call
 from chasles.errors import ModelError
-from chasles.functions.programs import straight
-from chasles.functions.tracing import trace
+from chasles.functions.tracing import straight, trace
 
 PART = "torque_perturbations"
 

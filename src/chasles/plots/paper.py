@@ -187,7 +187,7 @@ def _finite(what: str, found: np.ndarray) -> np.ndarray:
 
 def frame_of(robot: Robot, frame: str | None) -> str:
     """Return a frame by name, the last if none is given."""
-    chosen = robot.frames[-1] if frame is None else frame
+    chosen = robot.tool if frame is None else frame
     robot.model.frame(chosen)
     return chosen
 

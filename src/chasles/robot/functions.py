@@ -82,7 +82,7 @@ class Computing(Identity):
     def forward_kinematics(
         self,
         q: Array,
-        frame: str,
+        frame: str | None = None,
         *,
         method: str = "fastest",
         out: Array = None,
@@ -94,8 +94,8 @@ class Computing(Identity):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
-        frame : str
-            Name of a link or frame.
+        frame : str, optional
+            Name of a link or frame. Default: `robot.tool`.
         method : str, optional
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
@@ -131,7 +131,7 @@ class Computing(Identity):
         self,
         q: Array,
         qd: Array,
-        frame: str,
+        frame: str | None = None,
         *,
         axes: Axes = "world",
         at: At = "frame",
@@ -147,8 +147,8 @@ class Computing(Identity):
             Joint positions (rad or m; quaternions are w, x, y, z).
         qd : array_like, shape (..., nv)
             Joint velocities (rad/s or m/s).
-        frame : str
-            Name of a link or frame.
+        frame : str, optional
+            Name of a link or frame. Default: `robot.tool`.
         axes : {"world", "frame"}, optional
             Axes along which vectors are given: those of the world (default) or of the frame.
         at : {"frame", "world"} or (3,) array_like, optional
@@ -193,7 +193,7 @@ class Computing(Identity):
         q: Array,
         qd: Array,
         qdd: Array,
-        frame: str,
+        frame: str | None = None,
         *,
         axes: Axes = "world",
         at: At = "frame",
@@ -212,8 +212,8 @@ class Computing(Identity):
             Joint velocities (rad/s or m/s).
         qdd : array_like, shape (..., nv)
             Joint accelerations (rad/s2 or m/s2).
-        frame : str
-            Name of a link or frame.
+        frame : str, optional
+            Name of a link or frame. Default: `robot.tool`.
         axes : {"world", "frame"}, optional
             Axes along which vectors are given: those of the world (default) or of the frame.
         at : {"frame", "world"} or (3,) array_like, optional
@@ -261,7 +261,7 @@ class Computing(Identity):
     def jacobian(
         self,
         q: Array,
-        frame: str,
+        frame: str | None = None,
         *,
         axes: Axes = "world",
         at: At = "frame",
@@ -276,8 +276,8 @@ class Computing(Identity):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
-        frame : str
-            Name of a link or frame.
+        frame : str, optional
+            Name of a link or frame. Default: `robot.tool`.
         axes : {"world", "frame"}, optional
             Axes along which vectors are given: those of the world (default) or of the frame.
         at : {"frame", "world"} or (3,) array_like, optional
@@ -320,7 +320,7 @@ class Computing(Identity):
     def generalized_jacobian(
         self,
         q: Array,
-        frame: str,
+        frame: str | None = None,
         *,
         axes: Axes = "world",
         at: At = "frame",
@@ -336,8 +336,8 @@ class Computing(Identity):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
-        frame : str
-            Name of a link or frame.
+        frame : str, optional
+            Name of a link or frame. Default: `robot.tool`.
         axes : {"world", "frame"}, optional
             Axes along which vectors are given: those of the world (default) or of the frame.
         at : {"frame", "world"} or (3,) array_like, optional
@@ -1308,7 +1308,7 @@ class Computing(Identity):
     def operational_inertia_inverse(
         self,
         q: Array,
-        frame: str | Sequence[str],
+        frame: str | Sequence[str] | None = None,
         *,
         axes: Axes = "world",
         at: At = "frame",
@@ -1326,8 +1326,8 @@ class Computing(Identity):
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
-        frame : str or sequence of str
-            Name of a link or frame, or of several.
+        frame : str or sequence of str, optional
+            Name of a link or frame, or of several. Default: `robot.tool`.
         axes : {"world", "frame"}, optional
             Axes along which vectors are given: those of the world (default) or of the frame.
         at : {"frame", "world"} or (3,) array_like, optional

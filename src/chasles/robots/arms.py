@@ -2,14 +2,21 @@
 
 import math
 import tomllib
+from dataclasses import replace
 from importlib import resources
 from typing import Any
+
+import numpy as np
 
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
-from chasles.model import JOINTS, Description
+from chasles.model import JOINTS, Description, ShapeData
+from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain
+from chasles.robots._solids import MOTOR, SHELL, standing
+
+_UP = Vector.of(0.0, 0.0, 1.0)
 
 
 def puma560() -> Description:
@@ -91,7 +98,25 @@ def _read(name: str) -> Description:
     data = tomllib.loads(text)
     rows = [_row(joint, data["inertia_about"]) for joint in data["joint"]]
     tips = {tip: Transform(Rotation(), Vector(tuple(p))) for tip, p in data["tips"].items()}
-    return dh_chain(name, rows, data["convention"], tips=tips, notes=tuple(data["notes"]))
+    arm = dh_chain(name, rows, data["convention"], tips=tips, notes=tuple(data["notes"]))
+    frames = {frame.link: frame.pose for frame in reversed(arm.frames)}
+    return replace(arm, shapes=tuple(_shape(row, frames) for row in data["shape"]))
+
+
+def _shape(row: dict[str, Any], frames: dict[str, Transform]) -> ShapeData:
+    """Return a visual shape: a box by two corners, or a cylinder or capsule by its ends.
+
+    frames: the Denavit-Hartenberg frame of each link, in which the row gives its points.
+    """
+    kind, start, end = row["kind"], np.array(row["from"]), np.array(row["to"])
+    span = end - start
+    length = float(np.linalg.norm(span))
+    size = tuple(map(float, np.abs(span))) if kind == "box" else (row["radius"], length)
+    axis = _UP if kind == "box" else Vector(tuple(map(float, span / length)))
+    pose = standing(axis, Vector(tuple(map(float, 0.5 * (start + end)))))
+    placed = compose(pose, frames.get(row["link"], Transform.identity()))
+    color = MOTOR if row.get("dark", False) else SHELL
+    return ShapeData(row["link"], kind, size, placed, color=color)
 
 
 def _row(joint: dict[str, Any], inertia_about: str) -> DHRow:

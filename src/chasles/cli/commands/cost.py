@@ -79,7 +79,7 @@ def cost(
         chasles cost general_chain:6 -f inverse_dynamics --rules book
     """
     functions, robot = listed(function), asked.robot()
-    where = frame or robot.frames[-1]
+    where = frame or robot.tool
     if compare:
         if steps:
             remedy = "omit --steps or --table"

@@ -29,7 +29,7 @@ from chasles.cli.options import (
     option,
 )
 from chasles.cli.recording import Recording
-from chasles.cli.scenario import ACTUATORS, LAWS
+from chasles.cli.scenario_fields import ACTUATORS, LAWS
 from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, shoot
 from chasles.formats.motion import numbered
 from chasles.plots.paper import curves, energies, finish, positions, sheet

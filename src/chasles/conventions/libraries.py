@@ -1,20 +1,18 @@
-"""Conversion of states, forces and matrices to and from Pinocchio, MuJoCo, Drake and ROS.
+"""States, forces and matrices of a robot as Pinocchio, MuJoCo and Drake have them.
 
-None of these libraries is imported. Joint types list their coordinates in each library in order;
-all conversions follow from these lists.
-Long because of the docstrings of a public module.
+Joint types list their coordinates in each library in order; all conversions follow from these
+lists. Long because its docstrings have all sections.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from chasles.errors import InputError, ModelError
-from chasles.functions.doors import by_name, from_names, numbers
-from chasles.mathematics.linear import Vector
-from chasles.mathematics.rotations import matrix_by
+from chasles.conventions.poses import matrix, stacked, swap, unit
+from chasles.errors import ModelError
+from chasles.functions.doors import numbers
 from chasles.mathematics.spatial import Transform
 from chasles.model import JOINTS, WORLD
 from chasles.model.joints import Numbers
@@ -40,14 +38,6 @@ LINEAR_FIRST = ("Pinocchio",)
 FREE_IN_WORLD = ("MuJoCo",)
 """The libraries whose free joints are relative to the world."""
 
-REFERENCE_FRAMES = {
-    "LOCAL": {"axes": "frame", "at": "frame"},
-    "WORLD": {"axes": "world", "at": "world"},
-    "LOCAL_WORLD_ALIGNED": {"axes": "world", "at": "frame"},
-}
-"""Pinocchio's one word for axes and point."""
-
-
 # A robot here and there -----------------------------------------------------------------------
 
 
@@ -66,9 +56,9 @@ class _Turn(NamedTuple):
         """Return the rotation from body axes to parent axes: (..., 3, 3) or (..., 2, 2)."""
         turn = q[..., self.attitude]
         if turn.shape[-1] == 4:
-            return _matrix(turn)
+            return matrix(turn)
         c, s = np.cos(turn[..., 0]), np.sin(turn[..., 0])
-        return _stacked([[c, -s], [s, c]])
+        return stacked([[c, -s], [s, c]])
 
     def drift(self, qd: np.ndarray) -> np.ndarray:
         """Return w x v, the part of the derivative along parent axes due to rotation."""
@@ -132,7 +122,7 @@ class Convention:
         x[..., self._cosines] = np.cos(x[..., self._cosines])
         x[..., self._sines] = np.sin(x[..., self._sines])
         for joint, places in self._quaternions.items():
-            x[..., places] = _unit(f"joint {joint!r}", x[..., places])
+            x[..., places] = unit(f"joint {joint!r}", x[..., places])
         return x
 
     def from_position(self, x: Array) -> np.ndarray:
@@ -666,400 +656,6 @@ def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ..
     return tuple(names)
 
 
-# 6-vectors, quaternions, poses ----------------------------------------------------------------
-
-
-def reference_frame(word: Any) -> dict[str, str]:
-    """Return `axes=` and `at=` for a reference frame of Pinocchio.
-
-    Parameters
-    ----------
-    word : str or pinocchio.ReferenceFrame
-        "LOCAL", "WORLD" or "LOCAL_WORLD_ALIGNED", or Pinocchio's own value.
-
-    Returns
-    -------
-    options : dict
-        Keyword arguments of functions of a frame.
-
-    Raises
-    ------
-    InputError
-        If the reference frame is unknown.
-
-    Examples
-    --------
-    >>> import chasles
-    >>> chasles.conventions.reference_frame("LOCAL")
-    {'axes': 'frame', 'at': 'frame'}
-    """
-    if str(word) not in REFERENCE_FRAMES:
-        known = ", ".join(REFERENCE_FRAMES)
-        problem = f"unknown reference frame {str(word)!r}"
-        raise InputError("E-CONVENTION-006", problem, f"use one of {known}")
-    return dict(REFERENCE_FRAMES[str(word)])
-
-
-def swap(value: Array, *, axis: int = -1) -> np.ndarray:
-    """Exchange the halves of 6-vectors: angular first to linear first, and back.
-
-    Parameters
-    ----------
-    value : array_like
-        6-vectors along one axis.
-    axis : int, optional
-        The axis of the six numbers. Default: the last.
-
-    Returns
-    -------
-    value : ndarray
-        The same shape, halves exchanged.
-
-    Raises
-    ------
-    InputError
-        If the axis does not have six entries.
-
-    Notes
-    -----
-    Linear first: Pinocchio, geometry_msgs/Twist and Wrench, MuJoCo's xfrc_applied. Angular first:
-    chasles, Drake, MuJoCo's other 6-vectors.
-
-    Examples
-    --------
-    >>> import chasles
-    >>> chasles.conventions.swap([1, 2, 3, 4, 5, 6])
-    array([4, 5, 6, 1, 2, 3])
-    """
-    array = np.asarray(value)
-    if not -array.ndim <= axis < array.ndim or array.shape[axis] != 6:
-        raise InputError(
-            "E-CONVENTION-007", f"a 6-vector must have 6 numbers, not shape {array.shape}"
-        )
-    return np.roll(array, 3, axis)
-
-
-def scalar_last(quaternion: Array) -> np.ndarray:
-    """Convert quaternions (w, x, y, z) to (x, y, z, w), for Pinocchio, ROS and SciPy.
-
-    Parameters
-    ----------
-    quaternion : array_like, shape (..., 4)
-        Scalar first.
-
-    Returns
-    -------
-    quaternion : ndarray, shape (..., 4)
-        Scalar last.
-
-    Examples
-    --------
-    >>> import chasles
-    >>> chasles.conventions.scalar_last([1.0, 0.0, 0.0, 0.0])
-    array([0., 0., 0., 1.])
-    """
-    return np.roll(numbers("a quaternion", quaternion, 4), -1, axis=-1)
-
-
-def scalar_first(quaternion: Array) -> np.ndarray:
-    """Convert quaternions (x, y, z, w) to (w, x, y, z), for chasles, MuJoCo and Drake.
-
-    Parameters
-    ----------
-    quaternion : array_like, shape (..., 4)
-        Scalar last.
-
-    Returns
-    -------
-    quaternion : ndarray, shape (..., 4)
-        Scalar first.
-
-    Examples
-    --------
-    >>> import chasles
-    >>> chasles.conventions.scalar_first([0.0, 0.0, 0.0, 1.0])
-    array([1., 0., 0., 0.])
-    """
-    return np.roll(numbers("a quaternion", quaternion, 4), 1, axis=-1)
-
-
-def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Convert homogeneous matrices to positions and quaternions (x, y, z, w) of ROS.
-
-    Parameters
-    ----------
-    T : array_like, shape (..., 4, 4)
-        Poses.
-
-    Returns
-    -------
-    position : ndarray, shape (..., 3)
-        Positions (m).
-    quaternion : ndarray, shape (..., 4)
-        Quaternions of unit length, scalar last, w >= 0.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import chasles
-    >>> chasles.conventions.to_pose(np.eye(4))
-    (array([0., 0., 0.]), array([0., 0., 0., 1.]))
-    """
-    T = numbers("a pose", T, 4)
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(T[..., :3, :3], (-2, -1), (0, 1))
-    products = _stacked(  # 4 q q': each row is the quaternion, the longest one the most exact
-        [
-            [1.0 + xx - yy - zz, xy + yx, zx + xz, zy - yz],
-            [xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx],
-            [zx + xz, yz + zy, 1.0 - xx - yy + zz, yx - xy],
-            [zy - yz, xz - zx, yx - xy, 1.0 + xx + yy + zz],
-        ]
-    )
-    longest = np.argmax(np.einsum("...ii->...i", products), axis=-1)[..., None, None]
-    turn = _unit("a pose", np.take_along_axis(products, longest, axis=-2)[..., 0, :])
-    return T[..., :3, 3].copy(), np.where(turn[..., 3:] < 0.0, -turn, turn)
-
-
-def from_pose(position: Array, quaternion: Array) -> np.ndarray:
-    """Return homogeneous matrices of positions and quaternions (x, y, z, w).
-
-    Parameters
-    ----------
-    position : array_like, shape (..., 3)
-        Positions (m).
-    quaternion : array_like, shape (..., 4)
-        Quaternions of any nonzero length, scalar last.
-
-    Returns
-    -------
-    T : ndarray, shape (..., 4, 4)
-        Poses.
-
-    Raises
-    ------
-    InputError
-        If a quaternion is zero.
-
-    Examples
-    --------
-    >>> import chasles
-    >>> chasles.conventions.from_pose([1.0, 2.0, 3.0], [0.0, 0.0, 0.0, 1.0])
-    array([[1., 0., 0., 1.],
-           [0., 1., 0., 2.],
-           [0., 0., 1., 3.],
-           [0., 0., 0., 1.]])
-    """
-    p, turn = numbers("a position", position, 3), _unit("a pose", scalar_first(quaternion))
-    T = np.zeros((*np.broadcast_shapes(p.shape[:-1], turn.shape[:-1]), 4, 4))
-    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = _matrix(turn), p, 1.0
-    return T
-
-
-# By joint name, and ROS -----------------------------------------------------------------------
-
-
-def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
-    """Return joint positions by joint name.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-    q : array_like, shape (..., nq)
-        Joint positions.
-
-    Returns
-    -------
-    values : dict
-        {joint: its part of q}: (...) for joints with one coordinate, else (..., n).
-
-    Examples
-    --------
-    >>> import chasles
-    >>> chasles.conventions.position_by_name(chasles.robots.planar(2), [0.1, 0.2])
-    {'joint1': array(0.1), 'joint2': array(0.2)}
-    """
-    return by_name(numbers("q", q, robot.nq), robot.position_slice, robot.joints)
-
-
-def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
-    """Return joint velocities, accelerations or torques by joint name.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-    qd : array_like, shape (..., nv)
-        Values of qd, qdd or tau.
-
-    Returns
-    -------
-    values : dict
-        {joint: its part}: (...) for joints with one degree of freedom, else (..., n).
-
-    Examples
-    --------
-    >>> import chasles
-    >>> chasles.conventions.velocity_by_name(chasles.robots.planar(2), [0.1, 0.2])
-    {'joint1': array(0.1), 'joint2': array(0.2)}
-    """
-    return by_name(numbers("qd", qd, robot.nv), robot.velocity_slice, robot.joints)
-
-
-def position_from_names(
-    robot: Robot, values: Mapping[str, Array], *, default: Array = None
-) -> np.ndarray:
-    """Return q from joint positions by name, as `robot.state` does.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-    values : mapping
-        {joint: position}.
-    default : array_like, shape (..., nq), optional
-        Positions of the other joints. Default: neutral.
-
-    Returns
-    -------
-    q : ndarray, shape (..., nq)
-        Joint positions.
-
-    Examples
-    --------
-    >>> import chasles
-    >>> chasles.conventions.position_from_names(chasles.robots.planar(2), {"joint2": 0.5})
-    array([0. , 0.5])
-    """
-    return robot.state(values, default=default)
-
-
-def velocity_from_names(
-    robot: Robot, values: Mapping[str, Array], *, default: Array = None
-) -> np.ndarray:
-    """Return qd, qdd or tau from values by joint name.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-    values : mapping
-        {joint: value}.
-    default : array_like, shape (..., nv), optional
-        Values of the other joints. Default: zero.
-
-    Returns
-    -------
-    qd : ndarray, shape (..., nv)
-        Velocities, accelerations or torques.
-
-    Examples
-    --------
-    >>> import chasles
-    >>> chasles.conventions.velocity_from_names(chasles.robots.planar(2), {"joint2": 0.5})
-    array([0. , 0.5])
-    """
-    qd = numbers("default", np.zeros(robot.nv) if default is None else default, robot.nv)
-    return from_names(values, robot.velocity_slice, qd)
-
-
-def to_joint_state(
-    robot: Robot, q: Array, qd: Array = None, tau: Array = None
-) -> dict[str, list[Any]]:
-    """Return the fields of sensor_msgs/JointState: name, position, velocity, effort.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-    q : array_like, shape (..., nq)
-        Joint positions.
-    qd : array_like, shape (..., nv), optional
-        Joint velocities; the field is empty without.
-    tau : array_like, shape (..., nv), optional
-        Joint torques; the field is empty without.
-
-    Returns
-    -------
-    message : dict
-        Lists by field.
-
-    Notes
-    -----
-    The message supports only joints with one degree of freedom; convert a floating base with
-    `to_pose`.
-
-    Examples
-    --------
-    >>> import chasles
-    >>> chasles.conventions.to_joint_state(chasles.robots.planar(2), [0.1, 0.2])["name"]
-    ['joint1', 'joint2']
-    """
-    bodies = [robot.model.bodies[i] for i in robot.model.movers]
-    names = [body.data.name for body in bodies if body.joint.nq == 1]
-    p = [robot.position_slice(name).start for name in names]
-    v = [robot.velocity_slice(name).start for name in names]
-    return {
-        "name": names,
-        "position": numbers("q", q, robot.nq)[..., p].tolist(),
-        "velocity": [] if qd is None else numbers("qd", qd, robot.nv)[..., v].tolist(),
-        "effort": [] if tau is None else numbers("tau", tau, robot.nv)[..., v].tolist(),
-    }
-
-
-def from_joint_state(
-    robot: Robot, message: Any, *, default: Array = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (q, qd, tau) of a sensor_msgs/JointState, or of a mapping with its fields.
-
-    Parameters
-    ----------
-    robot : Robot
-        The robot.
-    message : JointState or mapping
-        The message.
-    default : array_like, shape (nq,), optional
-        Positions of joints that the message does not name. Default: neutral.
-
-    Returns
-    -------
-    q : ndarray, shape (..., nq)
-        Joint positions.
-    qd, tau : ndarray, shape (..., nv)
-        Joint velocities and torques; zero for joints without a value.
-
-    Notes
-    -----
-    Mimic followers in the message are ignored, because they move with their leaders.
-
-    Examples
-    --------
-    >>> import chasles
-    >>> message = {"name": ["joint2"], "position": [0.5]}
-    >>> chasles.conventions.from_joint_state(chasles.robots.planar(2), message)[0]
-    array([0. , 0.5])
-    """
-    names: list[str] = list(_field(message, "name"))
-    followers = set(robot.moving_joints) - set(robot.joints)
-
-    def by_name(key: str) -> dict[str, np.ndarray]:
-        given = _field(message, key)
-        if len(given) == 0:
-            return {}
-        values = numbers(f"JointState.{key}", given, len(names))
-        return {name: values[..., k] for k, name in enumerate(names) if name not in followers}
-
-    return (
-        position_from_names(robot, by_name("position"), default=default),
-        velocity_from_names(robot, by_name("velocity")),
-        velocity_from_names(robot, by_name("effort")),
-    )
-
-
-def _field(message: Any, key: str) -> Any:
-    return message.get(key, ()) if isinstance(message, Mapping) else getattr(message, key)
-
-
 # Arrays ---------------------------------------------------------------------------------------
 
 
@@ -1069,27 +665,5 @@ def _spread(value: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.broadcast_to(value, (*lead, value.shape[-1]))
 
 
-def _unit(what: str, quaternion: np.ndarray) -> np.ndarray:
-    """Normalize quaternions of any nonzero length."""
-    size = np.max(np.abs(quaternion), axis=-1, keepdims=True)
-    if not np.all(size):
-        raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")
-    scaled = quaternion / size  # whose squares have a sum
-    return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
-
-
-def _matrix(quaternion: np.ndarray) -> np.ndarray:
-    """Return rotation matrices (..., 3, 3) of nonzero quaternions (w, x, y, z)."""
-    scaled = quaternion / np.max(np.abs(quaternion), axis=-1, keepdims=True)
-    entries: Any = tuple(np.moveaxis(scaled, -1, 0))
-    k: Any = 2.0 / np.sum(scaled * scaled, axis=-1)
-    return _stacked(matrix_by(Vector(entries), k).rows)
-
-
 def _product(R: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.einsum("...ij,...j->...i", R, v)
-
-
-def _stacked(rows: Sequence[Sequence[Any]]) -> np.ndarray:
-    """Return matrices (..., rows, columns) from arrays (...)."""
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
