@@ -18,6 +18,11 @@ from chasles import contact
 
 HEIGHT = 0.05
 
+LANDING = 0.02
+"""Time (s) in which all feet land, each within a few steps of the first. Only there may a step end
+with a fixed bound of friction, which counts as unsolved: feet that hit the ground at once may have
+no impulses that satisfy Coulomb's law to the last iteration (Painleve)."""
+
 
 @dataclass(frozen=True)
 class Robot:
@@ -125,13 +130,15 @@ def test_robots_land_and_stand(name, dt):
     drift = np.abs(run.q[half:] - run.q[half])
     assert run.compiled
     assert run.q[-1, 6] > 0.7 * (q[6] - HEIGHT)
-    assert drift[:, 4:7].max() < 1e-3 * dt / 0.002  # creep is proportional to the step
+    # Friction is regularized by a speed, at which feet creep; it is a step's impulse of gravity.
+    assert drift[:, 4:7].max() < 1e-3 * dt / 0.002
     assert 2.0 * drift[:, 1:4].max() < np.radians(0.1)
     assert -run.touching.gaps.min() < 1e-3
     weight = 9.81 * robot.mass_matrix(q)[3, 3]  # along the base, of all bodies
     assert run.touching.forces[-1, :, 2].sum() == pytest.approx(weight, rel=1e-3)
     assert run.excess <= 1e-6 * abs(run.work)
-    assert run.unsolved <= 0.002 * len(run.t)
+    assert run.residual <= 1e-6  # of every step
+    assert run.unsolved <= LANDING / dt
 
 
 def test_a_humanoid_without_ankles_falls_and_rests_without_jitter():
