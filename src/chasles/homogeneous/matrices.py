@@ -212,7 +212,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """An error unless a matrix is what was made of its independent numbers."""
+    """Raise an error unless a matrix equals the one built from its independent numbers."""
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
