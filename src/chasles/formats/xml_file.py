@@ -142,7 +142,7 @@ class Part:
                 yield replace(self, element=element)
 
     def find(self, *tags: str) -> "Part | None":
-        """Return the first child with one of some tags."""
+        """Return the first child whose tag is among the given ones."""
         return next(self.all(*tags), None)
 
     def of_drake(self, tag: str) -> "Part | None":
