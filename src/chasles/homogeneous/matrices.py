@@ -520,10 +520,6 @@ def pseudo_product(Phi: Action | Momentum, X: Velocity | Screw) -> Number:
     value : float
         Power (W) for a velocity; generalized force (N m or N) for a screw.
 
-    Notes
-    -----
-    Source: Legnani et al. (1996), part II, section 3.
-
     Examples
     --------
     >>> from chasles import homogeneous as hm
