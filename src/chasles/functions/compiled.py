@@ -140,7 +140,7 @@ class Compiled:
         if staged is not None:
             return runnable(self.model, recipe.function, staged=staged, **chosen)
         traced = program(self.model, recipe.function, smooth=bool(recipe.chain), **chosen)
-        return differentiated(traced, recipe.chain)
+        return differentiated(traced, recipe.chain) if recipe.chain else traced
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if arguments:
