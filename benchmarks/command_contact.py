@@ -24,14 +24,14 @@ DT, REPEATS = 0.002, 5
 
 
 class Legged(NamedTuple):
-    """A file of example-robot-data with spheres as feet, which touch the ground alone.
+    """A file of example-robot-data with spheres as trunk and feet, which touch the ground alone.
 
-    posture: by parts of joint names (rad). gains: stiffness (N m/rad) and damping (N m s/rad) of
-    its joints, where it stands.
+    radii: of feet and trunk (m). posture: by parts of joint names (rad). gains: stiffness
+    (N m/rad) and damping (N m s/rad) of its joints, where it stands.
     """
 
     file: str
-    radius: float
+    radii: tuple[float, float]
     feet: tuple[str, ...]
     posture: dict[str, float]
     gains: tuple[float, float]
@@ -39,13 +39,13 @@ class Legged(NamedTuple):
 
 FEET = {
     "solo12": Legged(
-        "solo12.urdf", 0.016, ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"),
+        "solo12.urdf", (0.016, 0.05), ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"),
         {"FL_HFE": 0.7, "FR_HFE": 0.7, "FL_KFE": -1.4, "FR_KFE": -1.4,
          "HL_HFE": -0.7, "HR_HFE": -0.7, "HL_KFE": 1.4, "HR_KFE": 1.4},
         (20.0, 0.5),
     ),
     "go2": Legged(
-        "go2.urdf", 0.022, ("FL_foot", "FR_foot", "RL_foot", "RR_foot"),
+        "go2.urdf", (0.022, 0.08), ("FL_foot", "FR_foot", "RL_foot", "RR_foot"),
         {"thigh": 0.8, "calf": -1.6}, (100.0, 3.0),
     ),
 }  # fmt: skip
@@ -92,10 +92,11 @@ def file_of(name: str, folder: Path, *, stands: bool) -> Path:
             parent.remove(geom)
     ground = {"type": "plane", "size": "50 50 1", "contype": "1", "conaffinity": "0"}
     ElementTree.SubElement(world, "geom", ground, friction="0.7")
-    ball = {"type": "sphere", "size": str(row.radius), "contype": "0", "conaffinity": "1"}
+    ball = {"type": "sphere", "contype": "0", "conaffinity": "1", "mass": "0", "friction": "0.7"}
+    trunk = world.find("body")
     for body in tree.iter("body"):
-        if body.get("name") in row.feet:
-            ElementTree.SubElement(body, "geom", ball, mass="0", friction="0.7")
+        if body is trunk or body.get("name") in row.feet:
+            ElementTree.SubElement(body, "geom", ball, size=str(row.radii[body is trunk]))
     for joint in tree.iter("joint"):
         if stands and joint.get("name"):
             stiffness, damping = map(str, row.gains)
@@ -118,7 +119,7 @@ def _height(robot: Any, name: str) -> np.ndarray:
         for joint in robot.joints[1:]:
             q[robot.position_slice(joint)] = _angle(row, joint)
         lowest = min(robot.forward_kinematics(q, frame=foot)[2, 3] for foot in row.feet)
-        q[6] += row.radius - lowest
+        q[6] += row.radii[0] - lowest
     return q
 
 

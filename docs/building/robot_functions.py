@@ -43,7 +43,8 @@ import numpy as np
 
 from chasles.algorithms.spatial.kinematics import At, Axes, Kind
 from chasles.mechanisms import TOLERANCE, Coordinates
-from chasles.robot.identity import Array, Identity, Numbers
+from chasles.robot.identity import Array, Identity
+from chasles.robot.numbers import Numbers
 
 
 class Computing(Identity):

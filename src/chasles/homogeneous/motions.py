@@ -20,7 +20,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import General, Rotation
 
 _NONE = 1e-300
-"""A square below this is that of no motion at all."""
+"""Squared speeds below this count as rest."""
 
 _Z = Vector.of(0.0, 0.0, 1.0)
 

@@ -2,9 +2,9 @@
 
 import operator
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -25,19 +25,6 @@ Array = Any
 """An array of NumPy, PyTorch, JAX or CuPy, or any array_like. Results have the same library;
 annotations name NumPy.
 """
-
-
-class HasShape(Protocol):
-    """An array of any library."""
-
-    @property
-    def shape(self) -> Any:
-        """Length of each axis."""
-
-
-_Row = Sequence[float] | Sequence[HasShape]
-Numbers = HasShape | float | _Row | Sequence[_Row] | Sequence[Sequence[_Row]]
-"""An array that a function needs: type checkers refuse text and None."""
 
 
 class Identity(Named):

@@ -253,7 +253,7 @@ class Owner(tuple[Any, ...]):
         if answer is not NotImplemented:
             return answer
         if fallback is None:
-            raise StateError("E-CALL-016", "the robot of this function has been taken apart")
+            raise StateError("E-CALL-016", "the robot of this function no longer exists")
         return fallback(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:

@@ -10,8 +10,9 @@ keep it from cycling, without a line search:
 - The direction of friction is an unknown of its own (`touching`).
 - A step ends where the first inactive contact closes (`Newton._closing`).
 
-If Newton's method does not converge, the bound is fixed after some iterations (`fixed`): that
-problem is convex, and its impulses add no energy. There a step that overshoots is shortened.
+If Newton's method does not converge, friction is bounded by the normal impulses of the first step
+after some iterations (`fixed`): that problem is convex, its impulses add no energy, and Newton's
+method seldom cycles on it. Where it does, a step that overshoots is shortened.
 """
 
 from collections.abc import Sequence
@@ -50,9 +51,7 @@ so that it is never empty.
 """
 
 ENOUGH = 0.1
-"""With a fixed bound, a step is accepted if the slope at its end is at most this fraction of the
-initial slope.
-"""
+"""A step overshoots if the slope at its end is more than this fraction of the initial slope."""
 
 SHORTER = (0.05, 0.5)
 """Smallest and largest factor by which a step that overshoots is shortened."""
@@ -250,9 +249,18 @@ class Newton:
         return Refined(new, rest, self.residual(rest), duals + rubbing, 1.0)
 
     def step(
-        self, v: np.ndarray, g: np.ndarray, duals: Sequence[Number], fraction: Number
+        self,
+        later: "Newton",
+        v: np.ndarray,
+        g: np.ndarray,
+        duals: Sequence[Number],
+        fraction: Number,
+        careful: Number,
     ) -> Refined:
-        """Take a fraction of a Newton step from velocities with gradient g."""
+        """Take a fraction of a Newton step from velocities with gradient g.
+
+        later: the problem of the next step. careful: 1 if a step that overshoots is not taken.
+        """
         at, (each, rubbing) = self.velocities(v), self._split(duals)
         slots = [
             linearized(touch, u, w, self._limiting, z)
@@ -261,7 +269,7 @@ class Newton:
         d = -self._solved(v, slots, rubbing, g)
         along = self.velocities(d)
         part = fraction * self._closing(v, d, at, along)
-        new, rest = v + part * d, self.gradient(v + part * d)
+        new, rest = v + part * d, later.gradient(v + part * d)
         turns = zip(slots, along, strict=True)
         later = [x for near, (du, dw) in turns for x in turned(near, part * du, part * dw)]
         for dry, z in zip(self.p.dry, rubbing, strict=True):
@@ -269,7 +277,7 @@ class Newton:
             later += follow([z], [u], [du], sqrt(dry.term.slope([u])[1]))
         # A step that overshoots the minimum of the convex problem is not taken.
         before, after = dot(g, d), dot(rest, d)
-        over = self.fixed * less(-ENOUGH * before, after) * less(before, 0.0)
+        over = careful * less(-ENOUGH * before, after) * less(before, 0.0)
         shorter = minimum(
             maximum(before / select(over, before - after, 1.0), SHORTER[0]), SHORTER[1]
         )

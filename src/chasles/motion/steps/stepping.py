@@ -85,11 +85,10 @@ overlaps and restitution.
 FEW = 1
 """Largest number of slots of two bodies that have Jacobians of their own."""
 
-HOLD = 24
-"""Number of iterations after which the normal impulses that bound friction are fixed."""
-
-MOST = 60
-"""Largest number of iterations of a step."""
+HOLD, CAREFUL, MOST = 16, 32, 60
+"""Number of iterations after which the normal impulses that bound friction are those of the first
+one, after which steps that overshoot are shortened, and after which a step ends.
+"""
 
 SLACK = 0.5
 """Contacts are expected to act in a step if this multiple of the velocity that gravity adds would
@@ -291,18 +290,20 @@ class Steps:
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
         done, count, _, fraction = memory[:MEMORY]
         gradient, held, duals = self._remembered(memory)
-        newton = Newton(self._elsewhere(data), self.dt, list(held), less_equal(HOLD, count))
-        found = newton.step(v, gradient, list(duals), fraction)
-        ended = maximum(less_equal(found.residual, tolerance), less_equal(MOST, count + 1.0))
-        solved = less(count, HOLD) * less_equal(found.residual, tolerance)
-        later = [ended * (2.0 - solved), count + 1.0, found.residual, found.fraction]
-        later += list(found.gradient)
-        pushes = newton.pushes(found.v)
-        later += [select(newton.fixed, old, new) for old, new in zip(held, pushes, strict=True)]
-        later += found.duals
+        problem, after = self._elsewhere(data), count + 1.0
+        now, later = (
+            Newton(problem, self.dt, list(held), less_equal(HOLD, n)) for n in (count, after)
+        )
+        begins = now.fixed * less_equal(count, HOLD)
+        known = [select(begins, 0.0, z) for z in duals]
+        found = now.step(later, v, gradient, known, fraction, less_equal(CAREFUL, count))
+        converged = less_equal(found.residual, tolerance)
+        status = maximum(converged, less_equal(MOST, after)) * (2.0 - less(after, HOLD) * converged)
+        remembered = [status, after, found.residual, found.fraction]
+        remembered += [*found.gradient, *held, *found.duals]
         kept = [select(done, old, new) for old, new in zip(v, found.v, strict=True)]
-        later = [select(done, old, new) for old, new in zip(memory, later, strict=True)]
-        outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), later)]
+        last = [select(done, old, new) for old, new in zip(memory, remembered, strict=True)]
+        outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), last)]
         return Program.from_outputs("refine", self._between, outputs)
 
     # The end ------------------------------------------------------------------------------------
@@ -322,7 +323,7 @@ class Steps:
             way = early * before + rest * (v + 0.5 * rate * early)
         there, last = moved(model, arena, q, way, v)
         _, held, _ = self._remembered(given["memory"])
-        fixed = less(HOLD, given["memory"][1])
+        fixed = less_equal(HOLD, given["memory"][1])
         newton = Newton(self._elsewhere(data), dt, list(held), fixed)
         results = {"q": list(there), "qd": list(last)}
         results["forces"] = (newton.forces(v) / dt).ravel().tolist() if self.slots else []
