@@ -20,7 +20,6 @@ from chasles.motion.steps.impulses import SLOW, TANGENT, Friction, Normal
 PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Axes of a slot: its tangents, and its normal."""
 
-
 FEW = 1
 """Largest number of slots of two bodies that have Jacobians of their own."""
 
@@ -118,7 +117,9 @@ def direct(
 ) -> tuple[list[np.ndarray], list[Touch]]:
     """Return carriers and slots, with slots that share their carrier with few others direct."""
     counts = Counter(touch.carrier for touch in touches)
-    every, found, known = [], [], {}
+    every: list[np.ndarray] = []
+    found: list[Touch] = []
+    known: dict[int, int] = {}
     for touch in touches:
         J = carriers[touch.carrier]
         if counts[touch.carrier] <= FEW and not touch.turns:
