@@ -348,8 +348,8 @@ LIBRARIES = (
     Library("CuPy", "cupy", "ndarray", False),
     Library("Dask", "dask.array", "Array", True),
 )
-"""One row per library. The module here with the first name of its package has `call(function, arguments,
-out, threads)`, which accepts and returns its arrays."""
+"""One row per library. The module here with the first name of its package has `call(function,
+arguments, out, threads)`, which accepts and returns its arrays."""
 
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
 _NUMPY = Library("NumPy", "numpy", "ndarray", True)
