@@ -45,7 +45,9 @@ SPREAD = 0.05
 DISTINCT = 4096
 """Robots that differ; larger batches repeat them."""
 
-REPEATS = 7
+REPEATS, LONGEST = 7, 1.0
+"""Timed calls, and the time (s) after which no further call is timed."""
+
 MOST_BYTES = 24 * 2**30
 """Forces and records of one measurement; a larger batch is left out."""
 
@@ -240,14 +242,20 @@ def _rows(job: Job, counts: Sequence[int]) -> Iterator[Row]:
     stream = cupy.cuda.get_current_stream()
     for count in (n for n in counts if job.bytes(n) <= MOST_BYTES):
         for layout in LAYOUTS:
-            arrays = job.resident(count, layout)
+            arrays, found, taken = job.resident(count, layout), list[Any](), list[float]()
             job.check(job.run(arrays))
-            call = partial(job.run, arrays)
-            seconds = min(seconds_of(cupy, stream, call) for _ in range(REPEATS))
-            job.check(job.run(arrays))
-            yield Row(job.case.title, job.dtype, layout, count, seconds, job.cpu)
-            del arrays, call
+            while len(taken) < REPEATS and sum(taken) < LONGEST:
+                found.clear()
+                call = partial(_kept, found, partial(job.run, arrays))
+                taken.append(seconds_of(cupy, stream, call))
+            job.check(*found)
+            yield Row(job.case.title, job.dtype, layout, count, min(taken), job.cpu)
+            del arrays, found, call
             cupy.get_default_memory_pool().free_all_blocks()
+
+
+def _kept(found: list[Any], run: Callable[[], Any]) -> None:
+    found.append(run())
 
 
 def show(machine: Machine, rows: Sequence[Row], console: Console) -> None:

@@ -6,8 +6,10 @@ import re
 import subprocess
 import sys
 import tomllib
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import pytest
 from building import graph, robot_functions, walks
@@ -53,6 +55,12 @@ def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
+def nodes(path: Path) -> list[Any]:
+    """All of a file's syntax, the module first."""
+    return [*ast.walk(ast.parse(path.read_text()))]
+
+
 # Layers ----------------------------------------------------------------------------------------
 
 
@@ -88,7 +96,7 @@ def test_only_tables_load_modules_by_name(path: Path) -> None:
 
     Names of other packages may be loaded where they are used, if they are written out there.
     """
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in (
             "import_module",
             "__import__",
@@ -117,7 +125,7 @@ def test_the_algebra_needs_the_standard_library_only(path: Path) -> None:
 @pytest.mark.parametrize("path", [p for p in MODULES if unit(p, ROOT) != "cli"], ids=name)
 def test_chasles_is_imported_at_the_top(path: Path) -> None:
     """An import of chasles inside a function would hide a cycle; only commands load on use."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             for inner in ast.walk(node):
                 module = inner.module if isinstance(inner, ast.ImportFrom) else ""
@@ -228,7 +236,7 @@ def test_only_the_contract_asks_about_loops_and_time(path: Path) -> None:
     """Everything above asks the mechanism, whose answer for a tree needs no special case."""
     asked = [
         f"{name(path)}:{node.lineno}: {ast.unparse(node)}"
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes(path)
         if isinstance(node, ast.Attribute) and node.attr in ("loop_rows", "timed")
     ]
     assert asked == []
@@ -238,7 +246,7 @@ def defined(folder: Path) -> set[str]:
     """All names that the files of a folder define, as functions, classes or attributes."""
     found = set()
     for path in folder.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 found.add(node.name)
             if isinstance(node, ast.Attribute | ast.Name) and isinstance(node.ctx, ast.Store):
@@ -257,7 +265,7 @@ TUPLES = ("_asdict", "_fields", "_make", "_replace")
 def test_private_attributes_stay_in_their_folder(folder: Path) -> None:
     known = defined(folder) | set(TUPLES)
     for path in folder.glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if not isinstance(node, ast.Attribute) or not re.match(r"_(?!_)", node.attr):
                 continue
             owner = ast.unparse(node.value).split(".")
@@ -301,9 +309,7 @@ def test_every_function_is_a_method_of_the_robot(function: str) -> None:
         for p in parameters
         if p.kind is p.POSITIONAL_OR_KEYWORD and (p.default is p.empty or p.name in known)
     ]
-    options = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
-    if given[-1] == "frame":
-        options.add(given.pop())
+    options = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY or p.name == "frame"}
     if any(p.kind is p.VAR_POSITIONAL for p in parameters):
         given, options = [*given, "qd"], options | {"order"}
     for way in FUNCTIONS[function]:
@@ -328,7 +334,7 @@ def test_methods_have_distinct_names() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_a_module_says_what_it_is_for(path: Path) -> None:
-    first = (ast.get_docstring(ast.parse(path.read_text())) or "").split("\n")[0]
+    first = (ast.get_docstring(nodes(path)[0]) or "").split("\n")[0]
     assert first.endswith((".", ":")) or path.name == "__init__.py", f"{name(path)}: {first!r}"
     assert first
 
@@ -361,7 +367,7 @@ def test_a_long_module_says_why(path: Path) -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=name)
 def test_no_docstring_is_empty(path: Path) -> None:
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             doc = ast.get_docstring(node)
             assert doc is None or doc.strip(), f"{name(path)}:{node.lineno}: {node.name}"

@@ -7,7 +7,7 @@ radian at which gravity tips the robot over.
 import re
 import warnings
 from dataclasses import dataclass, field
-from importlib.metadata import files
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +21,14 @@ HEIGHT = 0.05
 
 @dataclass(frozen=True)
 class Robot:
-    """A file of example-robot-data, its feet, a posture by parts of joint names, and gains."""
+    """A file of a package, its feet, a posture by parts of joint names, and gains."""
 
     file: str
     feet: tuple
     posture: dict = field(default_factory=dict)
     stiffness: float = 20.0
     damping: float = 0.5
+    package: str = "example-robot-data"
 
 
 def soles(names, size, center):
@@ -62,13 +63,27 @@ ROBOTS = {
               (0.035, 0.0, -0.03)),
         {"hip_pitch": -0.3, "knee": 0.6, "ankle_pitch": -0.3}, 800.0, 20.0,
     ),
+    "dm_control": Robot(
+        "suite/humanoid.xml",
+        tuple(
+            contact.Capsule(f"{side}_foot", 0.027, (-0.07, start, 0.0), (0.14, end, 0.0))
+            for side, sign in (("right", -1.0), ("left", 1.0))
+            for start, end in ((0.02 * sign, 0.04 * sign), (0.0, -0.02 * sign))
+        ),
+        {}, 2000.0, 100.0, "dm_control",
+    ),
 }  # fmt: skip
 
 
 def loaded(name):
-    wanted = ROBOTS[name].file
-    found = next(p for p in files("example-robot-data") if str(p).endswith(wanted))
-    return chasles.load(str(found.locate()), floating=True)
+    row = ROBOTS[name]
+    try:
+        listed = files(row.package)
+    except PackageNotFoundError:
+        pytest.skip(f"{row.package} is not installed")
+    found = next(p for p in listed if str(p).endswith(row.file))
+    urdf = row.file.endswith("urdf")
+    return chasles.load(str(found.locate()), **({"floating": True} if urdf else {}))
 
 
 def posed(robot, row):

@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from chasles.cli.options import Loading, find
-from chasles.cli.scenario import ACTUATED, ACTUATORS, CONTROLS, OLD_GAINS, Scenario, pair
+from chasles.cli.scenario import Scenario, pair
+from chasles.cli.scenario_fields import ACTUATED, ACTUATORS, CONTROLS, OLD_GAINS
 from chasles.contact import Pair
 from chasles.errors import InputError
 from chasles.functions.doors import from_names

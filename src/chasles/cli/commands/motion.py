@@ -76,9 +76,9 @@ def motion(
 ) -> command.Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
 
-    Direct kinematics and inverse dynamics at every instant of a motion file.
+    Runs forward kinematics and inverse dynamics at every instant of a motion file.
 
-    Writes them as a table and shows peaks; docs/motion.md says what files hold.
+    Writes a table and shows peak values; docs/motion.md describes the files.
 
     Examples:
         chasles motion robot.dat robot.mot --output table.csv
@@ -108,7 +108,7 @@ def motion(
         step,
         differentiate,
         at="world" if at_world else "frame",
-        summarized=frame[0] if frame else robot.frames[-1],
+        summarized=frame[0] if frame else robot.tool,
     )
     files = {what: path for what, path in (("table", output), ("plot", plot)) if path is not None}
     for path in files.values():
@@ -150,7 +150,7 @@ def _logs(
 
 
 def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
-    """Print how much was computed, joint forces and what was left out."""
+    """Print the number of instants, joint torques, and omitted parts."""
     resumed = f" ({total.resumed} were there already)" if total.resumed else ""
     console.print(
         f"[bold]{escape(job.robot.name)}[/]: {total.states} states in {total.files} files"
