@@ -271,10 +271,10 @@ class Newton:
         part = fraction * self._closing(v, d, at, along)
         new, rest = v + part * d, later.gradient(v + part * d)
         turns = zip(slots, along, strict=True)
-        later = [x for near, (du, dw) in turns for x in turned(near, part * du, part * dw)]
+        turning = [x for near, (du, dw) in turns for x in turned(near, part * du, part * dw)]
         for dry, z in zip(self.p.dry, rubbing, strict=True):
             u, du = speed_along(dry.row, v), part * speed_along(dry.row, d)
-            later += follow([z], [u], [du], sqrt(dry.term.slope([u])[1]))
+            turning += follow([z], [u], [du], sqrt(dry.term.slope([u])[1]))
         # A step that overshoots the minimum of the convex problem is not taken.
         before, after = dot(g, d), dot(rest, d)
         over = careful * less(-ENOUGH * before, after) * less(before, 0.0)
@@ -286,7 +286,7 @@ class Newton:
             _chosen(over, v, new),
             rest,
             self.residual(rest),
-            list(_chosen(over, duals, later)),
+            list(_chosen(over, duals, turning)),
             select(over, shorter * fraction, 1.0),
         )
 

@@ -10,7 +10,6 @@ constant and takes a first Newton step, `refine` takes one more, `end` moves the
 keep their linear velocity along the world axes, so that spinning does not add energy to it.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,7 +30,7 @@ from chasles.motion.geometry.closed_forms import (
     sqrt,
 )
 from chasles.motion.geometry.kinematics import result, symbols
-from chasles.motion.steps.algebra import dot, skew, solved, symmetric, zeros
+from chasles.motion.steps.algebra import dot, solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     body_jacobian,
     centred,
@@ -58,7 +57,7 @@ from chasles.motion.steps.lines import (
 from chasles.motion.steps.passive import Passive
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stiction import dry_friction
-from chasles.motion.steps.touching import Touch
+from chasles.motion.steps.touching import Touch, direct
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
 """Residual of the momentum balance, relative to the momentum, at which a problem is solved; the
@@ -81,9 +80,6 @@ EFFORT = ("iterations", "unsolved", "residual", "work", "excess")
 residual; the work of impulses (J), and the largest work in a step beyond the energy released by
 overlaps and restitution.
 """
-
-FEW = 1
-"""Largest number of slots of two bodies that have Jacobians of their own."""
 
 HOLD, CAREFUL, MOST = 16, 32, 60
 """Number of iterations after which the normal impulses that bound friction are those of the first
@@ -224,7 +220,7 @@ class Steps:
             ends = _normal(spot.gap, pair.law, weight, self.dt)
             which, axes = keys.index(pair.frames), contact_axes(np.asarray(spot.normal))
             touches.append(Touch(which, spot.point - origin, axes, *ends, pair.law, weight))
-        return *_direct(carriers, touches), [spot.gap for _, spot in spots]
+        return *direct(carriers, touches), [spot.gap for _, spot in spots]
 
     def begin(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program of the point, memory and data of a step, after a first Newton step."""
@@ -361,26 +357,6 @@ class Steps:
 
 
 # Small parts --------------------------------------------------------------------------------------
-
-
-def _direct(
-    carriers: list[np.ndarray], touches: list[Touch]
-) -> tuple[list[np.ndarray], list[Touch]]:
-    """Return carriers and slots, with slots that share their carrier with few others direct."""
-    counts = Counter(touch.carrier for touch in touches)
-    every, found, known = [], [], {}
-    for touch in touches:
-        J = carriers[touch.carrier]
-        if counts[touch.carrier] <= FEW and not touch.turns:
-            J = touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
-            found.append(touch._replace(carrier=len(every), direct=True))
-            every.append(J)
-            continue
-        if touch.carrier not in known:
-            known[touch.carrier] = len(every)
-            every.append(J)
-        found.append(touch._replace(carrier=known[touch.carrier]))
-    return every, found
 
 
 def _normal(gap: Number, law: Rigid | Compliant, weight: float, dt: float) -> tuple[Number, float]:

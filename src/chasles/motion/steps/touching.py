@@ -6,6 +6,7 @@ not (Chan, Golub and Mulet 1999, *A nonlinear primal-dual method for total varia
 restoration*).
 """
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +19,9 @@ from chasles.motion.steps.impulses import SLOW, TANGENT, Friction, Normal
 
 PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Axes of a slot: its tangents, and its normal."""
+
+FEW = 1
+"""Largest number of slots of two bodies that have Jacobians of their own."""
 
 
 class Touch(NamedTuple):
@@ -106,6 +110,28 @@ class Near(NamedTuple):
         for rub in self.rubs:
             (turning if rub.of.moment else linear)[rub.of.which] = rub.impulse
         return linear, turning
+
+
+def direct(
+    carriers: list[np.ndarray], touches: list[Touch]
+) -> tuple[list[np.ndarray], list[Touch]]:
+    """Return carriers and slots, with slots that share their carrier with few others direct."""
+    counts = Counter(touch.carrier for touch in touches)
+    every: list[np.ndarray] = []
+    found: list[Touch] = []
+    known: dict[int, int] = {}
+    for touch in touches:
+        J = carriers[touch.carrier]
+        if counts[touch.carrier] <= FEW and not touch.turns:
+            J = touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
+            found.append(touch._replace(carrier=len(every), direct=True))
+            every.append(J)
+            continue
+        if touch.carrier not in known:
+            known[touch.carrier] = len(every)
+            every.append(J)
+        found.append(touch._replace(carrier=known[touch.carrier]))
+    return every, found
 
 
 def linearized(
