@@ -13,7 +13,7 @@ from chasles.errors import InputError
 from chasles.functions.doors import check_robot
 from chasles.robot import Robot
 from chasles.trajectory.given import all_finite, bounds
-from chasles.trajectory.grid import Grid, Size, errors, taken
+from chasles.trajectory.grid import Grid, Size, taken
 from chasles.trajectory.moves import Array, Move, Polynomial, Timed
 from chasles.trajectory.reachable import PLACES
 
@@ -22,10 +22,6 @@ STILL = 1e-6
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
 """Positions within a grid interval."""
-
-MOST_ROUNDS, CAUTION = 12, 1.2
-"""Number of times limits are tightened if errors of parabolas may exceed them, and the factor by
-which they are tightened relative to these errors, which change slightly with the speeds."""
 
 
 def time_optimal(
@@ -111,11 +107,10 @@ def time_optimal(
 
 def _check_moving(on: "Along", course: Grid) -> None:
     """Raise an error for a path that is at rest somewhere, where no speed is defined."""
-    rates = course.rates[1]
-    rate = np.abs(np.concatenate([rates[0], rates[-1, -1:]])).max(axis=1)
-    k = int(np.argmin(rate))
-    if rate[k] <= STILL * rate.max():
-        problem = f"the path has zero velocity at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
+    pace = course.pace
+    if pace.min() <= STILL * pace.max():
+        k, end = divmod(int(pace.argmin()), 2)
+        problem = f"the path has zero velocity at s = {on.s[k + end]:.6g} of {on.s[-1]:.6g}"
         remedy = "use a path with nonzero velocity, such as a natural spline or a line"
         raise InputError("E-PATH-054", problem, remedy, part="time_optimal")
 
@@ -143,6 +138,9 @@ def _points(path: Move, grid: Any) -> np.ndarray:
     if not whole or abs(found[-1] - path.duration) > 1e-9 or (found[1:] <= found[:-1]).any():
         problem = f"grid must increase from 0 to the path's duration, {path.duration:g}"
         raise InputError("E-PATH-028", problem, part="time_optimal")
+    place = np.searchsorted(found, breaks)
+    if np.array_equal(found[place], breaks):
+        return found
     place = np.searchsorted(breaks, found)
     near = breaks[np.maximum(place - 1, 0)], breaks[np.minimum(place, len(breaks) - 1)]
     apart = np.minimum(found - near[0], np.abs(near[1] - found))
@@ -186,8 +184,7 @@ class Along:
             states = ((course.still, course.still), (course.still, q1), (q1, q2))
             for tau, rates in zip(course.torques, states, strict=True):
                 self._load(tau, loaded, q, *rates)
-        course.velocity[...] = self.velocity
-        course.bound(self.limits)
+        course.bound(self.velocity, self.limits)
 
     def _follow(self, course: Grid) -> np.ndarray:
         """Return positions (PLACES, N, nq), and store q' and q'' in the grid."""
@@ -229,28 +226,11 @@ class Along:
 
 
 def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Move:
-    """Return the fastest motion, with limits tightened until they also hold between the places."""
-    limits = on.limits
-    for _ in range(MOST_ROUNDS):
-        failed = course.fastest(start_speed**2, end_speed**2)
-        if failed is not None:
-            raise _infeasible(on, course, failed, start_speed)
-        course.measure()
-        error = errors(course.second)
-        over = course.peak + error > limits
-        if not over.any():
-            break
-        margin = _spread(np.where(over, CAUTION * error, 0.0))
-        np.minimum(course.limits, limits - margin, out=course.limits)
+    """Return the fastest motion."""
+    failed = course.fastest(start_speed**2, end_speed**2)
+    if failed is not None:
+        raise _infeasible(on, course, failed, start_speed)
     return Timed(on.path, _profile(on, course))
-
-
-def _spread(values: np.ndarray) -> np.ndarray:
-    """Return the largest value of each interval and its neighbors, to which a switch may move."""
-    found = values.copy()
-    found[1:] = np.maximum(found[1:], values[:-1])
-    found[:-1] = np.maximum(found[:-1], values[1:])
-    return found
 
 
 def _profile(on: Along, course: Grid) -> PPoly:
