@@ -40,9 +40,10 @@ class Grid:
     A constraint is lo <= a u + b x + c <= hi for the acceleration u along the path and the squared
     speed x. length (N, 1): lengths of the intervals. rates: q, q' and q'' of the path (PLACES, N,
     n). bent: q' and q'' of coordinates whose accelerations q' u + q'' x are limited. torques: c, c
-    + a and c + b of limited torques. velocity (1, n) and limits (1, r): hi = -lo. After `fastest`,
-    x (N + 1,): the largest squared speeds; reach (N + 1, 2): bounds of squared speeds from which
-    the end can be reached.
+    + a and c + b of limited torques. velocity (1, n) and limits (1, r): hi = -lo. end (1,): the
+    largest squared speed at the end by the limits of velocities. After `fastest`, x (N + 1,): the
+    largest squared speeds; reach (N + 1, 2): bounds of squared speeds from which the end can be
+    reached.
     """
 
     def __init__(self, size: Size) -> None:
@@ -77,6 +78,7 @@ class Grid:
         n, velocities, *_ = self.size
         *coefficients, safe = (np.empty((n, velocities)) for _ in range(PLACES + 1))
         bend, last = _padded(n, velocities, np.inf), _padded(n, 1, FAR)
+        self.end = last[-2]
         top = [np.empty((n, 1)), self._middle, last[1:-1]]
         every = np.broadcast_to(self.velocity, (n, velocities))
         found = [*coefficients, bend[1:-1], safe, self.pace]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -168,15 +169,24 @@ class Along:
     @property
     def size(self) -> Size:
         """Size of the required grid."""
-        bent, loaded = (int(np.isfinite(a).sum()) for a in (self.acceleration, self.effort))
+        bent, loaded = map(np.count_nonzero, (self.bent, self.loaded))
         terms = 0 if self.polynomial is None else len(self.polynomial.curve.c)
-        return Size(len(self.s) - 1, self.robot.nv, bent, loaded, terms)
+        return Size(len(self.s) - 1, self.robot.nv, int(bent), int(loaded), terms)
+
+    @cached_property
+    def bent(self) -> np.ndarray:
+        """Mask (nv,) of limited accelerations."""
+        return np.isfinite(self.acceleration)
+
+    @cached_property
+    def loaded(self) -> np.ndarray:
+        """Mask (nv,) of limited torques."""
+        return np.isfinite(self.effort)
 
     def fill(self, course: Grid) -> None:
         """Store the path, its torques and its limits at all places in a grid."""
         np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
-        q = self._follow(course)
-        bent, loaded = np.isfinite(self.acceleration), np.isfinite(self.effort)
+        q, bent, loaded = self._follow(course), self.bent, self.loaded
         if not bent.all():
             course.bent[...] = course.rates[1:][..., bent]
         _, q1, q2 = course.rates
@@ -196,7 +206,7 @@ class Along:
             q, course.rates[1], course.rates[2] = self.path.inside(places, 2)
             return q
         c, x = path.curve.c, path.curve.x
-        piece = np.clip(np.searchsorted(x, begin, "right") - 1, 0, len(x) - 2)
+        piece = np.searchsorted(x, begin, "right") - 1
         np.take(c, piece, axis=1, out=course.pieces, mode="clip")
         np.subtract(begin, x[piece], out=course.start[:, 0])
         course.follow()
@@ -221,12 +231,16 @@ class Along:
     @property
     def limits(self) -> np.ndarray:
         """Limits of accelerations and torques (r,)."""
-        every = np.concatenate([self.acceleration, self.effort])
-        return every[np.isfinite(every)]
+        return np.concatenate([self.acceleration[self.bent], self.effort[self.loaded]])
 
 
 def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Move:
     """Return the fastest motion."""
+    most = math.sqrt(course.end[0])
+    if end_speed > most * (1.0 + 1e-9):
+        problem = f"end_speed {end_speed:g} is above {most:.6g}, the limit by joint velocities"
+        remedy = "choose an end_speed within the limits"
+        raise InputError("E-PATH-059", problem, remedy, part="time_optimal")
     failed = course.fastest(start_speed**2, end_speed**2)
     if failed is not None:
         raise _infeasible(on, course, failed, start_speed)
@@ -237,7 +251,8 @@ def _profile(on: Along, course: Grid) -> PPoly:
     """Return s(t), a parabola in every interval."""
     x, length = course.x, course.length[:, 0]
     speed = np.sqrt(np.maximum(x, 0.0))
-    dt = 2.0 * length / (speed[:-1] + speed[1:])
+    with np.errstate(divide="ignore"):
+        dt = 2.0 * length / (speed[:-1] + speed[1:])
     if not np.isfinite(dt).all():
         k = int(np.argmax(~np.isfinite(dt)))
         problem = f"the motion stops at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"

@@ -208,19 +208,22 @@ def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number
 
 
 def _newton(x: Number, side: Number, high: Numbers, low: Numbers, slope: Numbers) -> Number:
-    """Take a Newton step."""
-    top, bottom = high[0] + slope[0] * x, low[0] + slope[0] * x
-    top_slope, bottom_slope = slope[0], slope[0]
-    for up, down, by in zip(high[1:], low[1:], slope[1:], strict=True):
+    """Take a Newton step: to the intersection of the two rows that leave the least room at x.
+
+    The intersection is computed from their coefficients, so that a step from far away is exact.
+    """
+    up, down, up_slope, down_slope = high[0], low[0], slope[0], slope[0]
+    top, bottom = up + up_slope * x, down + down_slope * x
+    for one, two, by in zip(high[1:], low[1:], slope[1:], strict=True):
         rise = by * x
-        here, there = up + rise, down + rise
-        top_slope = select(less(here, top), by, top_slope)
-        bottom_slope = select(less(bottom, there), by, bottom_slope)
-        top, bottom = minimum(top, here), maximum(bottom, there)
-    room, rate = top - bottom, (top_slope - bottom_slope) * side
-    helps = less(0.0, rate)
-    nearer = x - room * side / select(helps, rate, 1.0)
-    return select(less(room, 0.0), select(helps, nearer, side * FAR), x)
+        lower, higher = less(one + rise, top), less(bottom, two + rise)
+        up, up_slope = select(lower, one, up), select(lower, by, up_slope)
+        down, down_slope = select(higher, two, down), select(higher, by, down_slope)
+        top, bottom = minimum(one + rise, top), maximum(two + rise, bottom)
+    rate = up_slope - down_slope
+    helps = less(0.0, rate * side)
+    nearer = (down - up) / select(helps, rate, 1.0)
+    return select(less(top, bottom), select(helps, nearer, side * FAR), x)
 
 
 STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
