@@ -13,6 +13,7 @@ from chasles.backends.arrays import COMPILING
 from chasles.functions.reaching import FIRM, MEMORY, MOST, SHARE, Task
 from chasles.mathematics.linear import Vector
 from chasles.mechanisms.mechanism import Mechanism
+from chasles.model.constraints import Coupling
 from chasles.model.joints import Joint
 from chasles.model.model import Follow
 
@@ -178,7 +179,8 @@ def angles(mechanism: Mechanism) -> list[int]:
     """
     if "angles" not in mechanism.kept:
         model = mechanism.model
-        coupled = {i for each in model.constraints for i, _ in each.places}
+        couplings = (each for each in model.constraints if isinstance(each, Coupling))
+        coupled = {i for each in couplings for i, _ in each.places}
         moved = [(body, body.follow or Follow(i, 1.0, 0.0)) for i, body in enumerate(model.bodies)]
         uneven = {way.leader for body, way in moved if not _returns(body.joint, way.ratio)}
         mechanism.kept["angles"] = [

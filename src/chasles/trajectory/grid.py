@@ -43,7 +43,7 @@ class Grid:
     + a and c + b of limited torques. velocity (1, n) and limits (1, r): hi = -lo. end (1,): the
     largest squared speed at the end by the limits of velocities. After `fastest`, x (N + 1,): the
     largest squared speeds; reach (N + 1, 2): bounds of squared speeds from which the end can be
-    reached.
+    reached. After `time`, dt (N, 1): durations; motion (2, N, 1): half of u, and the first speed.
     """
 
     def __init__(self, size: Size) -> None:
@@ -68,8 +68,13 @@ class Grid:
     def _prepare_path(self) -> None:
         n, velocities, *_, terms = self.size
         self.pieces, self.start = np.empty((terms, n, velocities)), np.empty((n, 1))
+        self.anchor = np.empty((1, velocities))
+        self.dt, self.motion = np.empty((n, 1)), np.empty((2, n, 1))
+        given = [self.x[:-1, None], self.x[1:, None], self.length]
+        self.time = kernel("timing").prepared(given, [self.dt, *self.motion])
         if terms:
-            given = [*self.pieces, self.start, self.length]
+            anchor = np.broadcast_to(self.anchor, (n, velocities))
+            given = [*self.pieces, anchor, self.start, self.length]
             found = [place for rate in self.rates for place in rate]
             self.follow = kernel("path", terms, velocities).prepared(given, found)
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -90,20 +89,34 @@ def time_optimal(
         "acceleration": np.inf if acceleration is None else acceleration,
         "effort": robot.limits.effort if effort is None else effort,
     }
-    limits = [bounds(k, v, robot.nv, "time_optimal", infinite=True) for k, v in given.items()]
-    if all(np.all(np.isinf(each)) for each in limits):
-        problem = f"robot {robot.name!r} has no velocity or torque limits"
-        remedy = "give `velocity`, `acceleration` or `effort`"
-        raise InputError("E-PATH-026", problem, remedy, part="time_optimal")
+    limits = _limits(robot, given)
     ends = [_speed(k, v) for k, v in (("start_speed", start_speed), ("end_speed", end_speed))]
     motors = robot.independent if robot.model.constraints and actuated is None else actuated
     while isinstance(path, Timed):
         path = path.path
-    on = Along(robot, path, _points(path, grid), limits[0], limits[1], limits[2], motors)
+    on = Along(robot, path, _points(path, grid), limits, np.isfinite(limits), motors)
     with taken(on.size) as course:
         on.fill(course)
         _check_moving(on, course)
         return _solved(on, course, *ends)
+
+
+def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
+    """Return limits of velocities, accelerations and torques (3, nv), checked."""
+    found = np.empty((3, robot.nv))
+    for row, (name, value) in zip(found, given.items(), strict=True):
+        if type(value) is np.ndarray and value.dtype == float and value.shape == row.shape:
+            row[...] = value
+        else:
+            row[...] = bounds(name, value, robot.nv, "time_optimal", infinite=True)
+    if not (found > 0.0).all():
+        for name, row in zip(given, found, strict=True):
+            bounds(name, row, robot.nv, "time_optimal", infinite=True)  # names the entry
+    if (found == np.inf).all():
+        problem = f"robot {robot.name!r} has no velocity or torque limits"
+        remedy = "give `velocity`, `acceleration` or `effort`"
+        raise InputError("E-PATH-026", problem, remedy, part="time_optimal")
+    return found
 
 
 def _check_moving(on: "Along", course: Grid) -> None:
@@ -133,14 +146,16 @@ def _points(path: Move, grid: Any) -> np.ndarray:
         inner = np.repeat(breaks[:-1], shares) + np.repeat(length / shares, shares) * number
         return np.append(inner, breaks[-1])
     found = np.asarray(grid, dtype=float)
-    if found.ndim != 1 or len(found) < 2 or not np.isfinite(found).all():
+    if found.ndim != 1 or len(found) < 2:
         found = all_finite("grid", np.atleast_1d(found), "time_optimal")
-    whole = found.ndim == 1 and len(found) > 1 and found[0] == 0.0
-    if not whole or abs(found[-1] - path.duration) > 1e-9 or (found[1:] <= found[:-1]).any():
+    ends = found.ndim == 1 and len(found) > 1 and found[0] == 0.0
+    ends = ends and abs(found[-1] - path.duration) <= 1e-9
+    if not ends or not (found[1:] > found[:-1]).all():
+        all_finite("grid", found, "time_optimal")
         problem = f"grid must increase from 0 to the path's duration, {path.duration:g}"
         raise InputError("E-PATH-028", problem, part="time_optimal")
     place = np.searchsorted(found, breaks)
-    if np.array_equal(found[place], breaks):
+    if place[-1] < len(found) and (found[place] == breaks).all():
         return found
     place = np.searchsorted(breaks, found)
     near = breaks[np.maximum(place - 1, 0)], breaks[np.minimum(place, len(breaks) - 1)]
@@ -150,14 +165,16 @@ def _points(path: Move, grid: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """Robot on a path: limits (nv,), grid points s (N + 1,), and coefficients between them."""
+    """Robot on a path: grid points s (N + 1,), limits (3, nv), and masks of finite ones.
+
+    The limits are those of velocities, accelerations and torques.
+    """
 
     robot: Robot
     path: Move
     s: np.ndarray
-    velocity: np.ndarray
-    acceleration: np.ndarray
-    effort: np.ndarray
+    limits: np.ndarray
+    finite: np.ndarray
     actuated: Sequence[str] | None
 
     @property
@@ -169,24 +186,14 @@ class Along:
     @property
     def size(self) -> Size:
         """Size of the required grid."""
-        bent, loaded = map(np.count_nonzero, (self.bent, self.loaded))
+        bent, loaded = map(sum, self.finite[1:].tolist())
         terms = 0 if self.polynomial is None else len(self.polynomial.curve.c)
-        return Size(len(self.s) - 1, self.robot.nv, int(bent), int(loaded), terms)
-
-    @cached_property
-    def bent(self) -> np.ndarray:
-        """Mask (nv,) of limited accelerations."""
-        return np.isfinite(self.acceleration)
-
-    @cached_property
-    def loaded(self) -> np.ndarray:
-        """Mask (nv,) of limited torques."""
-        return np.isfinite(self.effort)
+        return Size(len(self.s) - 1, self.robot.nv, bent, loaded, terms)
 
     def fill(self, course: Grid) -> None:
         """Store the path, its torques and its limits at all places in a grid."""
         np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
-        q, bent, loaded = self._follow(course), self.bent, self.loaded
+        q, (_, bent, loaded) = self._follow(course), self.finite
         if not bent.all():
             course.bent[...] = course.rates[1:][..., bent]
         _, q1, q2 = course.rates
@@ -194,7 +201,7 @@ class Along:
             states = ((course.still, course.still), (course.still, q1), (q1, q2))
             for tau, rates in zip(course.torques, states, strict=True):
                 self._load(tau, loaded, q, *rates)
-        course.bound(self.velocity, self.limits)
+        course.bound(self.limits[0], self.limits[1:][self.finite[1:]])
 
     def _follow(self, course: Grid) -> np.ndarray:
         """Return positions (PLACES, N, nq), and store q' and q'' in the grid."""
@@ -209,8 +216,9 @@ class Along:
         piece = np.searchsorted(x, begin, "right") - 1
         np.take(c, piece, axis=1, out=course.pieces, mode="clip")
         np.subtract(begin, x[piece], out=course.start[:, 0])
+        course.anchor[0] = path.anchors[0]  # steps add, since the space has no brackets
         course.follow()
-        found: np.ndarray = path.space.integrate(path.anchors[0], course.rates[0])
+        found: np.ndarray = course.rates[0]
         return found
 
     def _load(
@@ -228,11 +236,6 @@ class Along:
             return self.robot.inverse_dynamics(q, qd, qdd, actuated=self.actuated)
         return self.robot.inverse_dynamics(q, qd, qdd)
 
-    @property
-    def limits(self) -> np.ndarray:
-        """Limits of accelerations and torques (r,)."""
-        return np.concatenate([self.acceleration[self.bent], self.effort[self.loaded]])
-
 
 def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Move:
     """Return the fastest motion."""
@@ -249,18 +252,16 @@ def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Mo
 
 def _profile(on: Along, course: Grid) -> PPoly:
     """Return s(t), a parabola in every interval."""
-    x, length = course.x, course.length[:, 0]
-    speed = np.sqrt(np.maximum(x, 0.0))
-    with np.errstate(divide="ignore"):
-        dt = 2.0 * length / (speed[:-1] + speed[1:])
-    if not np.isfinite(dt).all():
-        k = int(np.argmax(~np.isfinite(dt)))
+    course.time()
+    n = len(course.dt)
+    c, t = np.empty((3, n)), np.empty(n + 1)
+    c[:2], c[2], t[0] = course.motion[..., 0], on.s[:-1], 0.0
+    np.cumsum(course.dt, out=t[1:])
+    if not math.isfinite(t[-1]):
+        k = int(np.argmax(~np.isfinite(t))) - 1
         problem = f"the motion stops at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
         remedy = "check the torque limits there, or use a finer grid"
         raise InputError("E-PATH-029", problem, remedy, part="time_optimal")
-    c, t = np.empty((3, len(dt))), np.zeros(len(x))
-    c[0], c[1], c[2] = 0.25 * (x[1:] - x[:-1]) / length, speed[:-1], on.s[:-1]
-    np.cumsum(dt, out=t[1:])
     return PPoly.construct_fast(c, t)
 
 
@@ -268,13 +269,13 @@ def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputErr
     """Return the error with the place, and the joint if its static torque exceeds the limit."""
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
     held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
-    share = np.abs(held) / on.effort
+    share = np.abs(held) / on.limits[2]
     if share.max(initial=0.0) >= 1.0:
         j = int(np.argmax(share))
         name = _freedom(on.robot, j)
         problem = (
             f"{place}, {name} needs {abs(held[j]):.4g} (N m or N) to stand still, but "
-            f"its limit is {on.effort[j]:.4g}"
+            f"its limit is {on.limits[2][j]:.4g}"
         )
         remedy = "increase `effort`, or choose another path"
         return InputError("E-PATH-030", problem, remedy, part="time_optimal")

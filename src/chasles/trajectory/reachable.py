@@ -31,6 +31,7 @@ from chasles.expr import (
     absolute,
     less,
     select,
+    sqrt,
 )
 
 FAR = 1e30
@@ -236,9 +237,9 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
     """Return n polynomials with the given number of terms at the places, with two derivatives.
 
-    No interval contains a break of the curve.
+    Their values are added to an anchor. No interval contains a break of the curve.
     """
-    *rows, (start,), (d,) = given
+    *rows, anchor, (start,), (d,) = given
     times = [start + (0.5 * p) * d for p in range(PLACES)]
     found: list[list[Number]] = []
     for order in range(3):
@@ -249,7 +250,7 @@ def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
                 total: Number = 0.0
                 for weight, row in zip(weights, rows, strict=False):
                     total = total * t + weight * row[j]
-                values.append(total + 0.0 * t)
+                values.append(total + (anchor[j] if not order else 0.0 * t))
             found.append(values)
     return found
 
@@ -321,6 +322,13 @@ def _ends(given: Sequence[Numbers]) -> Sequence[Numbers]:
     return given
 
 
+def _timing(given: Sequence[Numbers]) -> list[list[Number]]:
+    """Return the duration of intervals, half of u, and the speed at the start."""
+    (x,), (y,), (d,) = given
+    begin, end = (sqrt(maximum(each, 0.0)) for each in (x, y))
+    return [[2.0 * d / (begin + end)], [0.25 * (y - x) / d], [begin]]
+
+
 def _exceeded(given: Sequence[Numbers], r: int) -> list[list[Number]]:
     """Return the amounts by which limits should be tightened, and 1 if there is one."""
     before, second, after, peak, limits = given
@@ -347,13 +355,14 @@ def _constraints(accelerations: int, torques: int) -> list[int]:
 
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
-    "path": (_path, lambda terms, n: [n] * terms + [1, 1]),
+    "path": (_path, lambda terms, n: [n] * (terms + 1) + [1, 1]),
     "tops": (_tops, lambda n: [n] * (PLACES + 1)),
     "lowest": (_lowest, lambda n: [n] * (PLACES + 4)),
     "common": (_common, lambda: [1, 1, 1]),
     "ends": (_ends, lambda: [2, 1]),
     "fits": (_fits, lambda: [2, 2]),
     "peaks": (_peaks, lambda a, t: [*_constraints(a, t), 1, 1, 1]),
+    "timing": (_timing, lambda: [1, 1, 1]),
     "exceeded": (_exceeded, lambda r: [r] * 5),
     "narrowed": (_narrowed, lambda r: [r] * 5),
 }
