@@ -195,7 +195,11 @@ def test_arms_with_shoulder_and_wrist_have_the_postures_of_brute_force(seed: int
 def test_singular_poses_of_arms_with_shoulder_and_wrist() -> None:
     """Stretched, wrist over the shoulder, aligned axes: a posture is found."""
     known = bending(0)
-    for q in ([0.3, 0.4, 0.1, 0.0, 0.7, 0.2, 0.5], np.zeros(7), [0.3, 0.7, 0.1, 1.4, 0.0, 0.7, 0.2]):
+    for q in (
+        [0.3, 0.4, 0.1, 0.0, 0.7, 0.2, 0.5],
+        np.zeros(7),
+        [0.3, 0.7, 0.1, 1.4, 0.0, 0.7, 0.2],
+    ):
         T = known.forward(np.array(q, float))[0]
         found = by_arm_angle(known, np.array(q, float), T)
         assert len(found)

@@ -11,7 +11,8 @@ import chasles
 from chasles.robots import puma560
 from chasles.targets import Pose, Position
 
-LINK = '<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial></link>'
+LINK = """<link name="{}"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1"/></inertial>
+</link>"""
 JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>
 <origin xyz="{far} 0 0"/><axis xyz="0 0 1"/><limit lower="{low}" upper="{high}"/>{more}</joint>"""
 
@@ -24,7 +25,8 @@ def two_joints(folder: Path, low: float, high: float, more: str = "") -> chasles
     second = JOINT.format(
         name="two", kind="revolute", parent="a", child="b", far=1, low=-2, high=2, more=more
     )
-    tip = '<joint name="end" type="fixed"><parent link="b"/><child link="tip"/><origin xyz="1 0 0"/></joint>'
+    tip = """<joint name="end" type="fixed"><parent link="b"/><child link="tip"/>
+    <origin xyz="1 0 0"/></joint>"""
     links = '<link name="base"/><link name="tip"/>' + LINK.format("a") + LINK.format("b")
     file = folder / "two.urdf"
     file.write_text(f'<robot name="two">{links}{first}{second}{tip}</robot>')

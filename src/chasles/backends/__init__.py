@@ -19,9 +19,10 @@ class Backend(NamedTuple):
     hardware. loop: the module of `Loop`, which repeats a kernel. adjoint: the module of `Adjoint`,
     which runs a loop backward. search: the module of `Search`, which repeats a step until problems
     are solved. iterated: the module that combines three kernels into one that iterates
-    (`llvm.iterated`). rounds: the module of `Rounds`, which runs several of them in turn. staged: the number of products of matrix entries from which a program should
-    return the factors of its results (`Staged`); None if a backend does not accept staged programs.
-    first: the backend of the first tier, which compiles faster to slower code.
+    (`llvm.iterated`). rounds: the module of `Rounds`, which runs several of them in turn. staged:
+    the number of products of matrix entries from which a program should return the factors of its
+    results (`Staged`); None if a backend does not accept staged programs. first: the backend of the
+    first tier, which compiles faster to slower code.
     """
 
     module: str

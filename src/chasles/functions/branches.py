@@ -205,7 +205,9 @@ def _missed(chain: Arm, form: Form, seed: int) -> float:
     goal = [x for row in reached.R.rows for x in row] + [x * chain.size for x in reached.p]
     given = 0.0
     if form.kind == "elbow":
-        moves = [_move(joint, float(x), chain.size) for joint, x in zip(chain.joints, q, strict=True)]
+        moves = [
+            _move(joint, float(x), chain.size) for joint, x in zip(chain.joints, q, strict=True)
+        ]
         angle = arm_angle(jointed(chain.joints), moves)
         given = math.atan2(angle.s, angle.c)
     elif form.given is not None:
@@ -268,7 +270,8 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
 def jointed(joints: Sequence[Joint]) -> list[Joint]:
     """Return seven joints with the shoulder and the wrist as points of their axes."""
     shoulder, wrist = meeting(joints[:3]), meeting(joints[4:])
-    assert shoulder is not None and wrist is not None
+    assert shoulder is not None
+    assert wrist is not None
     ends = [shoulder] * 3 + [None] + [wrist] * 3
     pairs = zip(joints, ends, strict=True)
     return [joint if point is None else joint.through(point) for joint, point in pairs]

@@ -5,8 +5,6 @@ same numbers of intervals and limits reuses them, so that it costs little more t
 code.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -168,14 +166,14 @@ def _neighbors(padded: np.ndarray) -> list[np.ndarray]:
 _GRIDS: dict[Size, Grid] = {}
 
 
-@contextmanager
-def taken(size: Size) -> Iterator[Grid]:
-    """Yield a grid for exclusive use, cached for further calls unless it is long."""
-    found = _GRIDS.pop(size, None) or Grid(size)
-    try:
-        yield found
-    finally:
-        if size.intervals <= LONGEST:
-            _GRIDS[size] = found
-            for old in list(_GRIDS)[:-KEPT]:
-                _GRIDS.pop(old, None)
+def taken(size: Size) -> Grid:
+    """Return a grid for exclusive use; `keep` makes it available again."""
+    return _GRIDS.pop(size, None) or Grid(size)
+
+
+def keep(grid: Grid) -> None:
+    """Cache a grid for further calls, unless it is long."""
+    if grid.size.intervals <= LONGEST:
+        _GRIDS[grid.size] = grid
+        for old in list(_GRIDS)[:-KEPT]:
+            _GRIDS.pop(old, None)

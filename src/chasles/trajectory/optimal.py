@@ -13,7 +13,7 @@ from chasles.errors import InputError
 from chasles.functions.doors import check_robot
 from chasles.robot import Robot
 from chasles.trajectory.given import all_finite, bounds
-from chasles.trajectory.grid import Grid, Size, taken
+from chasles.trajectory.grid import Grid, Size, keep, taken
 from chasles.trajectory.moves import Array, Move, Polynomial, Timed
 from chasles.trajectory.reachable import PLACES
 
@@ -95,10 +95,13 @@ def time_optimal(
     while isinstance(path, Timed):
         path = path.path
     on = Along(robot, path, _points(path, grid), limits, np.isfinite(limits), motors)
-    with taken(on.size) as course:
+    course = taken(on.size)
+    try:
         on.fill(course)
         _check_moving(on, course)
         return _solved(on, course, *ends)
+    finally:
+        keep(course)
 
 
 def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
@@ -130,7 +133,8 @@ def _check_moving(on: "Along", course: Grid) -> None:
 
 
 def _speed(what: str, value: Any) -> float:
-    if not (np.ndim(value) == 0 and math.isfinite(value) and value >= 0.0):
+    plain = isinstance(value, float | int) or np.ndim(value) == 0
+    if not (plain and math.isfinite(value) and value >= 0.0):
         problem = f"{what} must be a finite non-negative speed, not {value!r:.60}"
         raise InputError("E-PATH-027", problem, part="time_optimal")
     return float(value)

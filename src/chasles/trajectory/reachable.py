@@ -406,7 +406,9 @@ def rows(accelerations: int, torques: int) -> Any:
     """Return the compiled rows of intervals, and the bounds of x by rows of the same interval."""
     m = PLACES * (accelerations + torques) + 1
     sizes = [*_constraints(accelerations, torques), accelerations + torques, 1, 1, 2]
-    carried = [Variable(*each) for each in (("point", (3,)), ("memory", (2,)), ("data", (3 * m + 3,)))]
+    carried = [
+        Variable(*each) for each in (("point", (3,)), ("memory", (2,)), ("data", (3 * m + 3,)))
+    ]
     names = [each.name for each in carried]
     given = _variables(sizes)
 

@@ -105,6 +105,7 @@ memory:
 }}
 """
 
+
 @functools.cache
 def _machine_code() -> bytes:
     return assemble(SOURCE, Machine.host())
@@ -126,7 +127,8 @@ class Rounds:
     def _words(part: Part) -> list[int]:
         if isinstance(part, tuple):
             question, flags = part
-            assert flags.dtype == np.float64 and flags.flags.c_contiguous, "flags"
+            assert flags.dtype == np.float64, "flags"
+            assert flags.flags.c_contiguous, "flags"
             row = [2 + QUESTIONS.index(question), address(flags), flags.size]
         else:
             row = [int(isinstance(part, loop.Prepared)), *part.words]
