@@ -45,6 +45,8 @@ KEPT = 16
 
 TURN = 2.0 * math.pi
 
+UNITS = (Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0))
+
 MOST_TURNS = 4
 """Number of full turns within the limits of an angle above which only one turn is sampled."""
 
@@ -197,5 +199,5 @@ def _returns(joint: Joint, ratio: float) -> bool:
     if joint.nq != 1:
         return True
     first, last = (joint.motion(Vector.of(x)) for x in (0.5, 0.5 + ratio * TURN))
-    gaps = [first.E @ unit - last.E @ unit for unit in map(Vector, np.eye(3).tolist())]
+    gaps = [first.E @ unit - last.E @ unit for unit in UNITS]
     return all(abs(x) <= 1e-9 for gap in (first.r - last.r, *gaps) for x in gap)

@@ -162,9 +162,10 @@ def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
     return [high, low, slope, inverse, [select(bounded, least, FAR), upper]]
 
 
-def _split(data: Numbers, m: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def _split(data: Numbers, m: int) -> list[list[Number]]:
     """Return high, low, slope and what follows them."""
-    return data[:m], data[m : 2 * m], data[2 * m : 3 * m], data[3 * m :]
+    whole = list(data)
+    return [whole[:m], whole[m : 2 * m], whole[2 * m : 3 * m], whole[3 * m :]]
 
 
 def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
