@@ -2,7 +2,8 @@
 
 Pages are plain Markdown, readable where the repository is shown. What the site adds to them is in
 `building/`: the navigation, taken from the tables of index.md; docstrings as reStructuredText; a
-notebook of each tutorial; the list of links that lead outside; links between versions.
+notebook of each tutorial; equations as MathML; the list of links that lead outside; links between
+versions.
 """
 
 import sys
@@ -24,6 +25,7 @@ extensions = [
     "building.pages",
     "building.docstrings",
     "building.notebooks",
+    "building.equations",
 ]
 root_doc = "index"
 nitpicky = True
@@ -32,7 +34,8 @@ exclude_patterns = ["building", "**/__pycache__"]
 
 myst_heading_anchors = 4  # as the repository's web page makes them
 myst_links_external_new_tab = False
-myst_enable_extensions = ["fieldlist"]
+myst_enable_extensions = ["fieldlist", "dollarmath", "amsmath"]
+html_math_renderer = "mathml"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
@@ -47,11 +50,12 @@ nitpick_ignore_regex = [
     ("py:class", rf"chasles\.({INNER})\..*"),
     ("py:class", r"chasles\.distances\.elements\..*|chasles\.identification\.linear\..*"),
     ("py:class", r"tuple\[.*"),  # of signatures with a default that Python cannot parse
-    ("py:class", r"chasles\.conventions\._Turn|chasles\.homogeneous\.matrices\.T"),
+    ("py:class", r"chasles\.conventions\.libraries\._Turn|chasles\.homogeneous\.matrices\.T"),
 ]
 
 html_theme = "furo"
 templates_path = ["building/templates"]
+html_static_path = ["building/static"]
 html_sidebars = {
     "**": [
         "sidebar/brand.html",

@@ -147,7 +147,7 @@ def quaternion():
 
 
 def inertia():
-    """About the centre of mass, or about the frame's origin."""
+    """About the center of mass, or about the frame's origin."""
     link = ARM.model.source.links[-1]
     m, c, Ic = link.inertia.about_center()
     center = np.array([c[0], c[2]])

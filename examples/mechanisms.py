@@ -131,7 +131,7 @@ COLORS = ("tab:blue", "tab:green", "tab:purple", "tab:cyan", "tab:olive")
 def outlines(robot: chasles.Robot, paths: tuple[Point, ...]) -> dict[str, np.ndarray]:
     """For each link its joints, points to follow and far end (n, 3), in the order of a line.
 
-    The far end is twice as far as the centre of mass: all links of these mechanisms are uniform.
+    The far end is twice as far as the center of mass: all links of these mechanisms are uniform.
     """
     source = robot.model.source
     found: dict[str | None, list[Any]] = {link.name: [] for link in source.links}

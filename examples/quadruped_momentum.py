@@ -1,6 +1,6 @@
 """A quadruped kicks its legs in free fall: its momentum knows nothing of them.
 
-Whatever the motors do, the angular momentum about the centre of mass stays, and the linear momentum
+Whatever the motors do, the angular momentum about the center of mass stays, and the linear momentum
 changes by weight times time.
 """
 

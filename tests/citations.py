@@ -21,7 +21,7 @@ BOOKS = {
     "Mitra": ("algorithms/joint_motion",),
     "Balafoutis": (
         *("algorithms/tensor", "algorithms/historical", "mathematics/tensor"),
-        *("control.py", "motion/controllers.py"),
+        *("control/", "motion/controllers.py"),
     ),
 }
 """The books, and the folders in which a number without a name is one of theirs."""
@@ -34,7 +34,7 @@ CITATION = re.compile(
 IN_COMMENT = re.compile(r"# .*?\((\d\.\d\.\d+)[a-z]?\)")
 OF_TENSORS = re.compile(r"Eq \d+\.\d+\.\d+|algorithm")
 """Numbers of three parts, and algorithms, which only one of the books has."""
-FACADE = ("api.py", "contact.py", "robot/")
+FACADE = ("api/", "contact.py", "robot/")
 """Files that cite what they call, and compute nothing."""
 NAMED = re.compile(r"\(([A-Z][^()]*)$")
 """A parenthesis that is still open, and begins with a name."""

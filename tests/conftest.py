@@ -3,31 +3,49 @@ import `support`, and `building`, which makes the documentation."""
 
 import gc
 import os
+import pickle
 import shutil
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache, wraps
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import slow
+import typer.testing
 from hypothesis import settings
 
+from chasles import mechanisms
 from chasles.backends.llvm.code import Machine
+from chasles.functions import compiled
+from chasles.mechanisms import Mechanism
+from chasles.model.build import build
+from chasles.robot.identity import Identity
 
 sys.path.append(str(Path(__file__).parents[1] / "docs"))
 
 settings.register_profile("chasles", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("chasles")
 
-AS_USERS_HAVE_IT = ("backends", "test_pinocchio_compiled.py")
-"""Folders and files whose machine code is that of users."""
+providers = sys.modules.get("hypothesis.internal.conjecture.providers")
+if hasattr(providers, "_get_local_constants"):
+    # Numbers of all files here would be examples, too, which change with any of them; and each
+    # worker would read all files first.
+    providers._get_local_constants = lambda: providers._local_constants  # type: ignore[union-attr]
+
+AS_USERS_HAVE_IT = ("backends", "test_pinocchio_compiled.py", "test_robot.py", "test_tiers.py")
+"""Folders and files whose robots and machine code are those of users."""
 
 QUICK = replace(Machine.host(), effort=0)
 """This computer, for code that is made in a fifth of the time."""
+
+BEGIN, TRACED = Identity.__init__, compiled._TRACED
+COMMANDS = cache(typer.testing._get_command)
 
 _OWN_CACHE = "CHASLES_CACHE" not in os.environ
 if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share that of their parent
@@ -58,9 +76,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist, which need not be there
 def pytest_xdist_auto_num_workers() -> int:
-    """At least four processes, whatever the cores: each has only so many memory maps (65,530 on
-    Linux), every kernel that it has loaded takes four of them, and LLVM does not give them back."""
-    return max(4, os.cpu_count() or 1)
+    """At least two processes, whatever the cores: each has only so many memory maps (65,530 on
+    Linux), of which kernels take some. More would load and collect all files once more each."""
+    return max(2, os.cpu_count() or 1)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -77,12 +95,46 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(autouse=True, scope="module")
-def quick_code(request: pytest.FixtureRequest) -> Iterator[None]:
+def less_work(request: pytest.FixtureRequest) -> Iterator[None]:
     """LLVM does not try hard where a test is not about its code: the results are the same bits.
 
-    `backends/test_same_bits.py` shows that they are.
+    `backends/test_same_bits.py` shows that they are. Nor does a file's next test trace and compile
+    the functions of an equal robot again: its mechanism and its programs are kept. Typer need not
+    make the commands again for every call.
     """
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", COMMANDS)
         if not {request.path.name, request.path.parent.name} & set(AS_USERS_HAVE_IT):
             patch.setattr(Machine, "host", staticmethod(lambda: QUICK))
+            patch.setattr(Identity, "__init__", sharing({}))
+            patch.setattr(compiled, "_TRACED", {})
         yield
+
+
+@pytest.fixture(autouse=True)
+def own_robots(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test that changes something of chasles shares no robot with others."""
+    with pytest.MonkeyPatch.context() as patch:
+        if "monkeypatch" in request.fixturenames:
+            patch.setattr(Identity, "__init__", BEGIN)
+            patch.setattr(compiled, "_TRACED", TRACED)
+        yield
+
+
+def sharing(known: dict[bytes, Mechanism]) -> Callable[..., None]:
+    """Return a beginning of robots that takes the known mechanism of an equal description."""
+
+    @wraps(BEGIN)
+    def begin(robot: Identity, source: Any, *, mimic: bool = True, strict: bool = False) -> None:
+        try:
+            key = pickle.dumps((source, mimic, strict))
+        except (AttributeError, TypeError, pickle.PicklingError):  # joint classes of a test
+            key = b""
+        mechanism = known.get(key)
+        if mechanism is None:
+            mechanism = mechanisms.of(build(source, mimic=mimic, strict=strict))
+        if key:
+            known[key] = mechanism
+        robot._begin(mechanism)
+
+    return begin

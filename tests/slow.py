@@ -30,6 +30,12 @@ FIRST = (
     "test_benchmarks.py",
     "test_fast_entry_safety.py",
     "test_c_export.py",
+    "test_excite.py",
+    "test_environment.py",
+    "test_memory.py",
+    "test_edges_in_time.py",
+    "test_printed_loops.py",
+    "test_standing.py",
 )
 """Files whose few tests take long."""
 

@@ -1,7 +1,8 @@
 """What several test files need: comparing, running a function by any backend, sample robots."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, partial
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -157,3 +158,19 @@ class raises:
         for name in self.names:
             assert str(name) in found.message, f"{name} is not in: {found}"
         return passed
+
+
+def pairwise(*choices: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Combinations of choices in which any two values of two of them meet, far fewer than all."""
+    every = [list(choice) for choice in choices]
+    rows = {row: set(combinations(enumerate(row), 2)) for row in product(*map(_places, every))}
+    wanted, found = set().union(*rows.values()), []
+    while wanted:
+        best = max(rows, key=lambda row: len(rows[row] & wanted))
+        wanted -= rows.pop(best)
+        found.append(tuple(values[k] for values, k in zip(every, best, strict=True)))
+    return found
+
+
+def _places(values: list[Any]) -> range:
+    return range(len(values))

@@ -149,6 +149,7 @@ def test_no_decision_by_the_name_of_a_joint_type() -> None:
 
 
 DEVICES = {
+    "motion/compiling.py": "the name of a device, which a user gives",
     "motion/simulation.py": "the name of a device, which a user gives",
     "functions/devices.py": "the name of a device, which a report gives",
     "functions/libraries/torch.py": "PyTorch's names of devices",

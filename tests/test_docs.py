@@ -5,7 +5,8 @@ of Python after `<!-- source: FILE NAME... -->` must be those functions and clas
 without names the file from its first function on.
 A block of console holds `$ chasles ...` and what the command prints. A block of text or Python
 after `<!-- file: NAME -->` is a file in the new folder that the page runs in. The pictures of a
-tutorial are those that its code draws into that folder. After a change of the library,
+tutorial are those that its code draws into that folder, except the one on top, which
+`examples/tutorials.py` draws. After a change of the library,
 `python tests/test_docs.py` writes the true sources, outputs and pictures into the pages, and the
 tables of equations (after `<!-- equations: BOOK FOLDER... -->`) that the sources cite.
 """
@@ -64,6 +65,7 @@ EXAMPLES = {
     "soft_contact.py": {"h": 1e-4, "picture": io.BytesIO()},
     "soft_landing.py": {"duration": 0.05, "picture": io.BytesIO()},
     "spacelib.py": {"instants": 3},
+    "tutorials.py": {"pictures": {n: io.BytesIO() for n in ("arm", "quadruped", "c-export")}},
 }
 NEEDS = {
     "arrays.md": ("torch", "jax"),
@@ -118,7 +120,7 @@ def truth(page: Path) -> tuple[list[tuple[Block, str]], dict[str, bytes]]:
     And the pictures that it drew there, if it is a tutorial: those that it shows.
     """
     text = page.read_text("utf-8") if page.parent.name == "tutorials" else ""
-    shown = re.findall(r"\(\.\./images/([^)]+)\)", text)
+    shown = re.findall(r"\(\.\./images/(tutorial_[^)]+)\)", text)
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), np.printoptions():
         return list(run(page)), {picture: Path(picture).read_bytes() for picture in shown}
 

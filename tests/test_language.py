@@ -50,19 +50,34 @@ ALLOWED = {
     "mobility = freedoms (of the tree)": "the name of an attribute",
     "others: beside(state) of each": "the name of a function",
     "freedoms must be": "the name of an argument",
+    "freedoms : sequence of str": "the name of an argument",
     "beside : Robot, optional": "the name of an argument",
 }
 """Texts that break a rule, by a part of them, and why."""
 
 SECTIONED = ("chasles.api", "chasles.accuracy", "chasles.control", "chasles.exporting")
 SECTIONED += ("chasles.checks.verify", "chasles.lint", "chasles.peers", "chasles.simulate")
-SECTIONED += ("chasles.robot", "chasles.trajectory.polynomials", "chasles.motion.simulation")
+SECTIONED += ("chasles.robot", "chasles.trajectory", "chasles.motion", "chasles.homogeneous")
+SECTIONED += ("chasles.mathematics.homogeneous", "chasles.conventions", "chasles.robots")
+SECTIONED += (
+    "chasles.formats.registry",
+    "chasles.model",
+    "chasles.plots",
+    "chasles.identification",
+)
 """Modules whose public functions have all sections of numpydoc."""
 
 UNSECTIONED = {"graph": "it needs a GPU", "enclosing_shapes": "it needs collision shapes of a file"}
 UNSECTIONED |= {"position_slice": "one line", "velocity_slice": "one line"}
-UNSECTIONED |= {"operational_sensitivities": "as operational_dynamics", "with_traits": "inherited"}
+UNSECTIONED |= {"with_traits": "inherited"}
 """Public functions of these modules without an example or sections, and why."""
+
+MODULES = ("contact", "control", "conventions", "homogeneous", "model", "robots", "trajectory")
+"""Public modules whose functions have all sections."""
+
+CLASSES = ("Robot", "Identified", "contact.Problem", "contact.SoftContact", "contact.SoftFriction")
+CLASSES += ("contact.NormalLaw", "contact.ImpactLaw", "conventions.Convention", "plots.Plots")
+"""Public classes whose methods have all sections."""
 
 
 @cache
@@ -142,17 +157,19 @@ def test_numbers_on_the_command_line_have_units() -> None:
 
 def public() -> dict[str, Any]:
     """Return public functions and methods of the modules that have all sections."""
-    found: dict[str, Any] = {}
-    owners = [chasles, importlib.import_module("chasles.control"), chasles.Robot]
-    owners += [importlib.import_module("chasles.trajectory")]
-    for owner in owners:
-        for name in dir(owner):
-            value = inspect.getattr_static(owner, name, None) if owner is chasles.Robot else None
-            value = value or getattr(owner, name, None)
-            named = not name.startswith("_") and inspect.isfunction(value)
-            if named and value.__module__.startswith(SECTIONED):
-                found[f"{owner.__name__}.{name}"] = value
-    return found
+    modules = [chasles, *(importlib.import_module(f"chasles.{name}") for name in MODULES)]
+    found = {f"{m.__name__}.{name}": getattr(m, name, None) for m in modules for name in dir(m)}
+    for path in CLASSES:
+        module, _, name = path.rpartition(".")
+        owner = getattr(importlib.import_module(f"chasles.{module}".rstrip(".")), name)
+        found |= {f"{path}.{name}": inspect.getattr_static(owner, name) for name in dir(owner)}
+    return {
+        name: value
+        for name, value in found.items()
+        if inspect.isfunction(value)
+        and not name.rpartition(".")[2].startswith("_")
+        and value.__module__.startswith(SECTIONED)
+    }
 
 
 @pytest.mark.parametrize("name", public())

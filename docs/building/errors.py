@@ -7,6 +7,7 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -72,11 +73,12 @@ class Entry:
     place: str
 
 
-def entries() -> list[Entry]:
+@cache
+def entries() -> tuple[Entry, ...]:
     """All codes, in the order of the source."""
     trees = {path: ast.parse(path.read_text("utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
     makers = dict(maker for tree in trees.values() for maker in _makers(tree))
-    return [entry for path, tree in trees.items() for entry in _of_file(path, tree, makers)]
+    return tuple(entry for path, tree in trees.items() for entry in _of_file(path, tree, makers))
 
 
 def _makers(tree: ast.Module) -> Iterator[tuple[str, tuple[str, tuple[str, ...]]]]:

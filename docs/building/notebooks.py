@@ -14,7 +14,7 @@ from sphinx.application import Sphinx
 PART = re.compile(
     r"<!-- file: (\S+) -->\n```\w+\n(.*?)```"
     r"|```python\n(.*?)```(?:\n```text\n(.*?)```)?"
-    r"|!\[[^]]*\]\(([^)]+\.png)\)",
+    r"|!\[([^]]*)\]\(([^)]+\.png)\)",
     re.DOTALL,
 )
 """A file, a block of Python with what it prints, or a picture."""
@@ -48,23 +48,30 @@ def notebook(page: Path) -> dict[str, Any]:
     text, cells, end = page.read_text("utf-8"), [], 0
     for found in PART.finditer(text):
         cells += words(text[end : found.start()])
-        file, body, code, printed, picture = found.groups()
+        file, body, code, printed, alternative, picture = found.groups()
         if file is not None:
             cells.append(statements(f"%%writefile {file}\n{body}", None))
         elif code is not None:
             cells.append(statements(code, printed))
         else:
-            drawn = base64.b64encode((page.parent / picture).read_bytes()).decode()
-            last = next(cell for cell in reversed(cells) if cell["cell_type"] == "code")
-            last["outputs"].append(
-                {"output_type": "display_data", "data": {"image/png": drawn}, "metadata": {}}
-            )
+            cells += shown(page.parent / picture, alternative, cells)
         end = found.end()
     cells += words(text[end:])
     for number, cell in enumerate(cells):
         cell["id"] = f"cell-{number}"
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def shown(picture: Path, alternative: str, cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add a picture to the output of the code before it, or return a cell with the picture."""
+    drawn = {"image/png": base64.b64encode(picture.read_bytes()).decode()}
+    for cell in reversed(cells):
+        if cell["cell_type"] == "code":
+            cell["outputs"].append({"output_type": "display_data", "data": drawn, "metadata": {}})
+            return []
+    (cell,) = words(f"![{alternative}](attachment:{picture.name})")
+    return [cell | {"attachments": {picture.name: drawn}}]
 
 
 def words(text: str) -> list[dict[str, Any]]:

@@ -58,7 +58,8 @@ def navigation(index: str) -> str:
         rows = [line for line in body.splitlines() if line.startswith("| [")]
         entries = [found for row in rows for found in re.findall(r"\[([^]]+)\]\(([^)#]+\.md)", row)]
         lines = "\n".join(f"{name} <{path.removesuffix('.md')}>" for name, path in entries)
-        trees.append(f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{lines}\n```\n")
+        if entries:
+            trees.append(f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{lines}\n```\n")
     return "".join(trees)
 
 

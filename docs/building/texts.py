@@ -102,7 +102,7 @@ def pages() -> Iterator[Text]:
             line = 1
             for block in re.split(r"(\n\s*\n)", text):
                 kind = "heading" if block.startswith("#") else "paragraph"
-                if WORDS.search(block) and not block.startswith(("|", "<", "!")):
+                if WORDS.search(block) and not block.startswith(("|", "<", "!", "$$")):
                     yield Text(kind, _place(path, line), block.lstrip("# "))
                 line += block.count("\n")
 

@@ -4,8 +4,9 @@
     python examples/learning/learn_walk.py --minutes 20 --seed 0 --output walk.pt
 
 The policy acts 50 times a second. It sees gravity, angular and linear velocity in the body's frame,
-joint positions and velocities, its last action, the command and a clock, and chooses targets of
-joint positions. Contact steps are 2 ms.
+its heading, joint positions and velocities, its last action, the command and a clock, and chooses
+targets of joint positions. Contact steps are 2 ms. With `--device cuda`, the default where there is
+a GPU, robots and networks are on the GPU.
 """
 
 import argparse
@@ -41,10 +42,25 @@ def gravity_seen(q: np.ndarray) -> np.ndarray:
     return -np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)], axis=1)
 
 
-class Walk:
-    """Walk straight ahead at a commanded speed."""
+def heading(q: np.ndarray) -> np.ndarray:
+    """Return the angle between the body's forward direction and the x axis of the world (n,)."""
+    w, x, y, z = q[:, :4].T
+    return np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
 
-    observations, actions = 3 + 3 + 3 + 12 + 12 + 12 + 1 + 2, 12
+
+def velocity_over_ground(q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the body's velocity along the x and y axes of the world, (n,) each."""
+    w, x, y, z = q[:, :4].T
+    u, v, up = qd[:, 3:6].T
+    ahead = (1 - 2 * (y * y + z * z)) * u + 2 * (x * y - w * z) * v + 2 * (x * z + w * y) * up
+    aside = 2 * (x * y + w * z) * u + (1 - 2 * (x * x + z * z)) * v + 2 * (y * z - w * x) * up
+    return ahead, aside
+
+
+class Walk:
+    """Walk along the x axis of the world at a commanded speed."""
+
+    observations, actions = 3 + 3 + 3 + 2 + 12 + 12 + 12 + 1 + 2, 12
 
     def __init__(self, height: float, speeds: tuple[float, float] = (0.3, 0.6)) -> None:
         self.height, self.speeds = height, speeds
@@ -66,15 +82,15 @@ class Walk:
         q, qd = state.q, state.qd
         angle = 2.0 * np.pi * state.time / PERIOD
         clock = np.stack([np.sin(angle), np.cos(angle)], axis=1)
-        seen = (gravity_seen(q), qd[:, :3], qd[:, 3:6], q[:, 7:] - STAND, 0.1 * qd[:, 6:])
+        turned = np.stack([np.sin(heading(q)), np.cos(heading(q))], axis=1)
+        seen = (gravity_seen(q), qd[:, :3], qd[:, 3:6], turned, q[:, 7:] - STAND, 0.1 * qd[:, 6:])
         return np.concatenate([*seen, state.action, state.command, clock], axis=1)
 
     def reward(self, state: State) -> np.ndarray:
         q, qd, down = state.q, state.qd, gravity_seen(state.q)
-        forward, aside = qd[:, 3] - state.command[:, 0], qd[:, 4]
-        w, x, y, z = q[:, :4].T
-        heading = np.arctan2(2 * (w * z + x * y), 1 - 2 * (y * y + z * z))
-        gained = np.exp(-(forward**2 + aside**2) / 0.04) + 0.3 * np.exp(-(heading**2) / 0.1)
+        ahead, aside = velocity_over_ground(q, qd)
+        off = (ahead - state.command[:, 0]) ** 2 + aside**2
+        gained = np.exp(-off / 0.04) + 0.3 * np.exp(-(heading(q) ** 2) / 0.1)
         lost = (
             0.5 * (down[:, 0] ** 2 + down[:, 1] ** 2)
             + 0.5 * qd[:, 5] ** 2
@@ -94,8 +110,10 @@ def hold(t: Any, q: Any, qd: Any, p: Any) -> list[Any]:
     return [0.0] * 6 + [STIFFNESS * (p[k] - q[7 + k]) - DAMPING * qd[6 + k] for k in range(12)]
 
 
-def environment(count: int, speeds: tuple[float, float] = (0.3, 0.6)) -> RobotVectorEnv:
-    """Return robots on a plane."""
+def environment(
+    count: int, speeds: tuple[float, float] = (0.3, 0.6), device: str = "cpu"
+) -> RobotVectorEnv:
+    """Return robots on a plane; device: "cpu" or "cuda", where they are simulated."""
     robot = chasles.load("solo12", floating=True)
     stand = robot.neutral()
     stand[7:] = STAND
@@ -103,16 +121,19 @@ def environment(count: int, speeds: tuple[float, float] = (0.3, 0.6)) -> RobotVe
     law = contact.Rigid(friction=FRICTION)
     pairs = [contact.Pair(contact.Sphere(foot, RADIUS), contact.Plane(), law) for foot in FEET]
     task = Walk(RADIUS - lowest, speeds)
-    return RobotVectorEnv(robot, task, count, control=hold, contacts=pairs, dt=0.002, substeps=10)
+    steps: dict[str, Any] = {"dt": 0.002, "substeps": 10, "device": device, "compiled": True}
+    return RobotVectorEnv(robot, task, count, control=hold, contacts=pairs, **steps)
 
 
-def kept(policy: ppo.Policy, count: int = 1000, speed: float = 0.5, seed: int = 7) -> float:
+def kept(
+    policy: ppo.Policy, device: str, count: int = 1000, speed: float = 0.5, seed: int = 7
+) -> float:
     """Return the share of episodes of ten seconds whose speed stays within 0.1 m/s.
 
     The speed is that along the start's forward direction, averaged over a second; the first two
     seconds are for starting.
     """
-    env = environment(count, (speed, speed))
+    env = environment(count, (speed, speed), device)
     seen, _ = env.reset(seed=seed)
     assert env.state is not None
     places, fell = [env.state.q[:, 4].copy()], np.zeros(count, bool)
@@ -130,19 +151,20 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=20.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--robots", type=int, default=1024)
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--output", default="walk.pt")
     given = parser.parse_args()
-    env = environment(given.robots)
+    env = environment(given.robots, device=given.device)
 
     def told(k: int, spent: float, reward: float, ended: float) -> None:
         if k % 10 == 0:
             print(f"{k:5d} {spent:7.0f} s  reward {reward:6.3f}  ends {ended:.4f}", flush=True)
 
-    policy, _ = ppo.train(
-        env, 100_000, ppo.Options(), seed=given.seed, seconds=60.0 * given.minutes, told=told
-    )
+    limits = {"seed": given.seed, "seconds": 60.0 * given.minutes, "device": given.device}
+    policy, _ = ppo.train(env, 100_000, ppo.Options(), told=told, **limits)
     torch.save(policy.state_dict(), given.output)
-    print(f"{kept(policy):.1%} of 1,000 episodes keep 0.5 m/s within 0.1 m/s for ten seconds")
+    share = kept(policy, given.device)
+    print(f"{share:.1%} of 1,000 episodes keep 0.5 m/s within 0.1 m/s for ten seconds")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,7 +75,8 @@ class Policy(nn.Module):
     def act(self, observations: np.ndarray) -> np.ndarray:
         """Return the best actions (n, actions)."""
         with torch.no_grad():
-            return self.mean(self.scaled(torch.as_tensor(observations))).numpy()
+            seen = torch.as_tensor(observations, device=self.center.device)
+            return self.mean(self.scaled(seen)).cpu().numpy()
 
 
 def train(
@@ -84,19 +86,23 @@ def train(
     *,
     seed: int = 0,
     seconds: float = np.inf,
+    device: str = "cpu",
     told: Callable[[int, float, float, float], None] = lambda *_: None,
 ) -> tuple[Policy, list[tuple[float, float]]]:
-    """Train a policy; return it with the curve (seconds, mean reward of a step)."""
+    """Train a policy; return it with the curve (seconds, mean reward of a step).
+
+    The networks are on `device`, a name of PyTorch; the environment is stepped by NumPy arrays.
+    """
     torch.manual_seed(seed)
     n, sizes = env.num_envs, (env.task.observations, env.task.actions)
-    policy, begun, curve = Policy(*sizes, options), time.monotonic(), []
+    policy, begun, curve = Policy(*sizes, options).to(device), time.monotonic(), []
     optimizer, rate = torch.optim.Adam(policy.parameters(), lr=options.rate), options.rate
-    x = torch.as_tensor(env.reset(seed=seed)[0])
-    shape = (options.horizon, n)
+    here = partial(torch.as_tensor, device=device)
+    x, shape = here(env.reset(seed=seed)[0]), (options.horizon, n)
+    kept = [torch.zeros(*shape, *more) for more in ((sizes[0],), (sizes[1],), (), (), (), ())]
+    X, A, logs, values, rewards, ends = (a.to(device) for a in kept)
     for k in range(updates):
-        kept = [torch.zeros(*shape, *more) for more in ((sizes[0],), (sizes[1],), (), (), (), ())]
-        X, A, logs, values, rewards, ends = kept
-        earned = 0.0
+        earned = np.zeros(options.horizon)
         with torch.no_grad():
             for i in range(options.horizon):
                 policy.learn_scale(x)
@@ -104,17 +110,16 @@ def train(
                 action = chances.sample()
                 X[i], A[i], logs[i] = x, action, chances.log_prob(action).sum(-1)
                 values[i] = policy.value(policy.scaled(x)).squeeze(-1)
-                seen, reward, failed, cut, info = env.step(action.numpy())
-                gained = torch.as_tensor(reward, dtype=torch.float32)
-                earned += float(gained.mean()) / options.horizon
+                seen, reward, failed, cut, info = env.step(action.cpu().numpy())
+                gained, earned[i] = here(reward, dtype=torch.float32), np.mean(reward)
                 if cut.any():  # the value of what would have come after
-                    last = torch.as_tensor(info["final_obs"])
+                    last = here(info["final_obs"])
                     later = policy.value(policy.scaled(last)).squeeze(-1)
-                    gained = gained + options.discount * later * torch.as_tensor(cut)
-                rewards[i], ends[i] = gained, torch.as_tensor(failed | cut, dtype=torch.float32)
-                x = torch.as_tensor(seen)
-            next_value, advantage = policy.value(policy.scaled(x)).squeeze(-1), torch.zeros(n)
-            advantages = torch.zeros(shape)
+                    gained = gained + options.discount * later * here(cut)
+                rewards[i], ends[i] = gained, here(failed | cut, dtype=torch.float32)
+                x = here(seen)
+            next_value = policy.value(policy.scaled(x)).squeeze(-1)
+            advantage, advantages = torch.zeros_like(next_value), torch.zeros_like(rewards)
             for i in reversed(range(options.horizon)):
                 going = options.discount * (1.0 - ends[i])
                 error = rewards[i] + going * next_value - values[i]
@@ -124,8 +129,8 @@ def train(
         flat = [part.reshape(-1, *part.shape[2:]) for part in (X, A, logs, advantages)]
         rate = _improve(policy, optimizer, flat, goals, options, rate)
         spent = time.monotonic() - begun
-        curve.append((spent, earned))
-        told(k, spent, earned, float(ends.mean()))
+        curve.append((spent, float(earned.mean())))
+        told(k, *curve[-1], float(ends.mean()))
         if spent > seconds:
             break
     return policy, curve
@@ -144,7 +149,7 @@ def _improve(
     advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
     size = len(X) // options.batches
     for _ in range(options.epochs):
-        order = torch.randperm(len(X))
+        order = torch.randperm(len(X), device=X.device)
         for j in range(options.batches):
             some = order[j * size : (j + 1) * size]
             chances = policy.distribution(X[some])

@@ -84,5 +84,5 @@ def case(rng: random.Random, folder: Path) -> None:
 def asked(robot: chasles.Robot) -> None:
     """What a robot is asked for first."""
     _ = robot.name, robot.joints, robot.frames, robot.nq, robot.nv, robot.mass, repr(robot)
-    q = robot.random(0)
+    q = robot.random(seed=0)
     assert np.shape(q) == (robot.nq,)

@@ -186,7 +186,7 @@ def _check_function(robot: Robot, name: str) -> None:
             part="export",
         )
     close = difflib.get_close_matches(function, METHODS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(METHODS)}"
+    hint = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(METHODS)}"
     raise InputError("E-EXPORT-004", f"unknown function {name!r}", hint, part="export")
 
 

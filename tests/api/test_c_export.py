@@ -238,7 +238,7 @@ def test_bad_requests_are_refused_at_the_door(tmp_path: Path) -> None:
         (arm, "inverse_dynamic", {}, ValueError, "E-EXPORT-004 'inverse_dynamics'"),
         (arm, "assemble", {}, ValueError, "E-EXPORT-003"),
         (arm, [], {}, ValueError, "E-EXPORT-001"),
-        (arm, "jacobian", {}, TypeError, "E-CALL-027 frame="),
+        (arm, "jacobian", {"frame": 3}, TypeError, "E-MODEL-033"),
         (arm, "mass_matrix", {"frame": "tool"}, ValueError, "E-EXPORT-005 mass_matrix"),
         (
             arm,

@@ -74,9 +74,10 @@ def test_rows_there_have_our_numbers_and_no_others(library: str) -> None:
 
 
 def test_other_libraries_are_not_imported() -> None:
-    tree = ast.parse(Path(conventions.__file__).read_text("utf-8"))
-    names = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    names |= {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
+    files = Path(conventions.__file__).parent.glob("*.py")
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text("utf-8")))]
+    names = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    names |= {a.name for node in nodes if isinstance(node, ast.Import) for a in node.names}
     assert {str(name).split(".")[0] for name in names} == {
         "chasles",
         "collections",
@@ -565,7 +566,7 @@ def test_order_and_the_name_of_the_base() -> None:
     there, same = conventions.pinocchio(robot, names), conventions.pinocchio(robot)
     assert there.joints == ("floating_base", *names[1:])
     assert same.joints == robot.joints
-    q = robot.random(3)
+    q = robot.random(seed=3)
     close(there.to_position(q)[7:], q[:6:-1], 0.0)
     close(there.to_position(q)[:7], [*q[4:7], *q[1:4], q[0]], ROUNDING)
 
@@ -635,7 +636,7 @@ def test_planes_and_free_joints_that_mean_something_else() -> None:
 def test_wrong_arrays() -> None:
     robot = quadruped()
     there = conventions.pinocchio(robot)
-    q, qd = robot.random(1), np.zeros(robot.nv)
+    q, qd = robot.random(seed=1), np.zeros(robot.nv)
     with raises("E-CALL-056", "19"):
         there.to_velocity(qd, qd)
     with raises("E-CALL-056", "18"):
@@ -652,7 +653,7 @@ def test_wrong_arrays() -> None:
 
 def test_quaternions_of_any_length_are_made_unit() -> None:
     robot = quadruped()
-    there, q = conventions.pinocchio(robot), robot.random(1)
+    there, q = conventions.pinocchio(robot), robot.random(seed=1)
     longer = q.copy()
     longer[:4] *= 3.0
     close(there.to_position(longer), there.to_position(q), ROUNDING)

@@ -26,13 +26,6 @@ sys.path.insert(0, str(ROOT.parents[1] / "docs"))
 page = importlib.import_module("building.errors")
 
 
-@cache
-def entries() -> list[Any]:
-    """Every code of the source, with its text."""
-    found: list[Any] = page.entries()
-    return found
-
-
 PROTOCOL = {"AttributeError", "StopIteration", "KeyError", "AssertionError", "BrokenPipeError"}
 """Errors that Python or the system asks for by their type."""
 
@@ -57,9 +50,14 @@ def classes() -> list[type[ChaslesError]]:
 
 def calls(path: Path) -> Iterator[ast.Call]:
     """Every call that makes an exception, or gives a code to what makes one."""
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Call):
-            yield node
+    return (node for node in nodes(path) if isinstance(node, ast.Call))
+
+
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    """Everything of a file that raises or calls."""
+    found = ast.walk(ast.parse(path.read_text("utf-8")))
+    return [node for node in found if isinstance(node, ast.Call | ast.Raise)]
 
 
 SOURCES = [p for p in sorted(ROOT.rglob("*.py")) if p.relative_to(ROOT).as_posix() not in APART]
@@ -83,14 +81,14 @@ def test_every_error_has_a_literal_code() -> None:
 
 
 def test_no_code_stands_twice() -> None:
-    twice = {code: n for code, n in Counter(entry.code for entry in entries()).items() if n > 1}
-    assert not twice
+    times = Counter(entry.code for entry in page.entries())
+    assert [code for code, n in times.items() if n > 1] == []
 
 
 def test_no_error_is_a_bare_built_in_one() -> None:
     """A message belongs to a code; signals without a message, which a caller awaits, may be."""
     for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        for node in nodes(path):
             if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
                 name = ast.unparse(node.exc.func)
                 built_in = isinstance(getattr(builtins, name, None), type)
@@ -99,7 +97,7 @@ def test_no_error_is_a_bare_built_in_one() -> None:
 
 def test_every_entry_has_a_class_an_area_and_a_text() -> None:
     kinds = {kind.__name__ for kind in classes()}
-    for entry in entries():
+    for entry in page.entries():
         assert entry.kind in kinds, entry
         assert page.CODE.fullmatch(entry.code)[1] in page.AREAS, entry
         assert entry.problem or entry.kind == "InputError", entry

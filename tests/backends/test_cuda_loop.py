@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from loop_on_cpu import LoopOnCPU
-from support import close
+from support import close, pairwise
 
 import chasles
 from chasles.backends import compile
@@ -77,10 +77,10 @@ def traced_case(name: str) -> Program:
 CREWS = [None, Size(1, 12), Size(2, 9), Size(4, 30)]
 
 
-@pytest.mark.parametrize("crew", CREWS)
-@pytest.mark.parametrize("columns", [False, True])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "dtype", "columns", "crew"),
+    pairwise(CASES, ["float64", "float32"], [False, True], CREWS),
+)
 def test_steps(case: str, dtype: str, columns: bool, crew: Size | None, tmp_path: Path) -> None:
     """Records in rows or columns, of several robots, as the interpreter's one by one.
 

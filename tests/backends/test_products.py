@@ -1,6 +1,7 @@
 """Programs that end at the factors of their results: the same results as straight-line programs."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -32,24 +33,35 @@ def test_staged_programs_give_what_straight_ones_give(
     branched, function, derivative, dtype, count, lanes, monkeypatch
 ):
     monkeypatch.setattr(source, "SPREAD", SPREAD[lanes])
-    robot, states = branched
+    staged, expected = both(function, derivative)
+    inputs = [branched[1][v.name][:count] for v in staged.inputs]
+    got = rows(llvm.compile(staged, dtype=dtype), inputs, staged.outputs)
+    allowed = 1e-11 if dtype == "float64" else 2e-3
+    for row in range(count):
+        for found, v in zip(got, staged.outputs, strict=True):
+            right = expected[row][v.name]
+            assert np.abs(found[row] - right).max() <= allowed * np.abs(right).max()
+
+
+@cache
+def both(function, derivative):
+    """The staged program of the robot below, and what the straight one gives for its states."""
+    robot, states = walking()
     staged = runnable(robot.model, function, derivative=derivative, staged=0)
     assert isinstance(staged, Staged)
     plain = program(robot.model, function, derivative=derivative)
     assert staged.outputs == plain.outputs
-    inputs = [states[v.name][:count] for v in staged.inputs]
-    got = rows(llvm.compile(staged, dtype=dtype), inputs, staged.outputs)
-    allowed = 1e-11 if dtype == "float64" else 2e-3
-    for row in range(count):
-        given = {v.name: a[row] for v, a in zip(plain.inputs, inputs, strict=True)}
-        expected = interpret(plain, given)
-        for found, v in zip(got, plain.outputs, strict=True):
-            scale = np.abs(expected[v.name]).max()
-            assert np.abs(found[row] - expected[v.name]).max() <= allowed * scale
+    given = [{v.name: states[v.name][row] for v in plain.inputs} for row in range(24)]
+    return staged, [interpret(plain, one) for one in given]
 
 
 @pytest.fixture(scope="module")
 def branched():
+    return walking()
+
+
+@cache
+def walking():
     """A robot with branches and a floating base, of so many freedoms that lanes do not fit."""
     robot = chasles.robots.quadruped()
     rng = np.random.default_rng(7)
@@ -62,8 +74,8 @@ def branched():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_one_state_and_a_batch_have_the_same_bits(branched, dtype, lanes, monkeypatch):
     monkeypatch.setattr(source, "SPREAD", SPREAD[lanes])
-    robot, states = branched
-    staged = runnable(robot.model, "forward_dynamics", derivative=SLOPES, staged=0)
+    states = branched[1]
+    staged, _ = both("forward_dynamics", SLOPES)
     kernel = llvm.compile(staged, dtype=dtype)
     inputs = [states[v.name] for v in staged.inputs]
     whole = rows(kernel, inputs, staged.outputs)
@@ -74,7 +86,7 @@ def test_one_state_and_a_batch_have_the_same_bits(branched, dtype, lanes, monkey
 
 def test_without_fused_products_too(branched):
     robot, states = branched
-    staged = runnable(robot.model, "mass_matrix_inverse", staged=0)
+    staged, _ = both("mass_matrix_inverse", None)
     kernel = llvm.compile(staged, llvm.Machine.host().without_fma())
     (found,) = rows(kernel, [states["q"]], staged.outputs)
     M = robot.mass_matrix(states["q"])
@@ -87,7 +99,7 @@ def test_without_fused_products_too(branched):
 def test_every_number_of_lanes(branched, width, lanes, monkeypatch):
     monkeypatch.setattr(source, "SPREAD", SPREAD[lanes])
     robot, states = branched
-    staged = runnable(robot.model, "mass_matrix_inverse", staged=0)
+    staged, _ = both("mass_matrix_inverse", None)
     kernel = llvm.compile(staged, replace(llvm.Machine.host(), width=width))
     (found,) = rows(kernel, [states["q"]], staged.outputs)
     expected = robot.mass_matrix_inverse(states["q"]).reshape(24, -1)

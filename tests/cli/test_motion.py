@@ -354,7 +354,7 @@ def test_differences_of_a_floating_base_follow_its_rotation(tmp_path: Path) -> N
     robot = chasles.load(tmp_path / "arm.urdf", floating=True)
     twist = np.random.default_rng(7).normal(size=robot.nv)
     t = np.linspace(0.0, 2.0, 9)
-    q = robot.integrate(robot.random(7), t[:, None] * twist)
+    q = robot.integrate(robot.random(seed=7), t[:, None] * twist)
     file = write_csv(tmp_path / "m.csv", named(robot, t, q))
     task = Task(robot, str(tmp_path / "arm.urdf"), file, differentiate=True)
     found = next(computed(task)).motion

@@ -82,7 +82,7 @@ def test_pieces_and_parts_are_the_motion_of_simulate() -> None:
     """The same bits as one call in Python, whatever the command cuts it into."""
     call("puma560", "--random", "3", "--duration", "0.35", "--save", "0", "-o", "a")
     robot = chasles.robots.puma560()
-    whole = robot.simulate(robot.random(3), np.zeros(6), duration=0.35)
+    whole = robot.simulate(robot.random(seed=3), np.zeros(6), duration=0.35)
     found = motion("a")
     for name in ("t", "q", "qd"):
         assert np.array_equal(found[name], getattr(whole, name))
@@ -319,7 +319,7 @@ def test_wrong_scenarios_are_refused_where_they_are_wrong(text: str, message: st
             r"--q: q has 2 numbers, but the robot has 6",
         ),
         (["puma560", "--q", "1,x,3"], r"--q: 'x' is not a number"),
-        (["puma560", "--q", "joint9=1"], r"--q: .*no joint 'joint9'.*it has 'joint1'"),
+        (["puma560", "--q", "joint9=1"], r"--q: .*no joint 'joint9'.*use one of 'joint1'"),
         (["puma560", "--control", "pid"], r"--control: law is 'pid'; give one of pd"),
         (
             ["puma560", "--control", "pd", "--kp", "1"],
@@ -365,7 +365,8 @@ def test_flags_beside_a_scenario_answer_for_what_they_begin() -> None:
 def test_contacts_are_pairs_with_their_numbers() -> None:
     """Every shape and law of a scenario, as Python would make them."""
     from chasles import contact
-    from chasles.cli.scenario import KINDS, pair, read
+    from chasles.cli.scenario import pair, read
+    from chasles.cli.scenario_fields import KINDS
 
     soft = 'kind = "soft-surface", stiffness = 1e5, damping = 2e3'
     Path("s.toml").write_text(

@@ -170,5 +170,5 @@ def test_springs_are_left_out_with_a_warning(machine: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         chasles.load(machine)
-    (found,) = evaluate(robot.model, "spring_forces", (robot.random(0),))
+    (found,) = evaluate(robot.model, "spring_forces", (robot.random(seed=0),))
     assert not np.any(found)

@@ -37,7 +37,7 @@ def test_what_was_read_is_written_and_read_again(name: str, tmp_path: Path) -> N
         plain = nested[0].replace("::", ".")
         assert f"link {nested[0]!r} is written as {plain!r}, a valid SDF name" in notes
         assert again.joints == tuple(joint.replace("::", ".") for joint in robot.joints)
-        q = robot.random(0)
+        q = robot.random(seed=0)
         M = direct(robot.model, "mass_matrix", q)
         close(direct(again.model, "mass_matrix", q), M, TOLERANCE)
     else:

@@ -101,7 +101,7 @@ PINNED = ("four_bar", "triangle", "five_bar", "six_bar")
 
 def assert_same_accelerations(robot: chasles.Robot, again: chasles.Robot) -> None:
     """Where loops are closed, under random rates and forces."""
-    y = robot.assemble(robot.random(0)[: len(robot.independent)])
+    y = robot.assemble(robot.random(seed=0)[: len(robot.independent)])
     rng = np.random.default_rng(1)
     qd = robot.complete(y, rng.normal(size=len(robot.independent)))
     tau = rng.normal(size=robot.nv)

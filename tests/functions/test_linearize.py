@@ -43,13 +43,13 @@ def by_differences(
     accelerate = numpy_backed(robot, "forward_dynamics", **options)
     n = robot.nv
 
-    def parting(d: np.ndarray, e: np.ndarray, u: np.ndarray) -> np.ndarray:
+    def parting(s: float) -> np.ndarray:
+        d, e, u = np.split(s * np.eye(3 * n), 3, axis=1)  # all columns as a batch
         other = integrate(q, d)
         gap = rate(lambda t: difference(integrate(q, t * qd), integrate(other, t * (qd + e))))
-        return np.concatenate([gap, accelerate(other, qd + e, tau + u, *forces)])
+        return np.concatenate([gap, accelerate(other, qd + e, tau + u, *forces)], axis=1)
 
-    columns = [rate(lambda s, x=x: parting(*np.split(s * x, 3))) for x in np.eye(3 * n)]
-    both = np.array(columns).T
+    both = rate(parting).T
     return both[:, : 2 * n], both[:, 2 * n :]
 
 

@@ -64,7 +64,7 @@ def test_packed_results_take_out_and_threads_and_have_derivatives() -> None:
 
 def test_closed_loops_have_packed_matrices_of_the_tree() -> None:
     robot = chasles.robots.four_bar()
-    q = robot.random(0)
+    q = robot.random(seed=0)
     rows, columns = robot.packed_entries("mass_matrix")
     close(robot.mass_matrix(q, packed=True), robot.mass_matrix(q)[rows, columns], 1e-14)
     with raises("E-CALL-096", kind=InputError):

@@ -143,7 +143,7 @@ def test_joint_matrices(kind, pitch, u, b):
 
 def test_change_of_reference_takes_the_robots_arrays():
     arm = chasles.robots.puma560()
-    q, qd = arm.random(1), np.linspace(0.1, 0.6, 6)
+    q, qd = arm.random(seed=1), np.linspace(0.1, 0.6, 6)
     six = arm.frame_velocity(q, qd, frame="tool", axes="frame", at="frame")
     W = hm.change_reference(hm.velocity_from_six(six), arm.forward_kinematics(q, frame="tool"))
     world = arm.frame_velocity(q, qd, frame="tool", axes="world", at="world")

@@ -76,7 +76,7 @@ def test_limits_hold_between_samples(tmp_path: Path) -> None:
     robot = chasles.robots.puma560()
     box = {"tool": [[-1.0, -1.0, -0.6], [1.0, 1.0, 0.9]]}
     given = {"velocity": 1.5, "acceleration": 6.0, "effort": 150.0}
-    found = chasles.excite(robot, steps=150, starts=200, improved=8, workspace=box, **given)
+    found = chasles.excite(robot, steps=60, starts=60, improved=2, workspace=box, **given)
     q, qd, qdd = found.move(np.linspace(0.0, 10.0, 7001))
     assert np.abs(qd[[0, -1]]).max() < 1e-12
     assert np.abs(qdd[[0, -1]]).max() < 1e-9

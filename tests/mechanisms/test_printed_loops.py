@@ -133,7 +133,7 @@ FREEDOMS = {
 """By Gruebler's formula in the plane (bodies that move, joints); of the platforms as they are."""
 
 
-@pytest.mark.parametrize("size", [1e-12, 1e-9, 1e-5])
+@pytest.mark.parametrize("size", [1e-12, 1e-5])
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_a_shaken_mechanism_moves(name: str, size: float) -> None:
     """All joints are off in angle and place: it moves as the exact one, up to that."""

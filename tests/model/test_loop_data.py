@@ -70,7 +70,7 @@ def test_a_loop_starts_where_its_branches_part() -> None:
     (loop,) = model.loops
     assert model.bodies[loop.root].name == "base"
     robot = chasles.Robot(raised)
-    A = robot.loop_matrix(robot.random(1))
+    A = robot.loop_matrix(robot.random(seed=1))
     assert not A[:, robot.velocity_slice("lift")].any()
 
 

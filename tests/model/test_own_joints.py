@@ -142,7 +142,7 @@ def test_joints_of_ones_own_are_reversed_turned_and_mimicked() -> None:
 def test_a_quaternion_of_ones_own() -> None:
     robot = chasles.Robot(alone(Swivel(above=0.4)))
     assert (robot.nq, robot.nv) == (4, 3)
-    q = robot.random(3)
+    q = robot.random(seed=3)
     place = robot.forward_kinematics(q, frame="body") @ [0.0, 0.0, 0.4, 1.0]
     np.testing.assert_allclose(place[:3], [0.0, 0.0, 0.4], atol=1e-15)
     with raises("E-CALL-037", "'own'"):

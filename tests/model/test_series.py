@@ -50,7 +50,7 @@ def test_coordinates_keep_their_order() -> None:
     ]
     robot = chasles.Robot(replace(robot.model.source, joints=tuple(joints)))
     again = chasles.Robot(in_series(robot.model.source))
-    q = robot.random(3)
+    q = robot.random(seed=3)
     expected = direct(robot.model, "mass_matrix", q)
     np.testing.assert_allclose(direct(again.model, "mass_matrix", q), expected, atol=1e-13)
     several = {name for name in robot.joints if robot.joint(name).kind in tuple(SPLIT)[:3]}

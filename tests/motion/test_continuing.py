@@ -46,7 +46,7 @@ def same(parts: list[Any], whole: Any) -> None:
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_parts_are_the_whole(integrator: str) -> None:
     """A floating robot in a damper's hands; parts end where `every` keeps nothing, too."""
-    q, qd = DOG.random(0), np.linspace(-1.0, 1.0, DOG.nv)
+    q, qd = DOG.random(seed=0), np.linspace(-1.0, 1.0, DOG.nv)
     options: dict[str, Any] = {"duration": 0.0123, "dt": 1e-3, "integrator": integrator, "every": 3}
     options["tau"] = lambda t, q, qd: np.sin(50.0 * t) - 0.1 * qd
     whole = chasles.simulate(DOG, q, qd, **options)
@@ -59,7 +59,7 @@ def test_parts_are_the_whole(integrator: str) -> None:
 def test_steps_that_the_error_chooses_go_on_as_they_were() -> None:
     """Without the length of the last step the next would be a millisecond."""
     arm = chasles.robots.puma560()
-    q, qd = arm.random(0), np.zeros(arm.nv)
+    q, qd = arm.random(seed=0), np.zeros(arm.nv)
     options: dict[str, Any] = {"duration": 1.0, "integrator": "dopri5"}
     parts = in_parts(arm, q, qd, steps=[3, 5, 7], **options)
     assert len(parts) == 4

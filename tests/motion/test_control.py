@@ -126,7 +126,7 @@ def test_too_many_rows_and_singular_configurations() -> None:
         control.operational_dynamics(arm, *at, frame="tip")
     with raises("E-CONTROL-010", "damping="):
         control.operational_dynamics(puma, zero, zero, frame="link6")
-    q = np.stack([puma.random(1), zero])
+    q = np.stack([puma.random(seed=1), zero])
     with raises("E-CONTROL-010", "(1,)"):
         control.operational_dynamics(puma, q, np.zeros_like(q), frame="link6")
     damped, bias = control.operational_dynamics(puma, zero, zero, frame="link6", damping=0.1)

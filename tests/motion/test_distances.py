@@ -336,7 +336,7 @@ def test_gradients_of_hulls_of_a_real_arm() -> None:
     pairs = [("panda_link0", "panda_hand"), ("panda_link1", "panda_link6")]
     pairs += [("panda_hand", "post")]
     post = {"post": Cylinder(None, 0.05, (0.4, 0.4, 0.0), (0.4, 0.4, 1.0))}
-    q = robot.random(3)
+    q = robot.random(seed=3)
     found = robot.distance(q, pairs, obstacles=post)
     numeric = differences(lambda x: robot.distance(x, pairs, obstacles=post).distance, robot, q)
     assert (found.distance > 0.01).all()

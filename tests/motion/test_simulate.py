@@ -77,7 +77,7 @@ def test_forces_constant_or_by_function() -> None:
 def test_controllers_of_rollouts_are_forces_too() -> None:
     """The same motion as in machine code, and a batch of it; with loops as `computed_torque`."""
     robot = chasles.robots.puma560()
-    q = np.stack([robot.random(k) for k in range(2)])
+    q = np.stack([robot.random(seed=k) for k in range(2)])
     hold = ComputedTorque(50.0, 10.0, q[0] + 0.1)
     found = chasles.simulate(robot, q, np.zeros(6), duration=0.05, tau=hold)
     expected = robot.rollout(q, np.zeros(6), hold, dt=1e-3, steps=50, integrator="rk4")

@@ -182,7 +182,7 @@ def test_the_verb_costs_little_more_than_the_rollout() -> None:
     for run in runs:
         run()
     old, new = map(calls, runs)
-    assert 0 < new <= old + 60
+    assert 0 < new <= old + 50
 
 
 def test_compiled_or_an_error() -> None:
@@ -192,7 +192,7 @@ def test_compiled_or_an_error() -> None:
     q = bars.assemble([0.5])
     with pytest.raises(chasles.ModelError, match="cannot be compiled: the robot has closed loops"):
         bars.simulate(q, np.zeros(bars.nv), duration=1e-3, compiled=True)
-    with pytest.raises(ValueError, match="unknown integrator 'leapfrog'; known are 'euler'"):
+    with pytest.raises(ValueError, match="unknown integrator 'leapfrog'; use one of 'euler'"):
         go(integrator="leapfrog")
 
 

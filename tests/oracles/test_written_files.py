@@ -181,7 +181,7 @@ def test_loops_in_mujoco(kind: str, tmp_path: Path) -> None:
 def held_by_a_hinge() -> tuple[chasles.Robot, np.ndarray]:
     """An arm of eight turns whose hand a hinge holds to the world, askew; where that is closed."""
     arm = chasles.robots.general_chain(8)
-    q = arm.random(2)
+    q = arm.random(seed=2)
     T = direct(arm.model, "forward_kinematics", q, frame="link8")
     place = Transform.from_pose(Matrix(tuple(map(tuple, T[:3, :3]))), Vector(tuple(T[:3, 3])))
     hinge = LoopData("hand", "revolute", None, "link8", place, Vector.of(0.6, 0.0, 0.8))

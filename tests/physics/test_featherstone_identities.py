@@ -52,7 +52,7 @@ def test_articulated_inertias_of_all_assemblies(seed: int) -> None:
 def test_assembled_inverse_inertia_is_that_of_the_operational_space(seed: int) -> None:
     """Eq 7.9: J H^-1 J' of a free root is the inverse of its articulated inertia."""
     robot = without_armature(tree(6, seed, floating=True))
-    q, root = robot.random(seed), robot.model.bodies[0].name
+    q, root = robot.random(seed=seed), robot.model.bodies[0].name
     Phi = robot.operational_inertia_inverse(q, frame=root, axes="frame")
     IA = {i: ArticulatedInertia.of(I) for i, _, _, I in robot.model.outward()}
     x = robot.model.positions(q.tolist())

@@ -104,7 +104,7 @@ def test_sets_of_a_tree() -> None:
 def test_mass_of_a_tree_in_either_order() -> None:
     """Eq 4.3 on M: composite bodies sum over nu(i), Jacobians of bodies over kappa(i)."""
     robot = tree((0, 1, 1, 0, 3, 4, 4, 4))
-    q = robot.random(1)
+    q = robot.random(seed=1)
     total = np.zeros((8, 8))
     for link in robot.bodies[1:]:
         J = robot.jacobian(q, frame=link, axes="frame")

@@ -140,7 +140,7 @@ def test_batches_results_in_place_and_single_precision() -> None:
 
 def test_without_loops_all_coordinates_are_independent() -> None:
     robot = tree(3, 1, floating=True)
-    q, qd, tau = robot.random(1), *np.random.default_rng(1).normal(size=(2, robot.nv))
+    q, qd, tau = robot.random(seed=1), *np.random.default_rng(1).normal(size=(2, robot.nv))
     for mine, theirs in zip(
         robot.linearize(q, qd, tau, **INDEPENDENT), robot.linearize(q, qd, tau), strict=True
     ):

@@ -57,7 +57,7 @@ def test_clusters_are_blocks_of_the_matrix() -> None:
     source = chain([0, 1, 2, 0, 4, 5])
     loops = (LoopData("a", "spherical", "0", "3"), LoopData("b", "universal", "6", "4"))
     robot = Robot(replace(source, loops=loops))
-    A = robot.loop_matrix(robot.random(1))
+    A = robot.loop_matrix(robot.random(seed=1))
     first = 0
     for loop, rows in (("a", 3), ("b", 4)):
         (joints,) = (c.joints for c in robot.loop_clusters() if loop in c.loops)

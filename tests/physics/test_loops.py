@@ -382,7 +382,7 @@ def test_mimic_joints_in_a_loop() -> None:
     """A leader's column has its followers' part."""
     robot = tree(6, 3, floating=False, mimics=True)
     assert len(robot.moving_joints) > len(robot.joints)
-    q = robot.random(2)
+    q = robot.random(seed=2)
     a, b = robot.bodies[1], robot.bodies[-1]
     A, B = (robot.forward_kinematics(q, frame=name) for name in (a, b))
     loop = LoopData("loop", "fixed", a, b, child_pose=transform(np.linalg.inv(B) @ A))

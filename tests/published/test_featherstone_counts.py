@@ -151,7 +151,7 @@ def test_mass_matrices_have_the_zeros_of_the_expanded_tree(seed: int) -> None:
         held[i] |= held[p] if p >= 0 else False
     assert np.count_nonzero(held) == tree.n + tree.D1
     M = np.empty((tree.n, tree.n))
-    M[np.ix_(tree_places(model), tree_places(model))] = robot.mass_matrix(robot.random(seed))
+    M[np.ix_(tree_places(model), tree_places(model))] = robot.mass_matrix(robot.random(seed=seed))
     assert not np.any(M[~(held | held.T)])
     assert np.count_nonzero(M[held]) > 0.8 * np.count_nonzero(held)
     L, _ = factor_ltdl(M.tolist())

@@ -22,7 +22,7 @@ def floating() -> chasles.Robot:
 def test_quaternions_of_any_length_give_no_wrong_answer(scale: float) -> None:
     """One state and a batch: right where squares have a sum, elsewhere not finite."""
     robot = floating()
-    q, qd, qdd = robot.random(0), np.ones(robot.nv), np.ones(robot.nv)
+    q, qd, qdd = robot.random(seed=0), np.ones(robot.nv), np.ones(robot.nv)
     scaled = q.copy()
     scaled[:4] *= scale
     frame = robot.frames[-1]
@@ -32,7 +32,7 @@ def test_quaternions_of_any_length_give_no_wrong_answer(scale: float) -> None:
         "forward": lambda q: robot.forward_dynamics(q, qd, qdd),
         "moved": lambda q: robot.forward_kinematics(robot.integrate(q, qd), frame=frame),
         "jacobian": lambda q: robot.jacobian(q, frame=frame),
-        "difference": lambda q: robot.difference(robot.random(1), q),
+        "difference": lambda q: robot.difference(robot.random(seed=1), q),
     }
     for name, function in functions.items():
         for given, plain in ((scaled, q), (np.tile(scaled, (5, 1)), np.tile(q, (5, 1)))):
@@ -55,7 +55,7 @@ def test_conversions_of_quaternions_of_any_length(scale: float) -> None:
 
 def test_single_precision_has_no_wrong_answer_either() -> None:
     robot = floating()
-    q = robot.random(0).astype(np.float32)
+    q = robot.random(seed=0).astype(np.float32)
     run = chasles.compile(robot, "forward_kinematics", frame=robot.frames[-1], dtype="float32")
     wanted = run(q)
     for scale in (1e-30, 1e-10, 1e10, 1e18, 1e20, 1e30):
@@ -121,7 +121,7 @@ def test_zero_quaternions_under_jax_are_not_numbers() -> None:
     """A traced array cannot be refused: what depends on the rotation is not a number."""
     jax = pytest.importorskip("jax")
     robot = floating()
-    q, qd = robot.random(0), np.ones(robot.nv)
+    q, qd = robot.random(seed=0), np.ones(robot.nv)
     q[:4] = 0.0
     run = jax.jit(lambda q: robot.inverse_dynamics(q, qd.astype(q.dtype), qd.astype(q.dtype)))
     given = jax.numpy.asarray(q, dtype="float32")

@@ -167,7 +167,7 @@ def test_touch_and_force_feel_the_contacts_of_mujoco(tmp_path: Path, condim: int
 
 def test_a_force_sensor_feels_a_wrench_beyond_it_only(robot: chasles.Robot) -> None:
     """The wrench comes back with the opposite sign, in the sensor's frame."""
-    q, zero = robot.random(0), np.zeros(robot.nv)
+    q, zero = robot.random(seed=0), np.zeros(robot.nv)
     still = robot.sense(q, zero, zero, sensors=["s_force", "s_torque", "s_force2"])
     push = chasles.Wrench([0.0, 0.0, 0.0, 1.0, 2.0, 3.0])
     pushed = robot.sense(q, zero, zero, {"finger": push}, sensors=[*still])
@@ -210,7 +210,7 @@ def test_loops_pull_at_force_sensors() -> None:
 
 def test_an_accelerometer_at_rest_shows_gravity() -> None:
     robot = chasles.robots.puma560().with_sensors(on("tool", "accelerometer"))
-    q, zero = robot.random(1), np.zeros(6)
+    q, zero = robot.random(seed=1), np.zeros(6)
     R = robot.forward_kinematics(q, frame="tool")[:3, :3]
     values = robot.sense(q, zero, zero)["accelerometer"]
     assert np.allclose(values, -R.T @ robot.gravity, atol=1e-12)
@@ -232,7 +232,7 @@ def test_a_changed_robot_keeps_the_sensors_that_it_can(robot: chasles.Robot) -> 
 
 
 def test_a_robot_that_is_locked_measures_the_same(robot: chasles.Robot) -> None:
-    q, zero = robot.random(3), np.zeros(robot.nv)
+    q, zero = robot.random(seed=3), np.zeros(robot.nv)
     place = robot.position_slice("a")
     locked = robot.lock({"a": q[place]})
     whole = robot.sense(q, zero, zero)

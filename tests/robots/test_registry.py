@@ -57,6 +57,23 @@ def test_a_name_that_is_none() -> None:
         chasles.load("qqqqqqq")
 
 
+def test_names_may_leave_out_the_ending_robot() -> None:
+    assert chasles.load("ur5").nv == 6  # ur5_robot.urdf
+
+
+def test_names_that_begin_alike_are_suggested_first() -> None:
+    with raises("E-FILE-035", "'talos_full_v2'"):
+        chasles.load("talos")
+
+
+def test_without_any_installed_robot_the_error_names_a_package(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("chasles.formats.registry.installed", list)
+    with raises("E-FILE-035", "pip install example-robot-data"):
+        chasles.load("ur5")
+
+
 def test_a_file_without_suffix_is_no_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("panda").write_text(URDF)

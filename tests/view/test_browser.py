@@ -1,6 +1,6 @@
 """The viewer in a real browser without a screen: Chromium, driven by Playwright.
 
-`python tests/view/test_browser.py` makes the pictures of docs/view.md.
+`python tests/view/test_browser.py` makes the pictures of docs/view.md and of the front page.
 """
 
 import re
@@ -282,6 +282,23 @@ def test_keys_play_and_step(chromium: Any, swing: Path) -> None:
         page.until(lambda: playback.playing)
 
 
+def test_graphs_and_video_of_a_motion(chromium: Any, swing: Path) -> None:
+    """The page draws torques and energy beside the robot, and saves the motion as a video."""
+    viewer = show(chasles.robots.puma560(), motion=swing, port=0)
+    playback = viewer.playback
+    assert playback is not None
+    playback.speed.value = "10"  # ten times fewer pictures
+    with opened(chromium, viewer) as page:
+        page.tab.get_by_label("Torques and energy", exact=True).click()
+        page.until(lambda: page.tab.get_by_text("Energy, J").count() == 1)
+        page.until(lambda: page.tab.locator(".uplot canvas").count() == 2)
+        with page.tab.expect_download(timeout=3e3 * WAIT) as download:
+            page.tab.get_by_role("button", name="Save video").click()
+        film = Path(download.value.path()).read_bytes()
+        assert download.value.suggested_filename == "puma560.mp4"
+        assert film[4:8] == b"ftyp"
+
+
 def test_overlays_and_screenshot(chromium: Any) -> None:
     viewer = show(chasles.robots.planar(2), port=0)
     with opened(chromium, viewer) as page:
@@ -422,6 +439,26 @@ def document(browser: Any, folder: Path) -> None:
         save(page, folder / "view.png")
 
 
+def front(file: Path) -> None:
+    """Make the moving picture of the front page: the PUMA 560 on a spline through four postures."""
+    import imageio.v3 as imageio
+    from PIL import Image
+
+    start = np.array([0.6, 0.35, -0.6, 0.0, 0.8, 0.0])
+    away = [[0.8, 0.25, -0.5, 0.6, 0.3, 0.5], [-0.4, 0.65, -0.7, -0.5, 0.4, -0.8]]
+    away += [[-1.0, 0.1, 0.25, 0.3, -0.5, 0.4]]
+    postures = np.array([start, *(start + away), start])
+    move = chasles.trajectory.spline(np.linspace(0.0, 4.0, 5), postures, ends="periodic")
+    with show(chasles.robots.puma560(), start, motion=move, port=0, shadows=True) as viewer:
+        record(viewer, file, rate=10.0, size=(420, 360), overwrite=True)
+    drawn = [
+        Image.fromarray(x).convert("RGB").crop((60, 5, 360, 325)) for x in imageio.imread(file)
+    ]
+    colors = drawn[5].quantize(40, dither=Image.Dither.NONE)  # a tenth of the bytes
+    few = [x.quantize(palette=colors, dither=Image.Dither.NONE) for x in drawn[:-1]]
+    few[0].save(file, save_all=True, append_images=few[1:], duration=100, loop=0, optimize=True)
+
+
 def save(page: Page, file: Path) -> None:
     """Write a picture of a page in 256 colours, a third of the bytes."""
     from PIL import Image
@@ -433,3 +470,4 @@ def save(page: Page, file: Path) -> None:
 if __name__ == "__main__":
     with started() as browser:
         document(browser, ROOT / "docs" / "images")
+    front(ROOT / "docs" / "images" / "arm.gif")

@@ -29,6 +29,7 @@ trimesh = pytest.importorskip("trimesh")
 
 from chasles.formats.registry import mesh_file  # noqa: E402
 from chasles.view import Viewer, show  # noqa: E402
+from chasles.view.graphs import dynamics  # noqa: E402
 from chasles.view.solids import MOST_TRIANGLES, coarser, creased, outward, solids  # noqa: E402
 from chasles.view.stage import FIELD_OF_VIEW, fitted, ground  # noqa: E402
 
@@ -80,7 +81,7 @@ def test_start_is_within_limits() -> None:
 
 def test_poses_are_those_of_forward_kinematics() -> None:
     robot = chasles.robots.quadruped()
-    q = robot.random(3)
+    q = robot.random(seed=3)
     R, p = posture.poses(robot.model, q)
     for i, body in enumerate(robot.model.bodies):
         T = robot.forward_kinematics(q, frame=body.name)
@@ -131,7 +132,7 @@ def test_the_held_mechanism_stands_still(name: str) -> None:
 
 def test_reaction_at_the_base_carries_the_weight() -> None:
     robot = chasles.robots.puma560()
-    q = robot.random(1)
+    q = robot.random(seed=1)
     where, found = posture.reaction_vectors(robot, q)
     moving = sum(float(body.inertia.m) for body in robot.model.bodies)
     close(found[0], [0.0, 0.0, 9.81 * moving], 1e-9)
@@ -140,7 +141,7 @@ def test_reaction_at_the_base_carries_the_weight() -> None:
 
 def test_gravity_torques_point_along_the_axes() -> None:
     robot = chasles.robots.puma560()
-    q = robot.random(1)
+    q = robot.random(seed=1)
     _, torques, push = posture.joint_vectors(robot, q)
     close(np.linalg.norm(torques, axis=1), np.abs(robot.gravity_forces(q)), 1e-9)
     assert np.abs(push).max() == 0.0
@@ -413,6 +414,56 @@ def test_bad_arguments() -> None:
     for file in ("nothing.csv", "nothing.npz"):
         with raises("E-FILE-004", file):
             show(robot, motion=file, port=0)
+
+
+def test_a_view_starts_from_the_configuration_that_is_given() -> None:
+    robot = chasles.robots.planar(2)
+    with robot.show([0.3, -0.4], port=0) as made:
+        figure, panel = made.figures[0], made.panels[0]
+        close(figure.q, [0.3, -0.4], 1e-12)
+        assert [slider.value for slider in panel.sliders] == pytest.approx([0.3, -0.4])
+        panel.go(np.zeros(2))
+        panel.go(figure.start)
+        close(figure.q, [0.3, -0.4], 1e-12)
+    with raises("E-VIEW-030", "one configuration"):
+        show(robot, np.zeros((3, 2)))
+    with raises("E-CALL-056"):
+        show(robot, [0.1])
+
+
+def test_graphs_of_a_free_fall_have_no_torque_and_constant_energy() -> None:
+    """Central differences of an exact motion: errors of the order of the step squared."""
+    robot = chasles.robots.planar(2)
+    t = np.linspace(0.0, 0.5, 501)
+    fall = robot.simulate([0.4, 0.3], [0.0, 0.0], duration=0.5, dt=1e-3)
+    found = dynamics(robot, t, fall.q)
+    held = np.abs(robot.inverse_dynamics(fall.q[0], np.zeros(2), np.zeros(2))).max()
+    assert [curve.label for curve in found.torques] == list(robot.joints)
+    for curve in found.torques:
+        assert np.abs(curve.values[2:-2]).max() < 1e-3 * held
+    kinetic, potential, total = (curve.values for curve in found.energies)
+    close(kinetic + potential, total, 1e-12)
+    assert np.ptp(total[1:-1]) < 1e-4 * np.ptp(potential)
+
+
+@pytest.mark.parametrize("name", ["puma560", "stanford_arm", "microbot", "quadruped", "humanoid"])
+def test_built_in_robots_have_bodies_that_hang_together(name: str) -> None:
+    """Each body is drawn by shapes, and boxes around those of neighbors overlap."""
+    robot = chasles.robots.ROBOTS[name]()
+    model = robot.model
+    drawn, _ = solids(model, 1.0)
+    assert {solid.link for solid in drawn} <= {shape.link for shape in model.source.shapes}
+    R, p = posture.poses(model, posture.start(robot))
+    boxes = {}
+    for i in {solid.body for solid in drawn}:
+        points = np.concatenate([solid.vertices for solid in drawn if solid.body == i])
+        points = points if i < 0 else points @ R[i].T + p[i]
+        boxes[i] = points.min(axis=0), points.max(axis=0)
+    for i, body in enumerate(model.bodies):
+        if body.parent in boxes:
+            (low, high), (least, greatest) = boxes[i], boxes[body.parent]
+            assert np.all(low < greatest + 1e-3)
+            assert np.all(least < high + 1e-3)
 
 
 def test_the_command_says_where_and_ends_by_an_interrupt() -> None:

@@ -21,7 +21,15 @@ import numpy as np
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -244,7 +252,7 @@ def vector(entries: Iterable[float]) -> str:
 
 
 @contextmanager
-def bar(total: float, *columns: ProgressColumn) -> Iterator[Callable[..., None]]:
+def bar(total: float | None, *columns: ProgressColumn) -> Iterator[Callable[..., None]]:
     """Yield a progress bar on stderr, on a terminal, which `completed=` advances."""
     console = Console(stderr=True)
     moving = Progress(
@@ -252,6 +260,21 @@ def bar(total: float, *columns: ProgressColumn) -> Iterator[Callable[..., None]]
     )
     with moving:
         yield partial(moving.update, moving.add_task("", total=total))
+
+
+class _Rate(ProgressColumn):
+    """Speed of a task, in thousands a second."""
+
+    def render(self, task: Any) -> Text:
+        return Text(f"{(task.speed or 0.0) / 1e3:.0f} thousand/s")
+
+
+@contextmanager
+def counting(total: float | None) -> Iterator[Callable[[float], None]]:
+    """Yield a progress bar with rate and time left that advances by a count; total: if known."""
+    columns = (TaskProgressColumn(), _Rate(), TimeRemainingColumn(), TextColumn("left"))
+    with bar(total, *columns) as told:
+        yield lambda count: told(advance=count)
 
 
 @contextmanager

@@ -63,7 +63,7 @@ class Task:
     summarized: str = ""
 
     def __post_init__(self) -> None:
-        last = self.robot.frames[-1]
+        last = self.robot.tool
         self.frames = tuple(dict.fromkeys(self.frames)) or (last,)
         self.summarized = self.summarized or self.frames[0]
         if self.forces_on and self.forces is None:

@@ -117,6 +117,17 @@ def repeatable(help: str, *names: str, **more: Any) -> Any:
     return option(help, *names, default_factory=list, **more)
 
 
+def pairs(flag: str, words: list[str]) -> dict[str, str]:
+    """Return NAME=VALUE pairs as a dictionary."""
+    found = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not (name and equals and value):
+            raise InputError("E-CLI-260", f"{word!r} has no =", "give NAME=VALUE", part=flag)
+        found[name] = value
+    return found
+
+
 _ROBOT = {"rich_help_panel": "The robot"}
 Floating = Annotated[
     bool, option("Attach the root link by a free joint (floating base).", **_ROBOT)

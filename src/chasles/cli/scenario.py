@@ -1,7 +1,7 @@
 """Scenarios of `chasles simulate`: robot, start, control and contacts, as a TOML file or as flags.
 
 `format = "scenario"` and `robot` are required at the top; all else may be left out. SI units and
-radians. Long because it is one format.
+radians.
 
 - top: robot (a file, next to the scenario or by its full path, or the name of a built-in or
   installed robot), floating, mimic, snap, strict, arguments (as `chasles.load` has them), duration,
@@ -30,140 +30,26 @@ from pathlib import Path
 from typing import Any
 
 from chasles import contact
+from chasles.cli.scenario_fields import (
+    ACTUATED,
+    ACTUATORS,
+    CONTACT,
+    CONTROLS,
+    DEFAULTS,
+    KINDS,
+    OLD_GAINS,
+    TABLES,
+    TOP,
+    VALUES,
+    flag,
+)
 from chasles.errors import InputError, ModelError
 from chasles.formats import is_name
 from chasles.formats.toml_file import TomlFile, word
-from chasles.model.dh_fields import Field, checked, choice, number, numbers
+from chasles.model.dh_fields import Field, checked
 from chasles.model.model import suggest
-from chasles.motion.geometry.closed_forms import Place
 from chasles.robots import ROBOTS
-from chasles.rollouts import ComputedTorque, GravityCompensation, PDControl
-from chasles.simulate import INTEGRATORS
 from chasles.writing import store
-
-CONTROLS: dict[str, Any] = {
-    "pd": PDControl,
-    "gravity": GravityCompensation,
-    "computed-torque": ComputedTorque,
-}
-"""The controllers by name."""
-
-ACTUATORS = "actuators"
-"""The law of constant controls of the file's actuators, and its keys."""
-ACTUATED = ("ctrl", "act")
-LAWS = (*CONTROLS, ACTUATORS, "none")
-
-_SOLIDS = {"sphere": contact.Sphere, "capsule": contact.Capsule, "box": contact.Box}
-KINDS: dict[str, dict[str, type]] = {
-    "body": {"point": contact.Point, **_SOLIDS, "cylinder": contact.Cylinder},
-    "surface": {"plane": contact.Plane, **_SOLIDS},
-    "law": {
-        "rigid": contact.Rigid,
-        "soft-surface": contact.SoftSurface,
-        "standard-solid": contact.StandardSolid,
-        "hunt-crossley": contact.HuntCrossley,
-        "azad-featherstone": contact.AzadFeatherstone,
-    },
-}
-"""Shapes and laws by name. Soft laws also take friction = {coefficient, stiffness, damping}."""
-
-OLD_GAINS = {"kp": "stiffness", "kd": "damping"}
-"""Gains by the names that older scenarios have for them."""
-
-
-def _positive(value: Any) -> float:
-    if not (x := number(value)) > 0.0:
-        raise ValueError
-    return x
-
-
-def _only(kind: type, suits: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], Any]:
-    """Return a test for values of a type (a boolean is not a number) that satisfy a condition."""
-
-    def convert(value: Any) -> Any:
-        if type(value) is not kind or not suits(value):
-            raise TypeError
-        return value
-
-    return convert
-
-
-def _one_or_more(value: Any) -> float | tuple[float, ...]:
-    return tuple(map(number, value)) if isinstance(value, list | tuple) else number(value)
-
-
-def _coordinates(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {joint: _one_or_more(x) for joint, x in value.items()}
-    return tuple(map(number, value))
-
-
-_POSITIVE, _TRUTH = Field(_positive, "a positive number"), Field(_only(bool), "true or false")
-_GAINS = Field(_one_or_more, "a finite number, or one per degree of freedom")
-_COORDINATES = Field(_coordinates, "all numbers, or {joint = number}")
-_SEED = Field(_only(int, lambda x: 0 <= x < 2**63), "a non-negative integer")
-
-TOP = {
-    "robot": Field(_only(str, bool), "a file or the name of a robot"),
-    "floating": _TRUTH,
-    "mimic": _TRUTH,
-    "snap": _TRUTH,
-    "strict": _TRUTH,
-    "arguments": Field(
-        _only(dict, lambda x: all(type(t) is str and t for t in x.values())),
-        "{name = text} for a .xacro file",
-    ),
-    "duration": _POSITIVE,
-    "dt": _POSITIVE,
-    "integrator": Field(choice(*INTEGRATORS), f"one of {', '.join(map(repr, INTEGRATORS))}"),
-    "rtol": _POSITIVE,
-    "atol": _POSITIVE,
-    "every": Field(_only(int, lambda x: 1 <= x < 2**63), "a positive integer"),
-    "dissipation": _TRUTH,
-    "limits": _TRUTH,
-    "contacts": Field(choice("file", "none"), "'file' or 'none'"),
-}
-TABLES = {
-    "start": {
-        "q": _COORDINATES,
-        "qd": _COORDINATES,
-        "random": _SEED,
-        "keyframe": Field(_only(str, bool), "the name of a keyframe of the file"),
-    },
-    "control": {
-        "law": Field(choice(*LAWS), f"one of {', '.join(LAWS)}"),
-        **{key: _GAINS for names in OLD_GAINS.items() for key in reversed(names)},
-        "target": _COORDINATES,
-        "follow": Field(_only(str, bool), "the path of a motion file"),
-        "feedforward": _GAINS,
-        **dict.fromkeys(ACTUATED, Field(_coordinates, "all numbers, or {actuator = number}")),
-    },
-    "disturbance": {"effort": _GAINS, "hold": _POSITIVE, "seed": _SEED},
-}
-CONTACT = dict.fromkeys(KINDS, Field(_only(dict), "an inline table in braces"))
-VALUES = {
-    float: Field(number, "a finite number"),
-    Place: Field(numbers(3), "three finite numbers"),
-    str | None: Field(_only(str), "the name of a frame"),
-}
-"""Values of the fields of shapes and laws, by type; fields of other types cannot be given."""
-
-DEFAULTS = {"duration": 1.0}
-"""Default values, unless the file or a flag gives others."""
-
-FLAGS: dict[tuple[str | int, ...], str] = {
-    ("robot",): "robot",
-    ("control", "law"): "--control",
-    ("contact",): "--foot",
-    ("arguments",): "--argument",
-}
-"""Flags that are not called as their key is; the robot is not given by one."""
-
-
-def flag(*path: str | int) -> str:
-    """Return the flag of a value."""
-    known = FLAGS.get(path) or FLAGS.get(path[:1])
-    return known or (f"--{path[0]}" if path[0] == "disturbance" else f"--{path[-1]}")
 
 
 @dataclass(frozen=True)
@@ -186,7 +72,7 @@ class Scenario:
 
     @contextmanager
     def blamed(self, *path: str | int) -> Iterator[None]:
-        """Attribute errors within to a value."""
+        """Add the name of a value to errors raised in the block."""
         try:
             yield
         except InputError as error:
@@ -313,7 +199,7 @@ def _consistent(
         problem, remedy = "keyframe and random are both given", "leave one of them out"
         raise made.error("E-SCENARIO-033", problem, remedy, "start", "keyframe")
     if disturbance and control.get("law") == ACTUATORS:
-        problem = f"a disturbance does not go with law {ACTUATORS!r}"
+        problem = f"a disturbance cannot be combined with law {ACTUATORS!r}"
         raise made.error("E-SCENARIO-034", problem, "leave one of them out", "disturbance")
     if disturbance and set(disturbance) != set(TABLES["disturbance"]):
         lacking = ", ".join(key for key in TABLES["disturbance"] if key not in disturbance)

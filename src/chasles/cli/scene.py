@@ -9,7 +9,8 @@ from typing import Any, Literal
 import numpy as np
 
 from chasles.cli.options import Loading, find
-from chasles.cli.scenario import ACTUATED, ACTUATORS, CONTROLS, OLD_GAINS, Scenario, pair
+from chasles.cli.scenario import Scenario, pair
+from chasles.cli.scenario_fields import ACTUATED, ACTUATORS, CONTROLS, OLD_GAINS
 from chasles.contact import Pair
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
@@ -67,10 +68,11 @@ def made(scenario: Scenario, *, trust: bool = False) -> Scene:
     q, qd = _start(scenario, robot)
     forces, contacts = _forces(scenario, robot, q), _contacts(scenario, robot)
     driven = _actuators(scenario, robot)
-    return Scene(scenario, robot, q, qd, forces, driven, contacts, _digest(robot))
+    return Scene(scenario, robot, q, qd, forces, driven, contacts, digest(robot))
 
 
-def _digest(robot: Robot) -> str:
+def digest(robot: Robot) -> str:
+    """Return a digest of everything in a robot that affects its motion."""
     source = robot.model.source
     parts: dict[str, Any] = {
         name: tuple(replace(part, where="") for part in getattr(source, name))

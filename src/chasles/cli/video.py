@@ -9,8 +9,9 @@ from chasles.cli.command import bar
 from chasles.cli.options import option
 from chasles.robot import Robot
 from chasles.view import record, show
+from chasles.view.pictures import RATE
 from chasles.view.solids import MOST_TRIANGLES
-from chasles.view.video import RATE, SIZE, parse_size
+from chasles.view.video import SIZE, parse_size
 
 DEFAULT_SIZE = f"{SIZE[0]}x{SIZE[1]}"
 

@@ -1,10 +1,11 @@
 """Pairs of links for self-collision."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any
 
+from chasles.distances.elements import Element
 from chasles.errors import ArgumentError, InputError
 from chasles.formats import srdf as srdf_files
 from chasles.model import WORLD, Model, ShapeData
@@ -46,7 +47,7 @@ def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pa
 
 
 def _meet(first: Iterable[ShapeData], second: Iterable[ShapeData]) -> bool:
-    """Return True if the bits of two links let some shapes touch; shapes without bits do."""
+    """Return True if the collision bits of two links allow contact; shapes without bits do."""
     return any(may_touch(a, b) for a in first for b in second)
 
 
@@ -113,3 +114,24 @@ def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
             raise InputError("E-DIST-024", problem, "name two different links", part="distance")
         found.append((names[0], names[1]))
     return found
+
+
+def all_pairs(
+    robot: Machine, own: Sequence[Element], world: Sequence[Element], given: bool
+) -> list[Pair]:
+    """Return pairs that may collide: of links, and of every moving link with every obstacle."""
+    model = robot.model
+    owned: dict[str, list[Element]] = {}
+    for element in own:
+        owned.setdefault(element.owner, []).append(element)
+    inner = pairs_among(model, owned) if given else list(collision_pairs(robot))
+    moving = [name for name in owned if model.frame(name).body >= 0]
+    known = {frozenset(pair) for pair in inner}
+    outer = [
+        (link, obstacle.owner)
+        for link in moving
+        for obstacle in world
+        if frozenset((link, obstacle.owner)) not in known
+        and any(may_touch(element, obstacle) for element in owned[link])
+    ]
+    return [*inner, *dict.fromkeys(outer)]

@@ -1,8 +1,7 @@
 """Scenes: shapes of a robot, obstacles, pairs of them, and their distances.
 
 Pairs of spheres and capsules, of these and planes, and of spheres and boxes of the world are one
-compiled program (`functions.rounds`). Coal (extra `contact`) computes all others. Long because a
-scene answers for every kind of pair.
+compiled program (`functions.rounds`). Coal (extra `contact`) computes all others.
 """
 
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ import numpy as np
 from chasles.backends.arrays import call
 from chasles.distances import elements
 from chasles.distances.elements import PART, ROUND, Element
-from chasles.distances.pairs import Pair, checked_pairs, collision_pairs, may_touch, pairs_among
+from chasles.distances.pairs import Pair, all_pairs, checked_pairs, may_touch
 from chasles.errors import InputError, ModelError
 from chasles.functions.doors import check_robot, library_of, module, numbers
 from chasles.functions.rounds import OBSTACLES, Rounds
@@ -141,7 +140,7 @@ class Scene:
         own, planes = _own(robot, shapes, meshes, pairs, {e.owner for e in world})
         world += planes
         if pairs is None:
-            self.pairs = tuple(_all(robot, own, world, shapes is not None))
+            self.pairs = tuple(all_pairs(robot, own, world, shapes is not None))
         else:
             known = dict.fromkeys(e.owner for e in (*own, *world))
             self.pairs = tuple(checked_pairs(pairs, known))
@@ -382,24 +381,3 @@ def _own(
     moving = [plane for plane in planes if plane.frame is not None]
     still = [plane for plane in planes if plane.frame is None]
     return [*elements.of_file(model, meshes, links), *moving], still
-
-
-def _all(
-    robot: Machine, own: Sequence[Element], world: Sequence[Element], given: bool
-) -> list[Pair]:
-    """Return pairs that may collide: of links, and of every moving link with every obstacle."""
-    model = robot.model
-    owned: dict[str, list[Element]] = {}
-    for element in own:
-        owned.setdefault(element.owner, []).append(element)
-    inner = pairs_among(model, owned) if given else list(collision_pairs(robot))
-    moving = [name for name in owned if model.frame(name).body >= 0]
-    known = {frozenset(pair) for pair in inner}
-    outer = [
-        (link, obstacle.owner)
-        for link in moving
-        for obstacle in world
-        if frozenset((link, obstacle.owner)) not in known
-        and any(may_touch(element, obstacle) for element in owned[link])
-    ]
-    return [*inner, *dict.fromkeys(outer)]

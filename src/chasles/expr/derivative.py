@@ -24,65 +24,69 @@ def jacobian(
     """
     wrt = tuple(dict.fromkeys(wrt))
     seeds = [(name, k) for name in wrt for k in range(_variable(program, name).size)]
-    arena = Arena(RULES)
-    values = program.replay(program.variables(arena), arena)
-    entries = [r for refs in program.results for r in refs]
-    if mode == "forward":
-        unit: dict[tuple[str, int], Tangent] = {seed: {s: 1.0} for s, seed in enumerate(seeds)}
-        tangents = _push_forward(program, values, arena, unit)
-        rows = [[tangents[r].get(s, 0.0) for s in range(len(seeds))] for r in entries]
-    else:
-        start: dict[int, Tangent] = {}
-        for column, r in enumerate(entries):
-            start.setdefault(r, {})[column] = 1.0
-        bars = _pull_back(program, values, arena, start)
-        by_seed = [bars.get(seed, {}) for seed in seeds]
-        rows = [[bar.get(column, 0.0) for bar in by_seed] for column in range(len(entries))]
-    outputs, first = [], 0
-    for variable in program.outputs:
-        block, first = rows[first : first + variable.size], first + variable.size
-        for name in wrt:
-            chosen = [s for s, (n, _) in enumerate(seeds) if n == name]
-            shape = variable.shape + _variable(program, name).shape
-            result = Variable(f"d_{variable.name}_d_{name}", shape)
-            outputs.append((result, [row[s] for row in block for s in chosen]))
-    return Program.from_outputs(f"{program.name}_jacobian", program.inputs, outputs)
+    with Arena(RULES) as arena:
+        values = program.replay(program.variables(arena), arena)
+        entries = [r for refs in program.results for r in refs]
+        if mode == "forward":
+            unit: dict[tuple[str, int], Tangent] = {seed: {s: 1.0} for s, seed in enumerate(seeds)}
+            tangents = _push_forward(program, values, arena, unit)
+            rows = [[tangents[r].get(s, 0.0) for s in range(len(seeds))] for r in entries]
+        else:
+            start: dict[int, Tangent] = {}
+            for column, r in enumerate(entries):
+                start.setdefault(r, {})[column] = 1.0
+            bars = _pull_back(program, values, arena, start)
+            by_seed = [bars.get(seed, {}) for seed in seeds]
+            rows = [[bar.get(column, 0.0) for bar in by_seed] for column in range(len(entries))]
+        outputs, first = [], 0
+        for variable in program.outputs:
+            block, first = rows[first : first + variable.size], first + variable.size
+            for name in wrt:
+                chosen = [s for s, (n, _) in enumerate(seeds) if n == name]
+                shape = variable.shape + _variable(program, name).shape
+                result = Variable(f"d_{variable.name}_d_{name}", shape)
+                outputs.append((result, [row[s] for row in block for s in chosen]))
+        return Program.from_outputs(f"{program.name}_jacobian", program.inputs, outputs)
 
 
 def forward(program: Program, wrt: Sequence[str]) -> Program:
     """Return the directional derivative: inputs `d_<in>`, outputs `d_<out>` (Jacobian times d)."""
     directions = [Variable(f"d_{name}", _variable(program, name).shape) for name in wrt]
-    arena = Arena(RULES)
-    values = program.replay(program.variables(arena), arena)
-    start = {
-        (name, k): {0: arena.input(direction.name, k)}
-        for name, direction in zip(wrt, directions, strict=True)
-        for k in range(direction.size)
-    }
-    tangents = _push_forward(program, values, arena, start)
-    outputs = [
-        (Variable(f"d_{v.name}", v.shape), [tangents[r].get(0, 0.0) for r in refs])
-        for v, refs in zip(program.outputs, program.results, strict=True)
-    ]
-    return Program.from_outputs(f"{program.name}_forward", _extended(program, directions), outputs)
+    with Arena(RULES) as arena:
+        values = program.replay(program.variables(arena), arena)
+        start = {
+            (name, k): {0: arena.input(direction.name, k)}
+            for name, direction in zip(wrt, directions, strict=True)
+            for k in range(direction.size)
+        }
+        tangents = _push_forward(program, values, arena, start)
+        outputs = [
+            (Variable(f"d_{v.name}", v.shape), [tangents[r].get(0, 0.0) for r in refs])
+            for v, refs in zip(program.outputs, program.results, strict=True)
+        ]
+        return Program.from_outputs(
+            f"{program.name}_forward", _extended(program, directions), outputs
+        )
 
 
 def reverse(program: Program, wrt: Sequence[str]) -> Program:
     """Return the pullback: inputs `bar_<out>`, outputs `bar_<in>` (Jacobian' times bar)."""
     covectors = [Variable(f"bar_{v.name}", v.shape) for v in program.outputs]
-    arena = Arena(RULES)
-    values = program.replay(program.variables(arena), arena)
-    start: dict[int, Tangent] = {}
-    for covector, refs in zip(covectors, program.results, strict=True):
-        for k, r in enumerate(refs):
-            _accumulate(start.setdefault(r, {}), {0: arena.input(covector.name, k)})
-    bars = _pull_back(program, values, arena, start)
-    outputs = []
-    for name in wrt:
-        variable = _variable(program, name)
-        entries = [bars.get((name, k), {}).get(0, 0.0) for k in range(variable.size)]
-        outputs.append((Variable(f"bar_{name}", variable.shape), entries))
-    return Program.from_outputs(f"{program.name}_reverse", _extended(program, covectors), outputs)
+    with Arena(RULES) as arena:
+        values = program.replay(program.variables(arena), arena)
+        start: dict[int, Tangent] = {}
+        for covector, refs in zip(covectors, program.results, strict=True):
+            for k, r in enumerate(refs):
+                _accumulate(start.setdefault(r, {}), {0: arena.input(covector.name, k)})
+        bars = _pull_back(program, values, arena, start)
+        outputs = []
+        for name in wrt:
+            variable = _variable(program, name)
+            entries = [bars.get((name, k), {}).get(0, 0.0) for k in range(variable.size)]
+            outputs.append((Variable(f"bar_{name}", variable.shape), entries))
+        return Program.from_outputs(
+            f"{program.name}_reverse", _extended(program, covectors), outputs
+        )
 
 
 def _variable(program: Program, name: str) -> Variable:

@@ -1,5 +1,6 @@
 """One node of an expression, interned in an arena so that equal expressions are the same object."""
 
+import gc
 import hashlib
 import struct
 from collections.abc import Callable, Mapping, ValuesView
@@ -20,6 +21,15 @@ _MASK = (1 << 64) - 1
 
 def _digest(text: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+
+
+def _mixed(op: str, nodes: tuple["Scalar", ...]) -> int:
+    """Return the digest of an operation from those of its arguments."""
+    mixed = _OP_DIGEST[op]
+    for a in nodes:
+        mixed = ((mixed ^ a.digest) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK
+        mixed ^= mixed >> 29
+    return mixed
 
 
 _OP_DIGEST = {name: _digest(name.encode()) for name in OPS}
@@ -124,6 +134,10 @@ class Seat(NamedTuple):
 class Arena:
     """The nodes of one trace. Not shared between threads; one trace has one arena.
 
+    As a context it forgets its nodes at the end. Nodes refer to their arena and the arena to its
+    nodes: without this cycle they are freed at once. The collector, which would have to visit all
+    of them to find that, is disabled meanwhile.
+
     where: function called when an operation is recorded; `origins` holds its results by node.
     apart: equal operations of two origins are separate nodes, so that nothing is shared between
     them. ordered: programs keep the order of tracing and its cuts, and bodies traced in the same
@@ -142,8 +156,21 @@ class Arena:
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
         self.origins: dict[Scalar, Any] = {}
         self.seats: dict[Scalar, Seat] = {}
+        self._collects = False
         self.cuts: list[int] = []
         """Ages of the first nodes after each cut."""
+
+    def __enter__(self) -> "Arena":
+        self._collects = gc.isenabled()
+        gc.disable()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._nodes.clear()
+        self.origins.clear()
+        self.seats.clear()
+        if self._collects:
+            gc.enable()
 
     @property
     def nodes(self) -> ValuesView[Scalar]:
@@ -158,7 +185,7 @@ class Arena:
         """Return entry `index` of the flat input `name`; with a seat if it belongs to a limb."""
         text = f"{name}[{index}]" if seat is None else f"{name} {seat.kind} {seat.place}"
         digest = len(self._nodes) if self.ordered else _digest(text.encode())
-        node = self._intern("input", (), (name, index), digest)
+        node = self._intern(("input", (name, index)), (), digest)
         if seat is not None:
             self.seats[node] = seat
         return node
@@ -178,17 +205,14 @@ class Arena:
         nodes = tuple([a if type(a) is Scalar else self.const(a) for a in args])
         if op in _COMMUTATIVE and nodes[1].digest < nodes[0].digest:
             nodes = nodes[::-1]
-        if self.ordered and self._where is None:
-            key, every = (op, None, *nodes), self._nodes
-            found = every.get(key)
-            if found is None:
-                found = every[key] = Scalar(self, op, nodes, None, len(every))
-            return found
-        mixed = _OP_DIGEST[op]
-        for a in nodes:
-            mixed = ((mixed ^ a.digest) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK
-            mixed ^= mixed >> 29
-        return self._intern(op, nodes, None, mixed)
+        key = (op, None, *nodes)
+        if self._apart:
+            return self._intern(key, nodes, _mixed(op, nodes))
+        found = self._nodes.get(key)
+        if found is None:
+            aged = self.ordered and self._where is None
+            found = self._intern(key, nodes, len(self._nodes) if aged else _mixed(op, nodes))
+        return found
 
     def build(self, op: str, *args: Number) -> Number:
         """Return the simplest known expression of an operation; a float if it is constant."""
@@ -217,8 +241,9 @@ class Arena:
                 return float(simpler)
         return self.node(op, *plain)
 
-    def _intern(self, op: str, args: tuple[Scalar, ...], data: Any, digest: int) -> Scalar:
-        key, origin = (op, data, *args), None
+    def _intern(self, key: tuple[Any, ...], args: tuple[Scalar, ...], digest: int) -> Scalar:
+        """Return the node of a key: the operation, its data and its arguments."""
+        op, data, origin = key[0], key[1], None
         if self._apart and args and self._where is not None:
             origin = self._where()
             key += (origin,)

@@ -133,11 +133,11 @@ def written(
 def write(
     description: Description, path: str | os.PathLike[str], *, overwrite: bool = True
 ) -> tuple[str, ...]:
-    """Write a robot file, whole or not at all; notes say what is left out.
+    """Write a robot file completely or not at all; return notes on omitted parts.
 
-    overwrite: replace a file that is there; without it such a file is an error.
+    overwrite: replace an existing file; otherwise an existing file raises an error.
 
-    What would change the motion is never left out, but an error that names the part.
+    A part that would change the motion is never omitted; it raises an error with its name.
     """
     file = os.fsdecode(path)
     shapes = (replace(s, file=renamed(s.file, description.where, file)) for s in description.shapes)

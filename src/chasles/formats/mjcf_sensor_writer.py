@@ -10,9 +10,9 @@ from chasles.formats.xml_file import added
 from chasles.mathematics.spatial import Transform
 from chasles.model import Description
 from chasles.model.build import compose
-from chasles.model.description import SHAPE_TRAITS
 from chasles.model.graph import unused_name
 from chasles.model.sensors import NoiseData, SensorData, Surface
+from chasles.model.shapes import SHAPE_TRAITS
 
 _TAGS = {"jointactfrc": "jointactuatorfrc", "tendonactfrc": "tendonactuatorfrc"}
 """Elements that are not named as MuJoCo's kinds of sensors are."""

@@ -8,8 +8,8 @@ from chasles.formats.mjcf_source import Source, pose
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import conjugate, quaternion_product
 from chasles.mathematics.spatial import Transform
-from chasles.model.description import SHAPE_TRAITS
 from chasles.model.sensors import SENSORS, SURFACES, NoiseData, SensorData, Surface
+from chasles.model.shapes import SHAPE_TRAITS
 
 _KINDS = {row.mjcf: kind for kind, row in SENSORS.items() if row.mjcf}
 """The kinds by MuJoCo's words."""

@@ -36,7 +36,23 @@ def folders() -> dict[str, list[Path]]:
 
 
 def installed() -> list[Found]:
-    """Return all robot files of installed packages (.urdf, .sdf, MJCF .xml), sorted by name."""
+    """Return all robot files of installed packages (.urdf, .sdf, MJCF .xml), sorted by name.
+
+    Returns
+    -------
+    found : list of Found
+        Name, package and path of each file.
+
+    Notes
+    -----
+    Packages are example-robot-data and the cache of robot_descriptions.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> isinstance(chasles.robots.installed(), list)
+    True
+    """
     found = [
         Found(path.stem, source, path)
         for source, places in folders().items()
@@ -47,9 +63,35 @@ def installed() -> list[Found]:
 
 
 def find(name: str, also: Iterable[str] = ()) -> Path:
-    """Return the file of an installed robot, ignoring case. also: further names to suggest."""
-    known = installed()
-    same = [robot for robot in known if robot.name.lower() == name.lower()]
+    """Return the file of an installed robot, ignoring case and the ending "_robot".
+
+    Parameters
+    ----------
+    name : str
+        Name of the robot, which is the name of its file without suffix.
+    also : iterable of str, optional
+        Further names to suggest in the error message.
+
+    Returns
+    -------
+    path : Path
+        The file.
+
+    Raises
+    ------
+    ModelError
+        If no installed robot has the name, or several have it.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> names = [robot.name for robot in chasles.robots.installed()]
+    >>> all(chasles.robots.find(name).is_file() for name in names if names.count(name) == 1)
+    True
+    """
+    known, wanted = installed(), name.lower()
+    same = [robot for robot in known if robot.name.lower() == wanted]
+    same = same or [robot for robot in known if robot.name.lower() == f"{wanted}_robot"]
     exact = [robot for robot in same if robot.name == name]
     if len(exact or same) == 1:
         return (exact or same)[0].path
@@ -58,8 +100,11 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
         problem = "several robots have this name"
         raise ModelError("E-FILE-034", problem, f"give the path of one of them: {paths}", part=name)
     names = dict.fromkeys([*also, *(robot.name for robot in known)])
-    close = difflib.get_close_matches(name, names, n=3)
+    begin = [each for each in names if each.lower().startswith(wanted)]
+    close = (begin or difflib.get_close_matches(name, names, n=3))[:3]
     hint = f"did you mean {', '.join(map(repr, close))}? " if close else ""
+    if not known:
+        hint += "`pip install example-robot-data` installs the robots of many makers; "
     suffix = Path(name).suffix
     kind = f" and the file type {suffix!r} is unknown" if suffix[1:].isalpha() else ""
     problem = f"there is no such file{kind}, and no installed robot has this name"

@@ -28,8 +28,8 @@ MAX_NESTING = 40
 """Models within models; included files count too."""
 
 MAX_PARTS = 20_000
-"""Largest number of models, links, joints and frames; files that include each other can make any
-number.
+"""Largest number of models, links, joints and frames, because nested includes can multiply them
+without bound.
 """
 
 GEARBOX = "gearbox"

@@ -25,7 +25,7 @@ from chasles.model.graph import in_series, taken_names, unused_name
 from chasles.writing import store
 
 VERSION = "1.11"
-"""First version with mimic joints and with metres per turn of a screw."""
+"""First version with mimic joints and with meters per turn of a screw."""
 
 _CLOSED = 1e-12
 """Largest rounding error (m or rad) between the frames of a closed loop."""

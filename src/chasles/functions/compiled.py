@@ -16,17 +16,10 @@ from chasles.backends import cache
 from chasles.backends.arrays import COMPILING, Kernel, Target, checked, relaid, run
 from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program, Staged
+from chasles.functions.derivatives import Derivative, Differential, differentiated
 from chasles.functions.doors import common, is_single, library_of, module
-from chasles.functions.programs import (
-    Derivative,
-    Differential,
-    differentiated,
-    may_be_staged,
-    program,
-    runnable,
-    straight,
-)
-from chasles.functions.tracing import WrenchKey
+from chasles.functions.programs import may_be_staged, program, runnable
+from chasles.functions.tracing import WrenchKey, straight
 from chasles.model import Description, Model, build
 from chasles.model.spaces import PositionSpace
 

@@ -188,7 +188,25 @@ class Explanation:
         return "the only candidate" if tried == 1 else f"fewest operations of {tried} candidates"
 
     def text(self, *, full: bool = False) -> str:
-        """Return the explanation as text; full: with every line of the program."""
+        """Return the explanation as text.
+
+        Parameters
+        ----------
+        full : bool, optional
+            Include every line of the program. Default: without the middle of a long one.
+
+        Returns
+        -------
+        text : str
+            The explanation.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> explained = chasles.robots.planar(2).explain("inverse_dynamics")
+        >>> "inverse_dynamics" in explained.text()
+        True
+        """
         first, last = self.lines
         rows = [
             f"{name:14}{n.multiplications:6}{n.additions:6}{n.divisions:5}{n.square_roots:5}"
@@ -211,7 +229,25 @@ class Explanation:
         return "\n".join(lines)
 
     def listing(self, *, full: bool = False) -> list[str]:
-        """Return the lines of the program; not full: a long one without its middle."""
+        """Return the lines of the program.
+
+        Parameters
+        ----------
+        full : bool, optional
+            Include every line. Default: without the middle of a long program.
+
+        Returns
+        -------
+        lines : list of str
+            The lines.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> explained = chasles.robots.planar(2).explain("inverse_dynamics")
+        >>> len(explained.listing()) > 10
+        True
+        """
         lines = str(self.program).rstrip().split("\n")
         results = len(self.program.outputs)
         left_out = len(lines) - SHORT - results

@@ -123,13 +123,37 @@ class Automatic:
         return run(*arguments) if out is None else run(*arguments, out=out)
 
     def choice(self, count: int, dtype: str = "float64") -> Literal["cpu", "cuda"]:
-        """Return the device for a batch of `count` states; measure first if necessary."""
+        """Return the device for a batch; measure first if necessary.
+
+        Parameters
+        ----------
+        count : int
+            Number of states.
+        dtype : {"float64", "float32"}, optional
+            Kind of number.
+
+        Returns
+        -------
+        device : {"cpu", "cuda"}
+            The faster device, copies included.
+        """
         if count < 0:
             raise InputError("E-GPU-019", f"the number of states must not be negative, not {count}")
         return self.report(dtype).choice(count)
 
     def report(self, dtype: str = "float64") -> Report:
-        """Return the measurements for float64 or float32, taken now if necessary."""
+        """Return the measurements of CPU and GPU, taken now if necessary.
+
+        Parameters
+        ----------
+        dtype : {"float64", "float32"}, optional
+            Kind of number.
+
+        Returns
+        -------
+        report : Report
+            Timings, which print as a table.
+        """
         if dtype not in ("float64", "float32"):
             raise InputError("E-GPU-020", f"dtype must be 'float64' or 'float32', not {dtype!r}")
         return self._report(self.function.single if dtype == "float32" else self.function)

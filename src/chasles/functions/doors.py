@@ -1,7 +1,4 @@
-"""Checks of the arguments of functions: options, wrenches, arrays by joint, array libraries.
-
-Long because every check raises its own error, with a remedy.
-"""
+"""Checks of the arguments of functions: options, wrenches, arrays by joint, array libraries."""
 
 import importlib
 import math
@@ -25,6 +22,7 @@ from chasles.functions.tracing import WrenchKey, rate_name
 from chasles.model import Model
 from chasles.model.given import a_name, check_hash, some_names, some_numbers
 from chasles.model.spaces import WrenchesSpace
+from chasles.model.tool import tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +113,6 @@ def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
 
 
 NEEDED = {
-    "frame": "the name of a link or frame",
     "actuated": "the indices in qd of the actuated degrees of freedom",
     "weights": "a positive number for each of them",
 }
@@ -128,7 +125,7 @@ def checked_options(
     """Return a function's options, each known and valid, in a stable order."""
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
-        raise InputError("E-CALL-025", problem, f"known are {', '.join(METHODS)}")
+        raise InputError("E-CALL-025", problem, f"use one of {', '.join(METHODS)}")
     known = spaces(function).options
     for name in options:
         if name not in known:
@@ -141,7 +138,7 @@ def checked_options(
     checked = dict(options)
     if "frame" in known:
         handles = spaces(function).handles
-        checked["frame"] = checked_frame(model, function, options["frame"], handles)
+        checked["frame"] = checked_frame(model, function, options.get("frame"), handles)
         checked["at"] = checked_point(options["at"]) if "at" in options else "frame"
     elif "at" in options and options["at"] not in ("world", "com"):
         problem = f"at must be 'com' or 'world', not {options['at']!r}"
@@ -168,7 +165,9 @@ def checked_options(
 
 
 def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
-    """Return the name of a frame, or several names if a function takes several."""
+    """Return the name of a frame, or several if a function takes several; None is the tool."""
+    if frame is None:
+        return tool(model)
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
         if not frame:
             remedy = "name at least one frame"
@@ -202,7 +201,7 @@ def derivative_names(
     """
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
-        raise InputError("E-CALL-031", problem, f"known are {', '.join(FUNCTIONS)}")
+        raise InputError("E-CALL-031", problem, f"use one of {', '.join(FUNCTIONS)}")
     sign = spaces(function, order)
     if len(sign.outputs) > 1:
         remedy = (
@@ -221,7 +220,7 @@ def derivative_names(
     for name in names:
         if name not in known:
             problem = f"{function} has no argument {name!r}"
-            raise InputError("E-CALL-034", problem, f"it has {', '.join(known)}")
+            raise InputError("E-CALL-034", problem, f"use one of {', '.join(known)}")
     return tuple(dict.fromkeys(names))
 
 
@@ -305,14 +304,6 @@ def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
         raise InputError("E-CALL-057", problem, part=function) from None
 
 
-def by_name(
-    array: np.ndarray, where: Callable[[str], slice], joints: Sequence[str]
-) -> dict[str, np.ndarray]:
-    """Return {joint: its part}: (...) for joints with one number, (..., n) for others."""
-    parts = {name: array[..., where(name)] for name in joints}
-    return {name: p[..., 0] if p.shape[-1] == 1 else p for name, p in parts.items()}
-
-
 def from_names(
     values: Mapping[str, Any], where: Callable[[str], slice], default: np.ndarray
 ) -> np.ndarray:
@@ -346,9 +337,11 @@ LIBRARIES = (
     Library("PyTorch", "torch", "Tensor", False),
     Library("JAX", "jax", "Array", True),
     Library("CuPy", "cupy", "ndarray", False),
+    Library("Dask", "dask.array", "Array", True),
 )
-"""One row per library. The module here with the name of its package has `call(function, arguments,
-out, threads)`, which accepts and returns its arrays."""
+"""One row per library. The module here with the first name of its package has `call(function,
+arguments, out, threads)`, which accepts and returns its arrays.
+"""
 
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
 _NUMPY = Library("NumPy", "numpy", "ndarray", True)
@@ -402,4 +395,4 @@ def refuse(function: str, *arguments: Any) -> None:
 
 def module(package: str) -> Any:
     """Return the loaded module for a library's arrays."""
-    return importlib.import_module(f"chasles.functions.libraries.{package}")
+    return importlib.import_module(f"chasles.functions.libraries.{package.partition('.')[0]}")

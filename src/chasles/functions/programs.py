@@ -1,31 +1,26 @@
-"""The program of a public function, chosen among its methods, and its derivatives.
-
-Derivatives with respect to a configuration q are along the configuration space: the derivative of
-f(integrate(q, d)) with respect to d at d = 0, so they have nv columns.
-Long because a program and its derivatives are chosen together.
-"""
+"""The program of a public function, chosen among its methods."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from chasles.algorithms import DERIVATIVES, KINEMATICS, METHODS, Method
 from chasles.algorithms.method import massive_joints, plain_loads, steady_gears
-from chasles.algorithms.spatial.kinematics import integrate
 from chasles.errors import InputError, ModelError
 from chasles.expr import (
-    RULES,
     Arena,
-    Number,
     Program,
     Staged,
-    Variable,
-    forward,
-    jacobian,
-    reverse,
 )
-from chasles.functions.tracing import Signature, WrenchKey, signature, trace
+from chasles.functions.derivatives import Derivative as Derivative
+from chasles.functions.derivatives import (
+    all_derivatives,
+    first_derivatives,
+    has_recursion,
+    pullback,
+)
+from chasles.functions.tracing import Signature, WrenchKey, signature, straight, trace
 from chasles.model import WORLD, Model
 from chasles.model.passes import applied
 from chasles.model.spaces import PositionSpace, TreeSpace
@@ -57,36 +52,9 @@ class Candidate:
         return trace(model, self.method.algorithm, prepare=prepare, **options)
 
 
-@dataclass(frozen=True)
-class Derivative:
-    """A derivative of a function: all first or second ones, or the pullback of a covector."""
-
-    kind: Literal["jacobian", "pullback"]
-    wrt: tuple[str, ...]
-    order: int = 1
-
-
-@dataclass(frozen=True)
-class Differential:
-    """A derivative applied: to directions of some inputs, or (pulled back) to covectors of results.
-
-    It refers to the entries of the inputs, nq for q, because array libraries have no notion of
-    steps along the configuration space.
-    """
-
-    kind: Literal["pushforward", "pullback"]
-    wrt: tuple[str, ...]
-
-
 def program(model: Model, function: str, **options: Any) -> Program:
     """Return the straight-line program of a public function; options as in `runnable`."""
     return straight(runnable(model, function, **options))
-
-
-def straight(made: Program | Staged) -> Program:
-    """Return a program traced without stages; assert that it has none."""
-    assert isinstance(made, Program)
-    return made
 
 
 def may_be_staged(function: str, derivative: Derivative | None) -> bool:
@@ -133,7 +101,7 @@ def runnable(
     inputs = spaces(function).inputs.items()
     positions = frozenset(name for name, space in inputs if isinstance(space, PositionSpace))
     unfit = steady_gears(model, given) or plain_loads(model, given)
-    if _has_recursion(function, method, derivative) and not unfit:
+    if has_recursion(function, method, derivative) and not unfit:
         way = DERIVATIVES[function]
         _, grouped = _passes(way, dissipation=dissipation, alone=_is_alone(model, given))
         known = Candidate(way, ("frames", *grouped)).staged(
@@ -142,7 +110,7 @@ def runnable(
             parameters=parameters,
             staged=staged if derivative.order == 1 else None,
         )
-        first = _first_derivatives(known, derivative)
+        first = first_derivatives(known, derivative)
         if derivative.order == 1:
             return first
         traced, left = straight(first), derivative.order - 1
@@ -150,9 +118,9 @@ def runnable(
         ways = [partial(way.staged, model, **given) for way in found]
         traced, left = straight(_fewest_operations(ways, record)), derivative.order
     if derivative.kind == "pullback":
-        return _pullback(model, traced, derivative, positions)
+        return pullback(model, traced, derivative, positions)
     for _ in range(left):
-        traced = _jacobian(model, traced, derivative, positions)
+        traced = all_derivatives(model, traced, derivative, positions)
     return traced
 
 
@@ -187,22 +155,6 @@ def _passes(
     """Return the passes before a method on the robot as given, and with regrouped inertias."""
     plain = (*way.passes, *(() if dissipation else ("frictionless",)))
     return plain, (*plain, way.inertias, *(("rotors", "units") if alone else ()))
-
-
-def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
-    """Return the program of a derivative applied, of the derivative of that, and so on.
-
-    Each has new inputs after the others: a direction for each of `wrt`, or a covector for each
-    result. Its results are directions of the results, or covectors of `wrt`.
-    """
-    for level, each in enumerate(chain, 1):
-        apply = forward if each.kind == "pushforward" else reverse
-        made = apply(program, each.wrt)
-        added = made.inputs[len(program.inputs) :]
-        named = (Variable(f"{v.name}_{level}", v.shape) for v in added)
-        inputs = (*program.inputs, *named)
-        program = replace(made, inputs=inputs, nonzero=program.nonzero)
-    return program
 
 
 def _fewest_operations(
@@ -304,100 +256,3 @@ def _check_closed_by_steps(model: Model) -> None:
 def spaces(function: str, order: int = 1) -> Signature:
     """Return the inputs, outputs and options of a function with a number of rates."""
     return signature(METHODS[function][0].algorithm, order)
-
-
-def _has_recursion(function: str, method: str, derivative: Derivative) -> bool:
-    """Return True if a recursion for the derivatives of a function is valid here."""
-    return (
-        function in DERIVATIVES
-        and method == "fastest"
-        and derivative.kind == "jacobian"
-        and set(derivative.wrt) <= set(signature(DERIVATIVES[function].algorithm).inputs)
-    )
-
-
-def _first_derivatives(known: Program | Staged, derivative: Derivative) -> Program | Staged:
-    """Return a recursion's outputs for the inputs `wrt`, named as by `jacobian`."""
-    place = {given.name: k for k, given in enumerate(known.inputs)}
-    chosen = [place[name] for name in derivative.wrt]
-    outputs = tuple(
-        Variable(f"d_result_d_{name}", known.outputs[k].shape)
-        for name, k in zip(derivative.wrt, chosen, strict=True)
-    )
-    if isinstance(known, Staged):
-        return known.chosen(outputs, chosen)
-    return replace(known, outputs=outputs, results=tuple(known.results[k] for k in chosen))
-
-
-def _jacobian(
-    model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
-) -> Program:
-    """Return all derivatives of a program, by the cheaper direction of differentiation."""
-    moved, names = _along_steps(model, program, derivative.wrt, positions)
-    ways = [_at_rest(jacobian(moved, names, mode=mode), program) for mode in ("forward", "reverse")]
-    best = min(ways, key=lambda p: p.count.weight)
-    outputs = tuple(Variable(v.name.replace("_step", ""), v.shape) for v in best.outputs)
-    return replace(best, outputs=outputs)
-
-
-def _pullback(
-    model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
-) -> Program:
-    """Return the program of covectors of the inputs from a covector of the result."""
-    pulled = pulled_back(model, program, derivative.wrt, positions)
-    covector = Variable("covector", program.outputs[0].shape)
-    return replace(pulled, inputs=(*program.inputs, covector))
-
-
-def pulled_back(
-    model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
-) -> Program:
-    """Return the program of covectors of the inputs `wrt` from covectors `bar_<result>`.
-
-    Covectors of positions are along steps; covectors of results refer to their entries.
-    """
-    moved, names = _along_steps(model, program, wrt, positions)
-    pulled = reverse(moved, names)
-    covectors = pulled.inputs[len(moved.inputs) :]
-    return _at_rest(pulled, replace(program, inputs=(*program.inputs, *covectors)))
-
-
-def _along_steps(
-    model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
-) -> tuple[Program, list[str]]:
-    """Return the program with every q replaced by integrate(q, q_step), and its new inputs."""
-    arena = Arena(RULES)
-    values: dict[str, Sequence[Number]] = dict(program.variables(arena))
-    inputs, names = list(program.inputs), []
-    step = straight(trace(model, integrate))
-    for name in wrt:
-        if name not in positions:
-            names.append(name)
-            continue
-        names.append(f"{name}_step")
-        inputs.append(Variable(names[-1], (model.nv,)))
-        d = [arena.input(names[-1], k) for k in range(model.nv)]
-        values[name] = _results(step, {"q": values[name], "v": d}, arena)[0]
-    results = _results(program, values, arena)
-    outputs = list(zip(program.outputs, results, strict=True))
-    return Program.from_outputs(program.name, inputs, outputs), names
-
-
-def _at_rest(derived: Program, original: Program) -> Program:
-    """Return a derived program with all steps zero, as a program of the original inputs."""
-    arena = Arena(RULES)
-    values: dict[str, Sequence[Number]] = dict(derived.variables(arena))
-    kept = {v.name for v in original.inputs}
-    for variable in derived.inputs:
-        if variable.name not in kept:
-            values[variable.name] = [0.0] * variable.size
-    outputs = list(zip(derived.outputs, _results(derived, values, arena), strict=True))
-    result = Program.from_outputs(derived.name, original.inputs, outputs)
-    return replace(result, nonzero=original.nonzero)
-
-
-def _results(
-    program: Program, inputs: Mapping[str, Sequence[Number]], arena: Arena
-) -> list[list[Number]]:
-    values = program.replay(inputs, arena)
-    return [[values[r] for r in refs] for refs in program.results]

@@ -1,9 +1,7 @@
 """Tracing of an algorithm on symbols for one robot, by its annotations, into a Program."""
 
-import gc
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
@@ -131,31 +129,12 @@ def _space(hint: Any) -> Space | None:
     return None
 
 
-@contextmanager
-def _uncollected() -> Iterator[None]:
-    """Disable the search for reference cycles, since nodes of a trace have none."""
-    collects = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()
-
-
-@_uncollected()
 def trace(
     model: Model,
     algorithm: Callable[..., Any],
     *,
-    wrenches: Iterable[WrenchKey] = (),
-    parameters: Sequence[str] = (),
-    prepare: Callable[[Model], Model] = lambda model: model,
     record: Callable[[], Arena] | None = None,
-    order: int = 1,
-    staged: int | None = None,
-    packed: bool = False,
-    **options: Any,
+    **given: Any,
 ) -> Program | Staged:
     """Return the straight-line program of an algorithm for one model.
 
@@ -167,8 +146,26 @@ def trace(
     all results are matrix products that take more multiplications than this, they are kept as
     products (`Staged`). Options are passed through; a frame may be given by name.
     """
+    with record() if record else _arena(model) as arena:
+        found = _traced(arena, model, algorithm, **given)
+    return found or trace(model, algorithm, record=record, **given | {"staged": None})
+
+
+def _traced(
+    arena: Arena,
+    model: Model,
+    algorithm: Callable[..., Any],
+    *,
+    wrenches: Iterable[WrenchKey] = (),
+    parameters: Sequence[str] = (),
+    prepare: Callable[[Model], Model] = lambda model: model,
+    order: int = 1,
+    staged: int | None = None,
+    packed: bool = False,
+    **options: Any,
+) -> Program | Staged | None:
+    """Trace into an arena; None if the results of limbs traced alike are not products."""
     sign = signature(algorithm, order)
-    arena = record() if record else _arena(model)
     variables: list[Variable] = []
     coupled = parameters or model.timed or model.rotors or model.loaded
     fixed = staged is not None and not (coupled or arena.ordered)
@@ -230,8 +227,7 @@ def trace(
         if whole.products > staged:
             return whole
     if alike.kinds:
-        again = partial(trace, model, algorithm, wrenches=wrenches, prepare=prepare, record=record)
-        return again(order=order, packed=packed, **options)
+        return None
     joined = []
     for variable, space, value in zip(outputs, sign.outputs, results, strict=True):
         found = space.join(here, value)
@@ -389,3 +385,9 @@ def external_loads(
             f = X @ wrench
         loads.append(Load(frame.body, f, point, moves, turns, key.frame))
     return loads
+
+
+def straight(made: Program | Staged) -> Program:
+    """Return a program traced without stages; assert that it has none."""
+    assert isinstance(made, Program)
+    return made

@@ -158,11 +158,39 @@ T = TypeVar("T")
 
 
 def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
-    """The matrix of a type, e.g. `from_array(Velocity, A)`, from its 4x4 array.
+    """Return the typed matrix of a 4x4 array, for example `from_array(Velocity, A)`.
 
-    An array that is not of that form is an error: the last row beyond 1e-6, or 1e-6 of the last
-    column where it mirrors that, the rest beyond 1e-6 of the largest entry of its 3x3 block. The
-    array of an acceleration does not tell all: see `acceleration_from_array`.
+    Parameters
+    ----------
+    kind : type
+        Type of the matrix: Position, Rototranslation, Velocity, Screw, Inertia, Momentum or Action.
+    A : array_like, shape (4, 4)
+        Entries of the matrix.
+    name : str, optional
+        Name of the array in error messages.
+
+    Returns
+    -------
+    X : kind
+        The matrix, which holds its independent numbers only.
+
+    Raises
+    ------
+    InputError
+        If the array does not have the form of the type: the last row deviates by more than 1e-6
+        (1e-6 of the last column where it mirrors that), or the rest by more than 1e-6 of the
+        largest entry of its 3x3 block.
+    ArgumentError
+        If the type is unknown, or is Acceleration, whose array does not determine the sign of w;
+        use `acceleration_from_array`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> W = hm.velocity([0.0, 0.0, 2.0], [1.0, 0.0, 0.0])
+    >>> hm.six_numbers(hm.from_array(hm.Velocity, np.asarray(W)))
+    array([0., 0., 2., 1., 0., 0.])
     """
     if kind is Acceleration:
         problem = (
@@ -181,7 +209,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """An error unless a matrix is what was made of its independent numbers."""
+    """Raise an error unless a matrix equals the one built from its independent numbers."""
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
@@ -212,8 +240,40 @@ class MassData(NamedTuple):
 def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
     """Return J from mass, center of mass and the moments about it, along the frame's axes.
 
-    inertia: (xx, yy, zz, xy, xz, yz) or the 3x3 tensor. Products are entries of the tensor, which
-    are minus the integrals: J12 = -jxy + m x y (the jxy of Legnani's program).
+    Parameters
+    ----------
+    mass : float
+        Mass (kg), not negative.
+    center : array_like, shape (3,)
+        Center of mass (m).
+    inertia : array_like, shape (6,) or (3, 3)
+        Moments about the center of mass, (xx, yy, zz, xy, xz, yz) or the tensor (kg m2).
+
+    Returns
+    -------
+    J : Inertia
+        Inertia matrix about the frame's origin.
+
+    Raises
+    ------
+    InputError
+        If the mass is negative, or the tensor has another shape or is not symmetric.
+
+    Notes
+    -----
+    Products are entries of the tensor, which are minus the integrals: J12 = -jxy + m x y (the jxy
+    of Legnani's program).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> J = hm.inertia_from_mass(2.0, (0.1, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+    >>> np.asarray(J)
+    array([[0.04, 0.  , 0.  , 0.2 ],
+           [0.  , 0.01, 0.  , 0.  ],
+           [0.  , 0.  , 0.01, 0.  ],
+           [0.2 , 0.  , 0.  , 2.  ]])
     """
     m = number("mass", mass)
     if type(m) is not Scalar and m < 0.0:
@@ -235,43 +295,167 @@ def _moments(inertia: Array) -> Symmetric:
 
 
 def mass_from_inertia(J: Inertia) -> MassData:
-    """Return mass, center of mass and inertia about it, the inverse of `inertia_from_mass`."""
+    """Return mass, center of mass and inertia about it, the inverse of `inertia_from_mass`.
+
+    Parameters
+    ----------
+    J : Inertia
+        Inertia matrix.
+
+    Returns
+    -------
+    data : MassData
+        Fields mass (kg), center (m, shape (3,)) and inertia (kg m2, shape (3, 3)).
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> J = hm.inertia_from_mass(2.0, (0.1, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+    >>> hm.mass_from_inertia(J).center
+    array([0.1, 0. , 0. ])
+    """
     typed("J", J, Inertia)
     m, c, I = J.rigid().about_center()
     return MassData(m, array(c), np.array([array(row) for row in I.matrix().rows]))
 
 
 def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGIN) -> Action:
-    """Phi of a force (N) at a point and a couple (N m), about the frame's origin."""
+    """Return the action Phi of a force at a point and a couple, about the frame's origin.
+
+    Parameters
+    ----------
+    force : array_like, shape (3,)
+        Force (N).
+    couple : array_like, shape (3,), optional
+        Couple (N m). Default: zero.
+    point : array_like, shape (3,), optional
+        Point at which the force acts (m). Default: the origin.
+
+    Returns
+    -------
+    Phi : Action
+        Action matrix.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.six_numbers(hm.action_from_force([0.0, 0.0, 5.0], point=[1.0, 0.0, 0.0]))
+    array([ 0., -5.,  0.,  0.,  0.,  5.])
+    """
     f, c, p = vector("force", force), vector("couple", couple), vector("point", point)
     return Action(c + p.cross(f), f)
 
 
 def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
-    """Hg: the acceleration of gravity (m/s2), the same for all points."""
+    """Return Hg, the acceleration of gravity, the same for all points.
+
+    Parameters
+    ----------
+    g : array_like, shape (3,), optional
+        Acceleration of gravity (m/s2). Default: (0, 0, -9.81).
+
+    Returns
+    -------
+    Hg : Acceleration
+        Acceleration matrix.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.linear_part(hm.gravity())
+    array([ 0.  ,  0.  , -9.81])
+    """
     return Acceleration.uniform(vector("g", g))
 
 
 def weight(J: Inertia, Hg: Acceleration) -> Action:
-    """skew(Hg J): the action of gravity on a body, J and Hg in one frame."""
+    """Return skew(Hg J), the action of gravity on a body, J and Hg in one frame.
+
+    Parameters
+    ----------
+    J : Inertia
+        Inertia matrix of the body.
+    Hg : Acceleration
+        Acceleration of gravity, from `gravity`.
+
+    Returns
+    -------
+    Phi : Action
+        Weight and its moment about the frame's origin (N, N m).
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> J = hm.inertia_from_mass(2.0, (0.1, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+    >>> hm.six_numbers(hm.weight(J, hm.gravity())).round(3)
+    array([  0.   ,   1.962,   0.   ,   0.   ,   0.   , -19.62 ])
+    """
     return action(Hg, J)
 
 
 def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
-    """W of a body with momentum Gamma: the six linear equations Gamma = skew(W J) (Eq I.26).
+    """Return W of a body with momentum Gamma: six linear equations Gamma = skew(W J) (Eq I.26).
 
-    Gamma, J and W are in one frame. Raises InputError if J has no inverse: a body without mass, or
-    without a moment about some axis through its center of mass.
+    Parameters
+    ----------
+    Gamma : Momentum
+        Momentum of the body.
+    J : Inertia
+        Inertia of the body, in the frame of Gamma.
+
+    Returns
+    -------
+    W : Velocity
+        Velocity, in the same frame.
+
+    Raises
+    ------
+    InputError
+        If J has no inverse: a body without mass, or without a moment about some axis through its
+        center of mass.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> J = hm.inertia_from_mass(2.0, (0.1, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+    >>> W = hm.velocity([0.0, 0.0, 2.0], [1.0, 0.0, 0.0])
+    >>> hm.six_numbers(hm.velocity_from_momentum(hm.momentum(W, J), J)).round(9)
+    array([0., 0., 2., 1., 0., 0.])
     """
     _check_solid(J)
     return homogeneous.velocity_from_momentum(Gamma, J)
 
 
 def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Acceleration:
-    """H of a body under an action Phi: the six linear equations Phi = skew(H J) (Eq I.25).
+    """Return H of a body under an action Phi: six linear equations Phi = skew(H J) (Eq I.25).
 
-    W, the body's velocity, gives the part of H that is quadratic in rates. All matrices are in one
-    frame. Raises InputError if J has no inverse, like `velocity_from_momentum`.
+    Parameters
+    ----------
+    Phi : Action
+        Action on the body.
+    J : Inertia
+        Inertia of the body.
+    W : Velocity
+        Velocity of the body, which gives the part of H that is quadratic in rates.
+
+    Returns
+    -------
+    H : Acceleration
+        Acceleration. All matrices are in one frame.
+
+    Raises
+    ------
+    InputError
+        If J has no inverse, as in `velocity_from_momentum`.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> J = hm.inertia_from_mass(2.0, (0.0, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+    >>> Phi = hm.action_from_force([4.0, 0.0, 0.0])
+    >>> H = hm.acceleration_from_action(Phi, J, hm.Velocity.zero())
+    >>> hm.linear_part(H)
+    array([2., 0., 0.])
     """
     _check_solid(J)
     return homogeneous.acceleration_from_action(Phi, J, W)
@@ -292,13 +476,54 @@ def _check_solid(J: Inertia) -> None:
 
 
 def skew(X: Any) -> np.ndarray:
-    """X - X' of a 4x4 matrix: Gamma = skew(W J), Phi = skew(H J)."""
+    """Return X - X' of a 4x4 matrix: Gamma = skew(W J), Phi = skew(H J).
+
+    Parameters
+    ----------
+    X : array_like or typed matrix, shape (4, 4)
+        Matrix.
+
+    Returns
+    -------
+    A : ndarray, shape (4, 4)
+        Skew-symmetric matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> hm.skew(np.diag([1.0, 1.0, 1.0], k=1))
+    array([[ 0.,  1.,  0.,  0.],
+           [-1.,  0.,  1.,  0.],
+           [ 0., -1.,  0.,  1.],
+           [ 0.,  0., -1.,  0.]])
+    """
     A = X.matrix() if isinstance(X, Block) else matrix("X", X)
     return np.array([array(row) for row in (A - A.T).rows])
 
 
 def pseudo_product(Phi: Action | Momentum, X: Velocity | Screw) -> Number:
-    """Phi (x) X: power on a velocity (W), generalised force on a screw (N m or N)."""
+    """Return the pseudo scalar product Phi (x) X: the power, or the generalized force of a screw.
+
+    Parameters
+    ----------
+    Phi : Action or Momentum
+        Action (N m, N), or a momentum.
+    X : Velocity or Screw
+        Velocity or screw axis, in the same frame.
+
+    Returns
+    -------
+    value : float
+        Power (W) for a velocity; generalized force (N m or N) for a screw.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> Phi = hm.action_from_force([0.0, 2.0, 0.0], point=[0.5, 0.0, 0.0])
+    >>> float(hm.pseudo_product(Phi, hm.joint_screw("revolute")))
+    1.0
+    """
     typed("Phi", Phi, Action, Momentum)
     return Phi.pseudo(X)
 
@@ -308,29 +533,119 @@ _PARTED = (Velocity, Screw, Acceleration, Momentum, Action, Block)
 
 
 def angular_part(X: Dense) -> np.ndarray:
-    """w of W, u of L, wd of H, the angular momentum of Gamma, the couple of Phi (Mitra's m4v3)."""
+    """Return the angular part: w of W, u of L, wd of H, the couple of Phi (Mitra's m4v3).
+
+    Parameters
+    ----------
+    X : Velocity, Screw, Acceleration, Momentum, Action or Block
+        Matrix.
+
+    Returns
+    -------
+    x : ndarray, shape (3,)
+        Angular velocity (rad/s), axis, angular acceleration (rad/s2), angular momentum (kg m2/s) or
+        couple (N m).
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.angular_part(hm.joint_velocity("revolute", 2.0))
+    array([0., 0., 2.])
+    """
     typed("X", X, *_PARTED)
     return array(homogeneous.angular(X))
 
 
 def linear_part(X: Dense) -> np.ndarray:
-    """The last column: of the pole v or a, the linear momentum, the force, b of a screw."""
+    """Return the last column: v or a of the pole, the linear momentum, the force, or b of a screw.
+
+    Parameters
+    ----------
+    X : Velocity, Screw, Acceleration, Momentum, Action or Block
+        Matrix.
+
+    Returns
+    -------
+    x : ndarray, shape (3,)
+        Velocity (m/s), acceleration (m/s2), linear momentum (kg m/s), force (N), or b of a screw.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.linear_part(hm.joint_velocity("prismatic", 2.0))
+    array([0., 0., 2.])
+    """
     typed("X", X, *_PARTED)
     return array(homogeneous.linear(X))
 
 
 def six_numbers(X: Dense) -> np.ndarray:
-    """Angular part, then linear part, as everywhere in chasles (Mitra's m4v6)."""
+    """Return angular part, then linear part, the order of all 6-vectors here (Mitra's m4v6).
+
+    Parameters
+    ----------
+    X : Velocity, Screw, Acceleration, Momentum, Action or Block
+        Matrix.
+
+    Returns
+    -------
+    x : ndarray, shape (6,)
+        The six independent numbers.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.six_numbers(hm.joint_velocity("helical", 2.0, pitch=0.1))
+    array([0. , 0. , 2. , 0. , 0. , 0.2])
+    """
     typed("X", X, *_PARTED)
     return array((*homogeneous.angular(X), *homogeneous.linear(X)))
 
 
 def velocity_from_six(x: Array) -> Velocity:
-    """W from (wx, wy, wz, vx, vy, vz) (Mitra's v6m4): what `robot.frame_velocity` gives."""
+    """Return W from (wx, wy, wz, vx, vy, vz), as of `robot.frame_velocity` (Mitra's v6m4).
+
+    Parameters
+    ----------
+    x : array_like, shape (6,)
+        Angular velocity (rad/s), then the velocity of the pole (m/s).
+
+    Returns
+    -------
+    W : Velocity
+        Velocity matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> np.asarray(hm.velocity_from_six([0.0, 0.0, 1.0, 2.0, 0.0, 0.0]))
+    array([[ 0., -1.,  0.,  2.],
+           [ 1.,  0.,  0.,  0.],
+           [ 0.,  0.,  0.,  0.],
+           [ 0.,  0.,  0.,  0.]])
+    """
     six = vector("x", x, 6).entries
     return Velocity(Vector(six[:3]), Vector(six[3:]))
 
 
 def three_numbers(P: Array) -> np.ndarray:
-    """A homogeneous point (x, y, z, 1) or direction (x, y, z, 0) as (x, y, z) (Mitra's v4v3)."""
+    """Return (x, y, z) of a point (x, y, z, 1) or a direction (x, y, z, 0) (Mitra's v4v3).
+
+    Parameters
+    ----------
+    P : array_like, shape (4,)
+        Homogeneous coordinates.
+
+    Returns
+    -------
+    p : ndarray, shape (3,)
+        The first three.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.three_numbers([1.0, 2.0, 3.0, 1.0])
+    array([1., 2., 3.])
+    """
     return array(vector("P", P, 4).entries[:3])

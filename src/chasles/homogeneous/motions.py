@@ -17,7 +17,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import General, Rotation
 
 _NONE = 1e-300
-"""A square below this is that of no motion at all."""
+"""Squared speeds below this count as rest."""
 
 _Z = Vector.of(0.0, 0.0, 1.0)
 
@@ -26,7 +26,28 @@ _Z = Vector.of(0.0, 0.0, 1.0)
 
 
 def position_from_dh(theta: Number, d: Number, a: Number, alpha: Number) -> Position:
-    """M of standard (distal) Denavit-Hartenberg constants: Rz(theta) Tz(d) Tx(a) Rx(alpha)."""
+    """Return M of standard Denavit-Hartenberg constants: Rz(theta) Tz(d) Tx(a) Rx(alpha).
+
+    Parameters
+    ----------
+    theta, d, a, alpha : float
+        Constants of the distal convention (rad, m, m, rad).
+
+    Returns
+    -------
+    M : Position
+        Position of frame i in frame i-1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> np.asarray(hm.position_from_dh(0.0, 0.4, 0.3, np.pi / 2)).round(3)
+    array([[ 1. ,  0. ,  0. ,  0.3],
+           [ 0. ,  0. , -1. ,  0. ],
+           [ 0. ,  1. ,  0. ,  0.4],
+           [ 0. ,  0. ,  0. ,  1. ]])
+    """
     return position_from_extended_dh(theta, d, 0.0, a, alpha)
 
 
@@ -41,22 +62,39 @@ def position_from_extended_dh(
     q: Number | Array = 0.0,
     pitch: Number = 0.0,
 ) -> Position:
-    """M(i-1, i) of a joint by five constants (Legnani II, fig. 6), its coordinate added.
+    """Return M(i-1, i) of a joint by five constants (Legnani II, fig. 6), its coordinate added.
 
     R = Rz(theta) Rx(alpha), translation (a cos - b sin, a sin + b cos, s).
 
     Parameters
     ----------
-    theta, s, b, a, alpha
-        The constants (rad, m).
-    kind
+    theta, s, b, a, alpha : float
+        Constants (rad, m).
+    kind : str, optional
         "revolute" (SPACELIB's 0): q is added to theta. "prismatic" (SPACELIB's 1): q is added to s.
         "helical": q (rad) is added to theta and pitch times q to s. "cylindrical": q is a pair
         (rad, m), added to theta and to s.
-    q
-        The joint's coordinate, or both of a cylindrical joint (0 stands for both).
-    pitch
+    q : float or array_like, shape (2,), optional
+        Coordinate of the joint, or both of a cylindrical joint (0 stands for both).
+    pitch : float, optional
         Advance of a helical joint (m/rad).
+
+    Returns
+    -------
+    M : Position
+        Position of frame i in frame i-1.
+
+    Raises
+    ------
+    InputError
+        If the kind is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> np.asarray(hm.position_from_extended_dh(0, 0.4, 0, 0.3, 0, kind="prismatic", q=0.1))[:3, 3]
+    array([0.3, 0. , 0.5])
     """
     given = {"theta": theta, "s": s, "b": b, "a": a, "alpha": alpha}
     checked = {name: number(name, x) for name, x in given.items()}
@@ -81,13 +119,58 @@ def _along_axis(kind: str, q: Number | Array, pitch: Number) -> tuple[Number, Nu
 
 
 def position_from_axis_angle(axis: Array, angle: Number, origin: Array = ORIGIN) -> Position:
-    """M of a frame that is turned by an angle about a direction, with its origin at a point."""
+    """Return M of a frame that is rotated by an angle about a direction.
+
+    Parameters
+    ----------
+    axis : array_like, shape (3,)
+        Direction, of any length.
+    angle : float
+        Angle (rad).
+    origin : array_like, shape (3,), optional
+        Origin of the frame (m). Default: zero.
+
+    Returns
+    -------
+    M : Position
+        Position matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> np.asarray(hm.position_from_axis_angle([0, 0, 2], np.pi / 2, origin=[1, 0, 0])).round(3)
+    array([[ 0., -1.,  0.,  1.],
+           [ 1.,  0.,  0.,  0.],
+           [ 0.,  0.,  1.,  0.],
+           [ 0.,  0.,  0.,  1.]])
+    """
     R = rotations.matrix_from_axis_angle(matrices.direction("axis", axis), number("angle", angle))
     return Position(Rotation.of(R), vector("origin", origin))
 
 
 def axis_angle_from_position(M: Array) -> tuple[np.ndarray, Number]:
-    """The unit axis and the angle in [0, pi] of the rotation of M; z where the angle is zero."""
+    """Return the unit axis and the angle in [0, pi] of the rotation of M.
+
+    Parameters
+    ----------
+    M : Position or array_like, shape (4, 4)
+        Position matrix.
+
+    Returns
+    -------
+    axis : ndarray, shape (3,)
+        Unit vector; z where the angle is zero.
+    angle : float
+        Angle (rad).
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> axis, angle = hm.axis_angle_from_position(hm.position_from_axis_angle([0, 1, 0], 0.5))
+    >>> axis.round(9), round(float(angle), 9)
+    (array([0., 1., 0.]), 0.5)
+    """
     q = rotations.quaternion_from_matrix(position("M", M).R.matrix())
     axis, angle = rotations.axis_angle_from_quaternion(q)
     return array(axis), angle
@@ -96,10 +179,43 @@ def axis_angle_from_position(M: Array) -> tuple[np.ndarray, Number]:
 def position_from_angles(
     sequence: str, angles: Array, origin: Array = ORIGIN, *, axes: About = "moving"
 ) -> Position:
-    """M of a frame turned by three angles, in order: Cardan ("xyz", ...) or Euler ("zxz", ...).
+    """Return M of a frame rotated by three angles: Cardan ("xyz", ...) or Euler ("zxz", ...).
 
-    axes: "moving", each turn about an axis of the frame as turned so far (intrinsic), or "fixed",
-    about the axes of the first frame (extrinsic). URDF's roll, pitch, yaw is "xyz", fixed.
+    Parameters
+    ----------
+    sequence : str
+        Three letters of axes, one of the 12 Cardan and Euler sequences.
+    angles : array_like, shape (3,)
+        Angles (rad), in the order of the letters.
+    origin : array_like, shape (3,), optional
+        Origin of the frame (m). Default: zero.
+    axes : {"moving", "fixed"}, optional
+        Rotate about the axes of the moving frame (intrinsic, the default) or of the first frame
+        (extrinsic).
+
+    Returns
+    -------
+    M : Position
+        Position matrix.
+
+    Raises
+    ------
+    InputError
+        If the sequence or the kind of axes is unknown.
+
+    Notes
+    -----
+    The roll, pitch and yaw of URDF are "xyz" with fixed axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> np.asarray(hm.position_from_angles("xyz", [0.0, 0.0, np.pi / 2], axes="fixed")).round(3)
+    array([[ 0., -1.,  0.,  0.],
+           [ 1.,  0.,  0.,  0.],
+           [ 0.,  0.,  1.,  0.],
+           [ 0.,  0.,  0.,  1.]])
     """
     _sequence(sequence, axes)
     R = rotation_from_angles(sequence, list(vector("angles", angles)), axes)
@@ -109,11 +225,40 @@ def position_from_angles(
 def angles_from_position(
     M: Array, sequence: str, *, axes: About = "moving"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Both triples of angles, each in (-pi, pi], that turn the first frame as M is turned.
+    """Return both triples of angles, each in (-pi, pi], of the rotation of M.
 
-    The first has its middle angle in [-pi/2, pi/2] (Cardan) or [0, pi] (Euler). Where the first and
-    third axes are parallel (middle angle +-pi/2, or 0 and pi), only the sum or difference of their
-    angles is determined: the first moving (third fixed) angle of the first triple is then zero.
+    Parameters
+    ----------
+    M : Position or array_like, shape (4, 4)
+        Position matrix.
+    sequence : str
+        Three letters of axes, one of the 12 Cardan and Euler sequences.
+    axes : {"moving", "fixed"}, optional
+        Axes of the rotations; see `position_from_angles`.
+
+    Returns
+    -------
+    first, second : ndarray, shape (3,)
+        Angles (rad). The first triple has its middle angle in [-pi/2, pi/2] (Cardan) or [0, pi]
+        (Euler).
+
+    Raises
+    ------
+    InputError
+        If the sequence or the kind of axes is unknown.
+
+    Notes
+    -----
+    Where the first and third axes are parallel (middle angle +-pi/2, or 0 and pi), only the sum or
+    difference of their angles is determined. The first moving (third fixed) angle of the first
+    triple is then zero.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> M = hm.position_from_angles("zyx", [0.3, 0.2, 0.1])
+    >>> hm.angles_from_position(M, "zyx")[0].round(9)
+    array([0.3, 0.2, 0.1])
     """
     _sequence(sequence, axes)
     first, second = angles_from_matrix(position("M", M).R.matrix(), sequence, axes)
@@ -122,21 +267,70 @@ def angles_from_position(
 
 def _sequence(sequence: str, axes: str) -> None:
     if sequence not in SEQUENCES:
-        problem = f"there are {', '.join(SEQUENCES)}"
-        raise InputError("E-MATH-018", problem, part=f"sequence {sequence!r}")
+        problem = f"unknown sequence {sequence!r}"
+        raise InputError("E-MATH-018", problem, f"use one of {', '.join(SEQUENCES)}")
     if axes not in ("moving", "fixed"):
         raise InputError("E-MATH-019", f"axes must be 'moving' or 'fixed', not {axes!r}")
 
 
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:
-    """M of the frame with these unit axes and this origin: AO_H (Mitra, section 2)."""
+    """Return M of the frame with these unit axes and this origin: AO_H (Mitra, section 2).
+
+    Parameters
+    ----------
+    x, y, z : array_like, shape (3,)
+        Orthonormal axes of the frame, right-handed.
+    origin : array_like, shape (3,), optional
+        Origin of the frame (m). Default: zero.
+
+    Returns
+    -------
+    M : Position
+        Position matrix.
+
+    Raises
+    ------
+    InputError
+        If the axes are not a rotation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> np.asarray(hm.position_from_axes([0, 1, 0], [-1, 0, 0], [0, 0, 1]))
+    array([[ 0., -1.,  0.,  0.],
+           [ 1.,  0.,  0.,  0.],
+           [ 0.,  0.,  1.,  0.],
+           [ 0.,  0.,  0.,  1.]])
+    """
     axes = Matrix((vector("x", x).entries, vector("y", y).entries, vector("z", z).entries))
     matrices.rotation("the axes", axes)
     return Position(Rotation.of(axes.T), vector("origin", origin))
 
 
 def rototranslation(M01: Array, M02: Array) -> Rototranslation:
-    """Q = M02 M01^-1, in frame 0: the displacement that takes frame 1 to frame 2 (Eq I.4)."""
+    """Return Q = M02 M01^-1, in frame 0: the displacement from frame 1 to frame 2 (Eq I.4).
+
+    Parameters
+    ----------
+    M01 : Position or array_like, shape (4, 4)
+        First position.
+    M02 : Position or array_like, shape (4, 4)
+        Second position.
+
+    Returns
+    -------
+    Q : Rototranslation
+        Displacement, in frame 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> Q = hm.rototranslation(hm.Position.identity(), hm.position_from_dh(0.0, 0.4, 0.3, 0.0))
+    >>> np.asarray(Q)[:3, 3]
+    array([0.3, 0. , 0.4])
+    """
     return Rototranslation.between(position("M01", M01), position("M02", M02))
 
 
@@ -156,7 +350,31 @@ def _unit(v: Vector, fallback: Vector) -> tuple[Vector, Number]:
 
 
 def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
-    """Q = exp(L phi), phi in rad (m: translation), or exp(W t), t in s (Legnani I, section 5)."""
+    """Return Q = exp(L phi) or exp(W t) (Legnani I, section 5).
+
+    Parameters
+    ----------
+    X : Screw or Velocity
+        Screw axis, or a constant velocity.
+    amount : float, optional
+        Angle phi (rad; length in m for a translation) of a screw, or time (s) of a velocity.
+        Default: 1.
+
+    Returns
+    -------
+    Q : Rototranslation
+        Displacement of the motion, in the frame of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> np.asarray(hm.exponential(hm.joint_screw("helical", pitch=0.1), np.pi / 2)).round(3)
+    array([[ 0.   , -1.   ,  0.   ,  0.   ],
+           [ 1.   ,  0.   ,  0.   ,  0.   ],
+           [ 0.   ,  0.   ,  1.   ,  0.157],
+           [ 0.   ,  0.   ,  0.   ,  1.   ]])
+    """
     typed("X", X, Screw, Velocity)
     k = number("amount", amount)
     w, v = X.w * k, X.v * k
@@ -165,7 +383,25 @@ def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
 
 
 def logarithm(Q: Rototranslation) -> Velocity:
-    """The constant velocity that makes the displacement in unit time, turning by at most pi."""
+    """Return the constant velocity that produces a displacement in unit time.
+
+    Parameters
+    ----------
+    Q : Rototranslation
+        Displacement.
+
+    Returns
+    -------
+    W : Velocity
+        Velocity (rad/s, m/s), with a rotation by at most pi.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> W = hm.velocity([0.0, 0.0, 0.5], [0.1, 0.0, 0.0])
+    >>> hm.six_numbers(hm.logarithm(hm.exponential(W))).round(9) + 0.0
+    array([0. , 0. , 0.5, 0.1, 0. , 0. ])
+    """
     typed("Q", Q, Rototranslation)
     w = rotations.vector_from_matrix(Q.R.matrix())
     return Velocity(w, rotations.screw_of_translation(w, Q.t))
@@ -197,7 +433,28 @@ class Displacement(NamedTuple):
 
 
 def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> Screw:
-    """L = [u~ b; 0 0], b = p x u + pitch u; pitch in m/rad, infinite for a translation."""
+    """Return L = [u~ b; 0 0] with b = p x u + pitch u.
+
+    Parameters
+    ----------
+    axis : array_like, shape (3,)
+        Direction u of the axis, of any length.
+    point : array_like, shape (3,), optional
+        Point p of the axis (m). Default: the origin.
+    pitch : float, optional
+        Pitch (m/rad); infinite for a translation. Default: 0.
+
+    Returns
+    -------
+    L : Screw
+        Screw axis.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.six_numbers(hm.screw_from_axis([0, 0, 1], point=[1, 0, 0], pitch=0.1))
+    array([ 0. ,  0. ,  1. ,  0. , -1. ,  0.1])
+    """
     u, _ = _unit(matrices.direction("axis", axis), Vector.zero())
     p = vector("point", point)
     if type(pitch) is not Scalar and pitch in (math.inf, -math.inf):
@@ -206,7 +463,25 @@ def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> 
 
 
 def axis_of_screw(L: Screw) -> ScrewAxis:
-    """Direction, point and pitch of a screw: the inverse of `screw_from_axis`."""
+    """Return direction, point and pitch of a screw, the inverse of `screw_from_axis`.
+
+    Parameters
+    ----------
+    L : Screw
+        Screw axis.
+
+    Returns
+    -------
+    axis : ScrewAxis
+        Fields direction (unit), point (nearest to the origin, m) and pitch (m/rad; infinite for a
+        translation).
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.axis_of_screw(hm.screw_from_axis([0, 0, 1], point=[1, 0, 0], pitch=0.1)).point
+    array([1., 0., 0.])
+    """
     typed("L", L, Screw)
     translates = less(L.w.dot(L.w), _NONE)
     u, _ = _unit(L.w, _unit(L.v, _Z)[0])
@@ -215,9 +490,35 @@ def axis_of_screw(L: Screw) -> ScrewAxis:
 
 
 def screw_of_velocity(W: Velocity) -> tuple[Screw, Number]:
-    """The instantaneous screw axis and its rate, W = L rate: the length of w, or of v if w = 0.
+    """Return the instantaneous screw axis and its rate, with W = L rate (Legnani I, section 5).
 
-    Legnani I, section 5. Where symbols turn out to be those of a body at rest, both are zero.
+    Parameters
+    ----------
+    W : Velocity
+        Velocity of a body.
+
+    Returns
+    -------
+    L : Screw
+        Screw axis.
+    rate : float
+        Length of w (rad/s), or of v (m/s) if w is zero.
+
+    Raises
+    ------
+    InputError
+        If W is zero: a body at rest has no screw axis.
+
+    Notes
+    -----
+    In a traced program, both results are zero for a body at rest.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> L, rate = hm.screw_of_velocity(hm.velocity([0.0, 0.0, 2.0], [1.0, 0.0, 0.0]))
+    >>> hm.axis_of_screw(L).point, float(rate)
+    (array([0. , 0.5, 0. ]), 2.0)
     """
     typed("W", W, Velocity)
     if not any(type(x) is Scalar or x != 0.0 for x in W):
@@ -230,9 +531,27 @@ def screw_of_velocity(W: Velocity) -> tuple[Screw, Number]:
 
 
 def screw_motion(Q: Rototranslation, *, tolerance: float = 1e-15) -> Displacement:
-    """Chasles' theorem: the axis, angle and travel of any displacement, at every angle.
+    """Return axis, angle and travel of a displacement (Chasles' theorem), exact at every angle.
 
-    tolerance: angles (rad) below this are taken as rounding, and Q as a pure translation.
+    Parameters
+    ----------
+    Q : Rototranslation
+        Displacement.
+    tolerance : float, optional
+        Angles (rad) below this are taken as rounding, and Q as a pure translation.
+
+    Returns
+    -------
+    motion : Displacement
+        Fields axis, point, angle (rad, in [0, pi]), travel (m) and pitch (m/rad).
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> Q = hm.rototranslation_from_axis([0, 0, 1], 0.5, point=[1, 0, 0], travel=0.2)
+    >>> motion = hm.screw_motion(Q)
+    >>> motion.point.round(9) + 0.0, round(float(motion.travel), 9)
+    (array([1., 0., 0.]), 0.2)
     """
     W = logarithm(Q)
     angle = sqrt(W.w.dot(W.w))
@@ -248,10 +567,35 @@ def screw_motion(Q: Rototranslation, *, tolerance: float = 1e-15) -> Displacemen
 def rototranslation_from_axis(
     axis: Array, angle: Number, point: Array = ORIGIN, *, travel: Number = 0.0
 ) -> Rototranslation:
-    """Q of a turn by an angle about an axis through a point, and a travel (m) along it.
+    """Return Q of a rotation about an axis through a point, and a travel along it.
 
-    t = (1 - R) p + travel u (Legnani I, section 2.3), as an exponential: (1 - R) p would lose the
-    digits of a far axis and a small angle.
+    Parameters
+    ----------
+    axis : array_like, shape (3,)
+        Direction of the axis, of any length.
+    angle : float
+        Angle (rad).
+    point : array_like, shape (3,), optional
+        Point of the axis (m). Default: the origin.
+    travel : float, optional
+        Translation along the axis (m). Default: 0.
+
+    Returns
+    -------
+    Q : Rototranslation
+        Displacement.
+
+    Notes
+    -----
+    t = (1 - R) p + travel u (Legnani I, section 2.3), evaluated as an exponential, because (1 - R)
+    p loses digits for a distant axis and a small angle.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> np.asarray(hm.rototranslation_from_axis([0, 0, 1], np.pi, point=[1, 0, 0]))[:3, 3].round(9)
+    array([2., 0., 0.])
     """
     u, _ = _unit(matrices.direction("axis", axis), Vector.zero())
     p, phi, d = vector("point", point), number("angle", angle), number("travel", travel)
@@ -262,12 +606,55 @@ def rototranslation_from_axis(
 
 
 def plucker_from_line(point: Array, axis: Array) -> np.ndarray:
-    """(u, p x u) of a line, u of unit length: the six numbers of a screw without pitch."""
+    """Return the Plucker coordinates (u, p x u) of a line: a screw without pitch.
+
+    Parameters
+    ----------
+    point : array_like, shape (3,)
+        Point of the line (m).
+    axis : array_like, shape (3,)
+        Direction, of any length.
+
+    Returns
+    -------
+    coordinates : ndarray, shape (6,)
+        Unit direction u, then p x u (m).
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.plucker_from_line([1, 0, 0], [0, 0, 2])
+    array([ 0.,  0.,  1.,  0., -1.,  0.])
+    """
     return array(list(screw_from_axis(axis, point)))
 
 
 def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
-    """The line's point nearest to the origin, and its unit direction; any scale will do."""
+    """Return a point and the direction of the line with these Plucker coordinates.
+
+    Parameters
+    ----------
+    coordinates : array_like, shape (6,)
+        (u, p x u), with u of any length.
+
+    Returns
+    -------
+    point : ndarray, shape (3,)
+        Point of the line nearest to the origin (m).
+    axis : ndarray, shape (3,)
+        Unit direction.
+
+    Raises
+    ------
+    InputError
+        If u and p x u are not perpendicular: the coordinates of a screw with pitch.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.line_from_plucker([0, 0, 2, 0, -2, 0])
+    (array([1., 0., 0.]), array([0., 0., 1.]))
+    """
     six = vector("coordinates", coordinates, 6).entries
     u, m = Vector(six[:3]), Vector(six[3:])
     scaled = matrices.direction("coordinates", u)
@@ -284,18 +671,94 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def velocity(w: Array, v: Array) -> Velocity:
-    """W from the angular velocity w (rad/s) and the velocity v of the pole (m/s)."""
+    """Return W from the angular velocity and the velocity of the pole.
+
+    Parameters
+    ----------
+    w : array_like, shape (3,)
+        Angular velocity (rad/s).
+    v : array_like, shape (3,)
+        Velocity of the pole, the point of the body at the origin (m/s).
+
+    Returns
+    -------
+    W : Velocity
+        Velocity matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> np.asarray(hm.velocity([0.0, 0.0, 2.0], [1.0, 0.0, 0.0]))
+    array([[ 0., -2.,  0.,  1.],
+           [ 2.,  0.,  0.,  0.],
+           [ 0.,  0.,  0.,  0.],
+           [ 0.,  0.,  0.,  0.]])
+    """
     return Velocity(vector("w", w), vector("v", v))
 
 
 def acceleration(W: Velocity, wd: Array, a: Array) -> Acceleration:
-    """H of a body with velocity W, from angular acceleration wd and the pole's acceleration a."""
+    """Return H of a body from its velocity, angular acceleration and the pole's acceleration.
+
+    Parameters
+    ----------
+    W : Velocity
+        Velocity of the body.
+    wd : array_like, shape (3,)
+        Angular acceleration (rad/s2).
+    a : array_like, shape (3,)
+        Acceleration of the pole (m/s2).
+
+    Returns
+    -------
+    H : Acceleration
+        Acceleration matrix, [wd~ + w~ w~, a; 0 0].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> H = hm.acceleration(hm.joint_velocity("revolute", 2.0), [0.0, 0.0, 1.0], [0.0, 0.0, 0.0])
+    >>> np.asarray(H)
+    array([[-4., -1.,  0.,  0.],
+           [ 1., -4.,  0.,  0.],
+           [ 0.,  0.,  0.,  0.],
+           [ 0.,  0.,  0.,  0.]])
+    """
     typed("W", W, Velocity)
     return Acceleration(W.w, vector("wd", wd), vector("a", a))
 
 
 def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
-    """H from its 4x4 array and the velocity of the body, whose sign the array does not tell."""
+    """Return H from its 4x4 array and the velocity of the body.
+
+    Parameters
+    ----------
+    A : array_like, shape (4, 4)
+        Entries of H, which do not determine the sign of w.
+    W : Velocity
+        Velocity of the body, in the same frame.
+
+    Returns
+    -------
+    H : Acceleration
+        Acceleration matrix.
+
+    Raises
+    ------
+    InputError
+        If A is not an acceleration with the w of W.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> W = hm.joint_velocity("revolute", 2.0)
+    >>> H = hm.joint_acceleration("revolute", 2.0, 1.0)
+    >>> hm.angular_part(hm.acceleration_from_array(np.asarray(H), W))
+    array([0., 0., 1.])
+    """
     typed("W", W, Velocity)
     rows = matrices.matrix("A", A)
     block, last = Matrix(tuple(row[:3] for row in rows.rows[:3])), Vector(rows.T.rows[3][:3])
@@ -307,7 +770,31 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
 
 
 def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
-    """L of a "revolute", "prismatic" or "helical" joint in its frame, z its axis (Eq II.1)."""
+    """Return L of a joint in its frame, z its axis (Eq II.1).
+
+    Parameters
+    ----------
+    kind : {"revolute", "prismatic", "helical"}
+        Type of the joint.
+    pitch : float, optional
+        Pitch of a helical joint (m/rad).
+
+    Returns
+    -------
+    L : Screw
+        Screw axis.
+
+    Raises
+    ------
+    InputError
+        If the kind is unknown, or a joint that is not helical has a pitch.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.six_numbers(hm.joint_screw("prismatic"))
+    array([0., 0., 0., 0., 0., 1.])
+    """
     p = number("pitch", pitch)
     pitches = {"revolute": 0.0, "prismatic": math.inf, "helical": p}
     if kind not in pitches:
@@ -322,33 +809,142 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
 
 
 def joint_velocity(kind: str, qd: Number, *, pitch: Number = 0.0) -> Velocity:
-    """W = L qd of a joint, in its own frame."""
+    """Return W = L qd of a joint, in its frame.
+
+    Parameters
+    ----------
+    kind : {"revolute", "prismatic", "helical"}
+        Type of the joint.
+    qd : float
+        Joint velocity (rad/s or m/s).
+    pitch : float, optional
+        Pitch of a helical joint (m/rad).
+
+    Returns
+    -------
+    W : Velocity
+        Velocity matrix.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> hm.six_numbers(hm.joint_velocity("revolute", 2.0))
+    array([0., 0., 2., 0., 0., 0.])
+    """
     return joint_screw(kind, pitch).velocity(number("qd", qd))
 
 
 def joint_acceleration(kind: str, qd: Number, qdd: Number, *, pitch: Number = 0.0) -> Acceleration:
-    """H = L^2 qd^2 + L qdd of a joint, in its own frame."""
+    """Return H = L^2 qd^2 + L qdd of a joint, in its frame.
+
+    Parameters
+    ----------
+    kind : {"revolute", "prismatic", "helical"}
+        Type of the joint.
+    qd : float
+        Joint velocity (rad/s or m/s).
+    qdd : float
+        Joint acceleration (rad/s2 or m/s2).
+    pitch : float, optional
+        Pitch of a helical joint (m/rad).
+
+    Returns
+    -------
+    H : Acceleration
+        Acceleration matrix.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import homogeneous as hm
+    >>> np.asarray(hm.joint_acceleration("revolute", 2.0, 0.5))
+    array([[-4. , -0.5,  0. ,  0. ],
+           [ 0.5, -4. ,  0. ,  0. ],
+           [ 0. ,  0. ,  0. ,  0. ],
+           [ 0. ,  0. ,  0. ,  0. ]])
+    """
     return joint_screw(kind, pitch).acceleration(number("qd", qd), number("qdd", qdd))
 
 
 def change_reference(X: AnyFramed, M: Array) -> AnyFramed:
-    """A matrix that is written in the second frame of M, written in the first.
+    """Return a matrix in the first frame of M, given in the second.
 
+    Parameters
+    ----------
+    X : typed matrix
+        Rototranslation, velocity, acceleration, screw, inertia, momentum or action in the second
+        frame.
+    M : Position or array_like, shape (4, 4)
+        Position of the second frame in the first.
+
+    Returns
+    -------
+    X : typed matrix
+        The same quantity in the first frame.
+
+    Notes
+    -----
     M X M^-1 for Q, W, H and L (SPACELIB's trasf_mami), M X M' for J, Gamma and Phi (trasf_mamt).
-    `M.to_second` is the way back.
+    `M.to_second` is the inverse.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> M = hm.position_from_axis_angle([0, 0, 1], 0.0, origin=[1, 0, 0])
+    >>> hm.six_numbers(hm.change_reference(hm.joint_velocity("revolute", 2.0), M))
+    array([ 0.,  0.,  2.,  0., -2.,  0.])
     """
     return position("M", M).to_first(X)
 
 
 def compose_velocities(*velocities: Velocity) -> Velocity:
-    """W_ik = W_ij + W_jk + ...: relative velocities add, all in one frame (Eq I.10)."""
+    """Return W_ik = W_ij + W_jk + ...: relative velocities add, all in one frame (Eq I.10).
+
+    Parameters
+    ----------
+    *velocities : Velocity
+        Relative velocities of consecutive bodies.
+
+    Returns
+    -------
+    W : Velocity
+        Their sum.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> W = hm.joint_velocity("revolute", 2.0)
+    >>> hm.six_numbers(hm.compose_velocities(W, W))
+    array([0., 0., 4., 0., 0., 0.])
+    """
     return sum(velocities, start=Velocity.zero())
 
 
 def compose_accelerations(
     H_ij: Acceleration, W_ij: Velocity, H_jk: Acceleration, W_jk: Velocity
 ) -> Acceleration:
-    """Coriolis' theorem: H_ik = H_ij + H_jk + 2 W_ij W_jk, all in one frame (Eq I.11)."""
+    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk, Coriolis' theorem, all in one frame (Eq I.11).
+
+    Parameters
+    ----------
+    H_ij, W_ij : Acceleration, Velocity
+        Motion of body j relative to body i.
+    H_jk, W_jk : Acceleration, Velocity
+        Motion of body k relative to body j.
+
+    Returns
+    -------
+    H : Acceleration
+        Acceleration of body k relative to body i.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> W, H = hm.joint_velocity("revolute", 2.0), hm.joint_acceleration("revolute", 2.0, 0.0)
+    >>> slide = hm.velocity([0.0, 0.0, 0.0], [1.0, 0.0, 0.0])
+    >>> hm.linear_part(hm.compose_accelerations(H, W, hm.Acceleration.zero(), slide))
+    array([0., 4., 0.])
+    """
     for name, H, W in (("ij", H_ij, W_ij), ("jk", H_jk, W_jk)):
         typed(f"H_{name}", H, Acceleration)
         typed(f"W_{name}", W, Velocity)

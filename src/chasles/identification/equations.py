@@ -14,13 +14,14 @@ from functools import cached_property
 import numpy as np
 
 from chasles import backends
-from chasles.backends.arrays import Kernel, call
+from chasles.backends.arrays import Kernel
+from chasles.backends.llvm import gram
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, less, select
 from chasles.functions.programs import program
 from chasles.identification.linear import Base, LinearModel
 from chasles.identification.regression import Factors
 
-BLOCK = 1024
+BLOCK = 512
 """Number of states whose equations fit into the processor's cache."""
 
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
@@ -64,7 +65,10 @@ class Equations:
     base: Base
 
     def _traced(self) -> tuple[Program, list[list[int]]]:
-        """Return the program q, qd, qdd, tau -> [W_j, e_j] of each row, and the columns of W_j."""
+        """Return the program q, qd, qdd, tau -> rows [W_j, e_j], and the columns of each W_j.
+
+        Rows lie side by side, each filled up with zeros to whole vectors.
+        """
         model, arena = self.model.bare.model, Arena(RULES)
         nq, nv = model.nq, model.nv
         shapes = {"q": nq, "qd": nv, "qdd": nv, "tau": nv}
@@ -77,7 +81,7 @@ class Equations:
 
         Y, tau = of("regressor"), of("inverse_dynamics")
         known = self.model.nominal[10 * len(self.model.links) :]
-        count, outputs, places = len(Y) // nv, [], []
+        count, numbers, places = len(Y) // nv, list[Number](), []
         for j in range(nv):
             terms = self._terms(j, given)
             entries = [*Y[count * j : count * (j + 1)], *terms]
@@ -86,10 +90,11 @@ class Equations:
             for term, value in zip(terms, known, strict=True):
                 if value and _acts(term):
                     rest = rest - value * term
-            row = [entries[self.base.columns[k]] for k in kept]
-            outputs.append((Variable(f"row{j}", (len(row) + 1,)), [*row, rest]))
+            row = [*(entries[self.base.columns[k]] for k in kept), rest]
+            numbers += [*row, *[0.0] * (_filled(len(row)) - len(row))]
             places.append(kept)
-        return Program.from_outputs("equations", inputs, outputs), places
+        output = Variable("rows", (len(numbers),)), numbers
+        return Program.from_outputs("equations", inputs, [output]), places
 
     def _terms(self, j: int, given: dict[str, list[Scalar]]) -> list[Number]:
         """Return row j of the columns of the joint terms."""
@@ -111,20 +116,19 @@ class Equations:
     def grams(self, sample: Sample) -> Grams:
         """Return the Gram matrices of samples, on one thread."""
         kernel, places = self._made
-        nv, size = len(places), len(self.base) + 1
-        own = [np.zeros((len(place), len(place))) for place in places]
-        out = tuple(np.empty((BLOCK, len(place))) for place in places)
-        count = len(sample[0])
-        for first in range(0, count, BLOCK):
-            part = tuple(x[first : first + BLOCK] for x in sample)
-            some = out if len(part[0]) == BLOCK else tuple(each[: len(part[0])] for each in out)
-            call(kernel, "equations", part, some if nv > 1 else some[0], threads=1)
-            for gram, W in zip(own, some, strict=True):
-                gram += W.T @ W
-        sums = np.zeros((nv, size, size))
-        for j, (place, gram) in enumerate(zip(places, own, strict=True)):
-            sums[j, place[:, None], place] = gram
-        return Grams(sums, count)
+        own = gram.Grams([_filled(len(place)) for place in places])
+        rows = np.empty((BLOCK, *kernel.interface.outputs[0].shape))
+        arrays = [np.ascontiguousarray(x, float) for x in sample]
+        for first in range(0, len(arrays[0]), BLOCK):
+            part = [x[first : first + BLOCK] for x in arrays]
+            some = rows[: len(part[0])]
+            kernel(part, [some], 1)
+            own.add(some)
+        size = len(self.base) + 1
+        sums = np.zeros((len(places), size, size))
+        for j, (place, found) in enumerate(zip(places, own.matrices, strict=True)):
+            sums[j, place[:, None], place] = found[: len(place), : len(place)]
+        return Grams(sums, len(arrays[0]))
 
     def total(self, samples: Iterable[Sample], threads: int = 2) -> Grams:
         """Return the sum over all samples, which are read one after the other.
@@ -142,6 +146,11 @@ class Equations:
             for each in waiting:
                 found = found + each.result()
         return found
+
+
+def _filled(count: int) -> int:
+    """Return a number of columns, rounded up to whole vectors."""
+    return -(-count // gram.lanes()) * gram.lanes()
 
 
 def _acts(entry: Number) -> bool:

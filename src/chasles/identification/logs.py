@@ -43,7 +43,7 @@ UNITS = {
 }
 """Factors to SI units."""
 
-ROWS = 131_072
+ROWS = 65_536
 """Number of rows that are read at once."""
 
 GAP = 5.0
@@ -69,15 +69,28 @@ class Skipped:
 
 @dataclass(frozen=True)
 class Log:
-    """Consecutive samples of one log; first: the number of its first row, from 1."""
+    """Consecutive samples of one log; first: the number of its first row, from 1.
+
+    begins: True if the samples do not continue those before, at the start of a file or after a gap.
+    tau: empty (n, 0) where torques are not read.
+    """
 
     file: str
     first: int
+    begins: bool
     t: np.ndarray | None
     q: np.ndarray
     qd: np.ndarray | None
     qdd: np.ndarray | None
     tau: np.ndarray
+
+
+@dataclass
+class _Clock:
+    """Last time of a log so far, and the usual step between its times."""
+
+    last: float = -np.inf
+    step: float = np.nan
 
 
 def column_names(robot: Robot) -> dict[str, list[str]]:
@@ -91,13 +104,17 @@ def column_names(robot: Robot) -> dict[str, list[str]]:
 class Reader:
     """Options for reading the logs of a robot.
 
-    columns: {standard name: name in the log}. units: {quantity or standard name: unit}.
+    columns: {standard name: name in the log}. units: {quantity or standard name: unit}. needed:
+    quantities that a log must have; torques are read only if they are among these. gaps: accept
+    gaps in time.
     """
 
     robot: Robot
     columns: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     skip_bad: bool = False
+    needed: tuple[str, ...] = ("q", "tau")
+    gaps: bool = False
     skipped: Skipped = field(default_factory=Skipped)
 
     def __post_init__(self) -> None:
@@ -125,47 +142,58 @@ class Reader:
 
     def _guarded(self, file: str) -> Iterator[Log]:
         """Yield the logs of a file; with skip_bad, an unreadable file is counted."""
+        wanted = [self.columns.get(name, name) for some in self._names().values() for name in some]
         try:
-            yield from self._blocks(file, batches(file))
+            yield from self._blocks(file, batches(file, wanted))
         except ModelError:
             if not self.skip_bad:
                 raise
             self.skipped.add("unreadable files", 1)
 
+    def _names(self) -> dict[str, list[str]]:
+        """Return the standard names of the columns that are read, by quantity."""
+        names = {"t": ["t"], **column_names(self.robot)}
+        return {x: some for x, some in names.items() if x != "tau" or x in self.needed}
+
     def _blocks(self, file: str, tables: Iterator[Any]) -> Iterator[Log]:
-        first, last = 1, -np.inf
+        first, clock = 1, _Clock()
         for table in tables:
             values = self._values(file, table)
-            good = self._good(file, first, last, values)
-            first += len(values["q"])
-            values = {name: array[good] for name, array in values.items()}
-            if not len(values["q"]):
+            good = self._good(file, first, clock.last, values)
+            rows = np.arange(first, first + len(good))
+            first += len(good)
+            if not good.all():
+                rows, values = rows[good], {name: array[good] for name, array in values.items()}
+            if not len(rows):
                 continue
-            self._check_units(file, values)
+            self._check_units(file, rows, values["q"])
             t = values["t"][:, 0] if "t" in values else None
-            last = last if t is None else t[-1]
+            tau = values.get("tau", np.zeros((len(rows), 0)))
             rest = {name: values.get(name) for name in ("qd", "qdd")}
-            for part in self._pieces(file, first - len(good), t):
+            for part, begins in self._pieces(file, rows, t, clock):
                 some = {name: x if x is None else x[part] for name, x in rest.items()}
-                yield Log(file, first - len(good) + part.start, None if t is None else t[part],
-                          values["q"][part], **some, tau=values["tau"][part])  # fmt: skip
+                yield Log(file, int(rows[part.start]), begins, None if t is None else t[part],
+                          values["q"][part], **some, tau=tau[part])  # fmt: skip
 
     def _values(self, file: str, table: Any) -> dict[str, np.ndarray]:
         """Return the quantities of a table in SI units."""
         there, found = set(table.schema.names), {}
-        for quantity, names in {"t": ["t"], **column_names(self.robot)}.items():
+        for quantity, names in self._names().items():
             wanted = [self.columns.get(name, name) for name in names]
             missing = [name for name in wanted if name not in there]
-            if missing and (quantity in ("q", "tau") or len(missing) < len(wanted)):
+            if missing and (quantity in self.needed or len(missing) < len(wanted)):
                 remedy = f"add it, or name the log's own with columns={{{names[0]!r}: ...}}"
                 raise ModelError("E-LOG-003", f"there is no column {missing[0]!r}", remedy,
                                  file=file, line=1)  # fmt: skip
             if missing:
                 continue
-            found[quantity] = np.column_stack([_numbers(file, table, name) for name in wanted])
-            scale = [UNITS[self.units.get(name, self.units.get(quantity, "rad"))] for name in names]
-            if any(x != 1.0 for x in scale):
-                found[quantity] = found[quantity] * np.array(scale)
+            array = np.empty((len(table), len(wanted)))
+            for k, (own, name) in enumerate(zip(wanted, names, strict=True)):
+                unit = self.units.get(name, self.units.get(quantity, "rad"))
+                array[:, k] = _numbers(file, table, own)
+                if UNITS[unit] != 1.0:
+                    array[:, k] *= UNITS[unit]
+            found[quantity] = array
         return found
 
     def _good(
@@ -174,6 +202,9 @@ class Reader:
         """Return the mask of usable rows; without skip_bad, an unusable row raises an error."""
         good = np.ones(len(values["q"]), bool)
         for name, array in values.items():
+            with np.errstate(over="ignore", invalid="ignore"):
+                if np.isfinite(array.sum()):
+                    continue
             bad = ~np.all(np.isfinite(array), axis=1)
             self._tell(file, first, bad & good, "E-LOG-004", f"{name} is not a finite number",
                        "remove the row, or fill it", "values that are not finite")  # fmt: skip
@@ -201,38 +232,46 @@ class Reader:
             raise ModelError(code, problem, f"{remedy}, or give --skip-bad", file=file, line=row)
         self.skipped.add(reason, int(bad.sum()))
 
-    def _check_units(self, file: str, values: Mapping[str, np.ndarray]) -> None:
+    def _check_units(self, file: str, rows: np.ndarray, q: np.ndarray) -> None:
         """Raise an error if the positions of a joint are far beyond its limits."""
-        limits, q = self.robot.limits, values["q"]
+        limits = self.robot.limits
         bounded = np.isfinite(limits.lower) & np.isfinite(limits.upper)
         low, high = np.where(bounded, limits.lower, -1.0), np.where(bounded, limits.upper, 1.0)
         half = np.where(bounded, np.maximum(0.5 * (high - low), 1e-9), np.inf)
-        share = np.abs(q - 0.5 * (low + high)) / half
-        worst = share.max(axis=0)
+        middle = 0.5 * (low + high)
+        worst = np.maximum(q.max(axis=0) - middle, middle - q.min(axis=0)) / half
         if worst.max(initial=0.0) > OFTEN:
             k = int(np.argmax(worst))
-            row = int(np.argmax(share[:, k]))
+            row = int(np.argmax(np.abs(q[:, k] - middle[k])))
             name = column_names(self.robot)["q"][k]
             problem = f"{name} is {q[row, k]:.4g}, far beyond the joint's limits"
             remedy = f"give its unit: units={{{name!r}: 'deg'}}"
-            raise ModelError("E-LOG-007", problem, remedy, file=file, line=row + 1)
+            raise ModelError("E-LOG-007", problem, remedy, file=file, line=int(rows[row]))
 
-    def _pieces(self, file: str, first: int, t: np.ndarray | None) -> Iterator[slice]:
-        """Yield the parts of a block between gaps in time."""
-        count = 0 if t is None else len(t)
-        if t is None or count < 3:
-            yield slice(0, None if t is None else count)
+    def _pieces(
+        self, file: str, rows: np.ndarray, t: np.ndarray | None, clock: _Clock
+    ) -> Iterator[tuple[slice, bool]]:
+        """Yield the parts of a block between gaps in time, and True if a part begins a motion."""
+        if t is None:
+            yield slice(0, len(rows)), clock.last == -np.inf
+            clock.last = np.inf
             return
-        steps = np.diff(t)
-        gaps = np.flatnonzero(steps > GAP * np.median(steps)) + 1
+        steps = np.diff(t, prepend=clock.last)
+        if len(t) > 2:
+            clock.step = float(np.median(steps[1:]))
+        clock.last = float(t[-1])
+        starts = np.flatnonzero(steps > GAP * clock.step) if not self.gaps else np.zeros(0, int)
+        gaps = starts[np.isfinite(steps[starts])]
         if len(gaps) and not self.skip_bad:
-            problem = f"there is a gap of {steps[gaps[0] - 1]:.4g} s before this row"
+            problem = f"there is a gap of {steps[gaps[0]]:.4g} s before this row"
             remedy = "split the log there, or give --skip-bad"
-            raise ModelError("E-LOG-008", problem, remedy, file=file, line=first + int(gaps[0]))
+            raise ModelError("E-LOG-008", problem, remedy, file=file, line=int(rows[gaps[0]]))
         if len(gaps):
             self.skipped.add("gaps", len(gaps))
-        for low, high in zip([0, *gaps], [*gaps, count], strict=True):
-            yield slice(int(low), int(high))
+        begins = {0: np.isinf(steps[0]), **dict.fromkeys(map(int, gaps), True)}
+        cuts = sorted(begins)
+        for low, high in zip(cuts, [*cuts[1:], len(rows)], strict=True):
+            yield slice(low, high), bool(begins[low])
 
 
 def files(path: str | os.PathLike[str]) -> list[str]:
@@ -250,23 +289,41 @@ def files(path: str | os.PathLike[str]) -> list[str]:
     return [os.fspath(p) for p in found]
 
 
-def batches(file: str) -> Iterator[Any]:
-    """Yield record batches of a file, at most `ROWS` rows each, with bounded memory."""
+def batches(file: str, wanted: Sequence[str]) -> Iterator[Any]:
+    """Yield record batches of a file, at most `ROWS` rows each, with bounded memory.
+
+    Only columns that are wanted are read, if the file has them.
+    """
     try:
         import pyarrow
-        from pyarrow import dataset
     except ImportError:
         remedy = "pip install 'chasles[data]', or give arrays"
         raise ModelError("E-LOG-011", "logs need pyarrow", remedy, file=file) from None
     kind = SUFFIXES[Path(file).suffix.lower()]
     try:
-        opened = dataset.dataset(file, format=kind)
-        options = {"batch_size": ROWS, "batch_readahead": 2, "fragment_readahead": 1}
-        yield from opened.scanner(**options).to_batches()
+        yield from (_parquet if kind == "parquet" else _scanned)(file, set(wanted))
     except (pyarrow.ArrowException, OSError) as error:
         problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
         raise ModelError("E-LOG-012", problem, "write it again, or give --skip-bad",
                          file=file) from None  # fmt: skip
+
+
+def _parquet(file: str, wanted: set[str]) -> Iterator[Any]:
+    """Yield batches of a Parquet file, page by page: of a row group, only `ROWS` are in memory."""
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(file, memory_map=True, pre_buffer=False) as opened:
+        read = [name for name in opened.schema_arrow.names if name in wanted]
+        yield from opened.iter_batches(ROWS, columns=read)
+
+
+def _scanned(file: str, wanted: set[str]) -> Iterator[Any]:
+    from pyarrow import dataset
+
+    opened = dataset.dataset(file, format=SUFFIXES[Path(file).suffix.lower()])
+    read = [name for name in opened.schema.names if name in wanted]
+    options = {"batch_size": ROWS, "batch_readahead": 2, "fragment_readahead": 1}
+    yield from opened.scanner(columns=read, **options).to_batches()
 
 
 def _table(data: Any) -> Any:

@@ -52,7 +52,7 @@ class Measured:
             if log.qd is not None and log.qdd is not None and self.lag == 0.0:
                 yield log
                 continue
-            if held and (held[-1].file != log.file or held[-1].first + len(held[-1].q) < log.first):
+            if held and log.begins:
                 yield _joined(held)
                 held = []
             held.append(log)
@@ -110,7 +110,7 @@ def _joined(logs: list[Log]) -> Log:
     for name in ("t", "q", "qd", "qdd", "tau"):
         arrays = [getattr(log, name) for log in logs]
         parts[name] = None if arrays[0] is None else np.concatenate(arrays)
-    return Log(logs[0].file, logs[0].first, **parts)
+    return Log(logs[0].file, logs[0].first, logs[0].begins, **parts)
 
 
 def check(robot: Robot, log: Log) -> None:

@@ -73,10 +73,34 @@ class Identified:
     def predict(
         self, q: Any, qd: Any, qdd: Any, *, consistent: bool = True, f_ext: Any = None
     ) -> np.ndarray:
-        """Return torques (n, rows) at states (n, ...).
+        """Return predicted torques.
 
-        consistent: True for the consistent parameters; False for the base parameters of least
-        squares. Rows are joint torques or, with closed loops, those of the independent coordinates.
+        Parameters
+        ----------
+        q : array_like, shape (n, nq)
+            Joint positions (rad or m).
+        qd, qdd : array_like, shape (n, nv)
+            Joint velocities and accelerations.
+        consistent : bool, optional
+            Use the consistent parameters (the default), or the base parameters of least squares.
+        f_ext : mapping, optional
+            External wrenches, as in `Robot.inverse_dynamics`.
+
+        Returns
+        -------
+        tau : ndarray, shape (n, rows)
+            Joint torques (N m or N) or, with closed loops, those of the independent coordinates.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.planar(1)
+        >>> q, qd, qdd = np.random.default_rng(0).normal(size=(3, 50, 1))
+        >>> tau = robot.inverse_dynamics(q, qd, qdd)
+        >>> found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia"])
+        >>> bool(np.allclose(found.predict(q, qd, qdd), tau, atol=1e-6))
+        True
         """
         model = self.model
         q, qd, qdd = samples(model.robot, "predict", q, qd, qdd)
@@ -89,14 +113,59 @@ class Identified:
     def validate(
         self, q: Any, qd: Any, qdd: Any, tau: Any, *, consistent: bool = True
     ) -> np.ndarray:
-        """Return the rms error (rows,) of predicted torques on other measurements."""
+        """Return the rms error of predicted torques on other measurements.
+
+        Parameters
+        ----------
+        q : array_like, shape (n, nq)
+            Joint positions (rad or m).
+        qd, qdd : array_like, shape (n, nv)
+            Joint velocities and accelerations.
+        tau : array_like, shape (n, nv)
+            Measured joint torques (N m or N).
+        consistent : bool, optional
+            Use the consistent parameters (the default), or the base parameters of least squares.
+
+        Returns
+        -------
+        error : ndarray, shape (rows,)
+            Root mean square error of each torque (N m or N).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.planar(1)
+        >>> q, qd, qdd = np.random.default_rng(0).normal(size=(3, 50, 1))
+        >>> tau = robot.inverse_dynamics(q, qd, qdd)
+        >>> found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia"])
+        >>> bool((found.validate(q, qd, qdd, tau) < 1e-6).all())
+        True
+        """
         q, qd, qdd, tau = samples(self.model.robot, "validate", q, qd, qdd, tau)
         found = self.predict(q, qd, qdd, consistent=consistent)
         measured = self.model.rows(q, tau)
         return np.asarray(np.sqrt(np.mean((found - measured) ** 2, axis=0)))
 
     def report(self) -> str:
-        """Return a table of base parameters with their standard deviations, and remarks."""
+        """Return a table of base parameters with their standard deviations, and remarks.
+
+        Returns
+        -------
+        text : str
+            The table, with the noise of each torque and the notes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.planar(1)
+        >>> q, qd, qdd = np.random.default_rng(0).normal(size=(3, 50, 1))
+        >>> tau = robot.inverse_dynamics(q, qd, qdd)
+        >>> found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia"])
+        >>> found.report().splitlines()[0]
+        'planar: 3 base parameters from 50 states'
+        """
         sure = self.deviations < SURE * np.abs(self.base)
         lines = [
             f"{self.model.robot.name}: {len(self.base)} base parameters from {self.samples} states",

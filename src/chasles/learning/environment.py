@@ -105,8 +105,19 @@ class RobotVectorEnv(VectorEnv):
     ) -> tuple[np.ndarray, dict[str, Any]]:
         """Start new episodes.
 
-        seed: seed of all random numbers. options: {"reset_mask": (num_envs,) bool} starts only
-        some. Returns observations (num_envs, observations) and an empty dictionary.
+        Parameters
+        ----------
+        seed : int or sequence of int, optional
+            Seed of all random numbers.
+        options : dict, optional
+            {"reset_mask": (num_envs,) bool} starts only some episodes.
+
+        Returns
+        -------
+        observations : ndarray, shape (num_envs, observations)
+            Observations of the first states.
+        info : dict
+            Empty.
         """
         if seed is not None:
             self._rng = a_generator(seed, "reset")
@@ -129,9 +140,24 @@ class RobotVectorEnv(VectorEnv):
     def step(
         self, actions: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Hold actions (num_envs, actions) for one control step.
+        """Hold actions for one control step.
 
-        Returns observations, rewards, terminated, truncated (num_envs, ...) and information.
+        Parameters
+        ----------
+        actions : array_like, shape (num_envs, actions)
+            Actions of the policy.
+
+        Returns
+        -------
+        observations : ndarray, shape (num_envs, observations)
+            Observations after the step.
+        rewards : ndarray, shape (num_envs,)
+            Rewards of the step.
+        terminated, truncated : ndarray of bool, shape (num_envs,)
+            True where the episode failed, or reached its time limit.
+        info : dict
+            With `autoreset="same-step"`, "final_obs" has the last observations of episodes that
+            ended.
         """
         state = self.state
         if state is None:

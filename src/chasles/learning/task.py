@@ -55,23 +55,84 @@ class Task(Protocol):
     def start(
         self, rng: np.random.Generator, count: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return q (count, nq), qd (count, nv) and commands (count, c) of new episodes."""
+        """Return the states of new episodes.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Random numbers.
+        count : int
+            Number of episodes.
+
+        Returns
+        -------
+        q : ndarray, shape (count, nq)
+            Joint positions.
+        qd : ndarray, shape (count, nv)
+            Joint velocities.
+        commands : ndarray, shape (count, c)
+            Commands of the episodes.
+        """
         ...
 
     def control(self, state: State) -> np.ndarray:
-        """Return the parameters (n, m) of the controller for the actions in `state`."""
+        """Return the parameters of the controller for the actions in a state.
+
+        Parameters
+        ----------
+        state : State
+            States of n robots.
+
+        Returns
+        -------
+        parameters : ndarray, shape (n, m)
+            The argument `p` of the controller `tau(t, q, qd, p)`.
+        """
         ...
 
     def observe(self, state: State) -> np.ndarray:
-        """Return the observations of a policy (n, observations)."""
+        """Return the observations of a policy.
+
+        Parameters
+        ----------
+        state : State
+            States of n robots.
+
+        Returns
+        -------
+        observations : ndarray, shape (n, observations)
+            Observations.
+        """
         ...
 
     def reward(self, state: State) -> np.ndarray:
-        """Return the reward of the last step (n,)."""
+        """Return the reward of the last step.
+
+        Parameters
+        ----------
+        state : State
+            States of n robots.
+
+        Returns
+        -------
+        reward : ndarray, shape (n,)
+            Rewards.
+        """
         ...
 
     def failed(self, state: State) -> np.ndarray:
-        """Return True (n,) where the episode ends, because the robot fell or left its bounds."""
+        """Return True where the episode ends, because the robot fell or left its bounds.
+
+        Parameters
+        ----------
+        state : State
+            States of n robots.
+
+        Returns
+        -------
+        failed : ndarray of bool, shape (n,)
+            True for episodes that end.
+        """
         ...
 
 

@@ -46,7 +46,7 @@ def lint(
 
     Returns
     -------
-    list of Finding
+    tuple of Finding
         Findings with severity, line, part, reason and remedy (docs/lint.md). A file that does not
         load is checked as well, and the reason is a finding.
 

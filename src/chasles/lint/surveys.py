@@ -13,7 +13,7 @@ from lxml import etree
 
 from chasles.errors import ModelError
 from chasles.formats import sdf as sdf_file
-from chasles.formats import solids
+from chasles.formats import sdf_shapes, solids
 from chasles.formats import urdf as urdf_file
 from chasles.formats import xacro as xacro_file
 from chasles.formats.files import is_number, load
@@ -30,7 +30,7 @@ _LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
 _LARGEST = sys.float_info.max
 """Largest float; TOML allows larger integers."""
 
-# What was loaded -------------------------------------------------------------------------------
+# Loaded parts ----------------------------------------------------------------------------------
 
 
 def loaded(file: str, description: Description) -> Sheet:
@@ -69,7 +69,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Return an inverted range as it is written, although it is not a limit to the reader."""
+        """Return an inverted range as written, although the reader does not treat it as a limit."""
         raw = joints.get(whole.where)
         if raw is None:
             return whole
@@ -125,12 +125,12 @@ def sdf(file: str, *, meshes: bool) -> Sheet:
     document = _document(file, notes)
 
     def drawn(shape: Part) -> ShapeData:
-        return sdf_file.drawn(shape, "", file)[0]
+        return sdf_shapes.drawn(shape, "", file)[0]
 
     links = [
-        _link(part, sdf_file.inertial_of, drawn, meshes)
+        _link(part, sdf_shapes.inertial_of, drawn, meshes)
         for part in _owned(source, document.root.iter("link"))
-        if (given := part.find("inertial")) is not None and not sdf_file.is_auto(given)
+        if (given := part.find("inertial")) is not None and not sdf_shapes.is_auto(given)
     ]
     joints = map(_sdf_joint, _owned(source, document.root.iter("joint")))
     found, mended = _found(source), _noted(notes)

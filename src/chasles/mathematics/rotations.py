@@ -2,7 +2,7 @@
 
 A `Rotation` E maps coordinates of one frame to those of another that is turned against it
 (Featherstone's rx, ry, rz: the transpose of the matrix that turns a vector). Quaternions are
-(w, x, y, z), need not be normalised, and describe the turned frame in the first one.
+(w, x, y, z), need not be normalized, and describe the rotated frame in the first one.
 """
 
 import math
@@ -286,7 +286,7 @@ def conjugate(q: Vector) -> Vector:
 
 
 SMALL = 1e-2
-"""Squared angles below this use a power series (its terms reach rounding)."""
+"""Squared angles below this use a power series, which is accurate to rounding there."""
 
 
 def _series(t: Number, *coefficients: float) -> Number:

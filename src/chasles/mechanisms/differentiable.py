@@ -25,12 +25,8 @@ from chasles.functions.targets import (
     Relative,
     Target,
 )
-from chasles.mechanisms.inverse_kinematics import (
-    PART,
-    Solution,
-    _stated,
-    inverse_kinematics,
-)
+from chasles.mechanisms.given_targets import PART, task_of
+from chasles.mechanisms.inverse_kinematics import Solution, inverse_kinematics
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import Bounds
 
@@ -83,7 +79,7 @@ def differentiable(
         [a for a in every if library_of(a) is not None]
     )
     stated = [(frame, _with(target, arrays.values)) for frame, target in pairs]
-    task, _, (_, weights, _) = _stated(mechanism, bounds, _grouped(stated))
+    task, _, (_, weights, _) = task_of(mechanism, bounds, _grouped(stated))
     goals = _joined(arrays, *(_numbers(arrays, target) for _, target in pairs))
     postures = [options.pop(name, None) for name in ("guess", "near")]
     movable = np.ones(mechanism.nv)

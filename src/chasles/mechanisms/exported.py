@@ -11,7 +11,8 @@ from chasles.backends.c.search import Search
 from chasles.errors import InputError
 from chasles.functions.reaching import ANGLE, COST, FIRM, MEMORY, MOST, SHARE, STATUS, Task
 from chasles.mechanisms.differentiable import _from_numbers
-from chasles.mechanisms.inverse_kinematics import _stated, inverse_kinematics
+from chasles.mechanisms.given_targets import task_of
+from chasles.mechanisms.inverse_kinematics import inverse_kinematics
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import EAGER, LAST, Bounds, spread
 
@@ -45,7 +46,7 @@ class Reaching:
         mechanism.refuse_time(PART, "export it at a fixed time: robot.at_time(t)")
         self.mechanism, self.bounds = mechanism, bounds
         self.task: Task
-        self.task, _, (goals, weights, tolerances) = _stated(mechanism, bounds, targets)
+        self.task, _, (goals, weights, tolerances) = task_of(mechanism, bounds, targets)
         self._goals = goals.reshape(-1, goals.shape[-1])[0]
         self.weights, self.tolerances = weights[0], tolerances[0]
         if self.tolerances.min() < FINEST[dtype]:

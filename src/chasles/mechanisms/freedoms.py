@@ -106,7 +106,7 @@ class Freedoms(Equations):
         for name in names:
             if name not in self.freedoms:
                 problem = f"there is no degree of freedom {name!r} {purpose}"
-                remedy = f"it has {', '.join(map(repr, self.freedoms))}"
+                remedy = f"use one of {', '.join(map(repr, self.freedoms))}"
                 raise ModelError("E-LOOP-005", problem, remedy, part=self.part)
         return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
 

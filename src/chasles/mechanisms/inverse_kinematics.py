@@ -3,8 +3,7 @@
 Every problem is tried from several starting configurations (a low-discrepancy set within the
 limits), nearest to its targets first, until one leads to a solution. The steps are one compiled
 program (`functions.reaching`), and the tries are one machine-code routine (`backends.llvm.search`),
-so that a configuration takes about a microsecond. Long because targets, tries and answers of one
-search are read together.
+so that a configuration takes about a microsecond.
 """
 
 import math
@@ -15,22 +14,25 @@ from typing import Any, Literal
 import numpy as np
 
 from chasles.backends.arrays import COMPILING, checked_count
-from chasles.errors import ArgumentError, InputError
-from chasles.functions.doors import checked_frame, leading_shape, numbers
+from chasles.errors import InputError
+from chasles.functions.doors import leading_shape
 from chasles.functions.reaching import ANGLE, LENGTH, STATUS, Task
-from chasles.functions.targets import CENTER, CenterOfMass, Relative, Target, stated
 from chasles.mechanisms.beginning import Beginning, BeginOne
 from chasles.mechanisms.branches import Branches, branches, checked, every, rescue, tight, uneven
 from chasles.mechanisms.comfort import Comfort, comfort_of, settled
 from chasles.mechanisms.distinct import Approach, Rows, distance, full_turns, listed
+from chasles.mechanisms.given_targets import (
+    PART,
+    check_together,
+    checked_posture,
+    fixed_joints,
+    task_of,
+)
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import RANKED, SEED, TRIES, Bounds, Starts, prepared
 from chasles.mechanisms.quick import Quick
 from chasles.mechanisms.solutions import Solution as Solution
 from chasles.mechanisms.solutions import sides, wrapped
-from chasles.model.given import a_mapping, some_names
-
-PART = "inverse_kinematics"
 
 MOST_TRIES = 1_000_000
 """Largest number of starting configurations and of returned solutions of a problem."""
@@ -65,7 +67,7 @@ def inverse_kinematics(
     quick: cache in which to prepare later calls of the same kind, if they can use the fast path.
     """
     mechanism.refuse_time(PART, "evaluate it at a time: robot.at_time(t)")
-    task, lead, given = _stated(mechanism, bounds, targets)
+    task, lead, given = task_of(mechanism, bounds, targets)
     if solutions not in ("first", "all"):
         problem = f"solutions must be 'first' or 'all', not {solutions!r}"
         raise InputError("E-CALL-371", problem, part=PART)
@@ -73,11 +75,11 @@ def inverse_kinematics(
     count = checked_count(f"{PART}: count", count, most=MOST_TRIES)
     seed = checked_count(f"{PART}: seed", seed, least=0)
     threads = None if threads is None else checked_count(f"{PART}: threads", threads)
-    posture = _posture(mechanism, "guess", guess)
-    wanted = _posture(mechanism, "near", near)
+    posture = checked_posture(mechanism, "guess", guess)
+    wanted = checked_posture(mechanism, "near", near)
     ease = comfort_of(mechanism, bounds, comfort, comfort_weight)
-    held = _held(mechanism, fixed)
-    _check_together(ease, wanted, solutions, wraps)
+    held = fixed_joints(mechanism, fixed)
+    check_together(ease, wanted, solutions, wraps)
     states = {"guess": posture, "near": wanted, "comfort": None if ease is None else ease.posture}
     shapes = {name: p for name, p in states.items() if p is not None}
     lead = leading_shape(PART, targets=np.empty((*lead, 0)), **shapes)
@@ -90,68 +92,6 @@ def inverse_kinematics(
     if quick is not None and not lead:
         quick.keep(targets, task, *solver.alone())
     return solver.first(posture, ease)
-
-
-# Doors ------------------------------------------------------------------------------------------
-
-
-def _stated(
-    mechanism: Mechanism, bounds: Bounds, targets: Any
-) -> tuple[Task, tuple[int, ...], list[np.ndarray]]:
-    """Return the task, the leading shape, and goals, weights and tolerances (..., size)."""
-    pairs: list[tuple[str, Target]] = []
-    for frame, value in a_mapping("targets", targets, PART).items():
-        for target in stated(value):
-            if isinstance(target, CenterOfMass) != (frame == CENTER):
-                problem = f"CenterOfMass and the key {CENTER!r} must be used together"
-                raise ArgumentError("E-CALL-370", problem, part=PART)
-            if frame != CENTER:
-                checked_frame(mechanism.model, PART, frame, several=False)
-            if isinstance(target, Relative):
-                checked_frame(mechanism.model, PART, target.to, several=False)
-            pairs.append((frame, target))
-    if not pairs:
-        problem = "no targets were given"
-        raise InputError("E-CALL-372", problem, "give {frame: pose}", part=PART)
-    closing = mechanism.loops.rows * mechanism.model.holonomic_rows if mechanism.rows else ()
-    scales = tuple(map(float, closing))
-    task = Task(mechanism.model, tuple(pairs), bounds.lower, bounds.upper, scales)
-    goals = [target.numbers() for _, target in pairs]
-    named = {f"target of {frame!r}": a for (frame, _), a in zip(pairs, goals, strict=True)}
-    lead = leading_shape(PART, **named)
-    whole = np.concatenate([np.broadcast_to(a, (*lead, a.shape[-1])) for a in goals], axis=-1)
-    rows = [[target.each(name) for _, target in pairs] for name in ("weight", "tolerance")]
-    weights, tolerances = (np.concatenate(each)[None] for each in rows)
-    weights = weights / (weights.max() or 1.0)  # only ratios matter
-    return task, lead, [whole, weights, tolerances]
-
-
-def _posture(mechanism: Mechanism, name: str, given: Any) -> np.ndarray | None:
-    if given is None:
-        return None
-    posture = numbers(f"{PART}: {name}", given, mechanism.nq).astype(float)
-    if not np.isfinite(posture).all():
-        raise InputError("E-CALL-374", f"{name} must be finite", part=PART)
-    return posture
-
-
-def _check_together(ease: Any, near: Any, solutions: str, wraps: bool) -> None:
-    """Raise an error for options that exclude each other."""
-    one = solutions == "first"
-    if (ease is not None and not (near is None and one)) or (near is not None and not one):
-        problem = "`comfort` and `near` require solutions='first', and exclude each other"
-    elif wraps and one:
-        problem = "`wraps` requires solutions='all'"
-    else:
-        return
-    raise InputError("E-CALL-378", problem, "omit one of them", part=PART)
-
-
-def _held(mechanism: Mechanism, fixed: Any) -> list[str]:
-    names = some_names("fixed", [fixed] if isinstance(fixed, str) else fixed, PART)
-    for name in names:
-        mechanism.position_slice(name)  # an error lists the joints
-    return names
 
 
 # Solving ----------------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ from chasles.mechanisms.differentiable import (
     _targets,
     _with,
 )
-from chasles.mechanisms.inverse_kinematics import MOST_TRIES, PART, _held, _posture, _stated
+from chasles.mechanisms.given_targets import PART, checked_posture, fixed_joints, task_of
+from chasles.mechanisms.inverse_kinematics import MOST_TRIES
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import PATIENT, RANKED, Bounds, prepared
 from chasles.mechanisms.solutions import Solution
@@ -79,8 +80,8 @@ def resident(
     every = [array for _, target in pairs for array in _arrays(target)]
     arrays = module("solving_cupy").Arrays([a for a in every if library_of(a) is not None])
     stated = [(frame, _with(_one(target), arrays.values)) for frame, target in pairs]
-    task, _, (_, weights, tolerances) = _stated(mechanism, bounds, _grouped(stated))
-    names = _held(mechanism, fixed)
+    task, _, (_, weights, tolerances) = task_of(mechanism, bounds, _grouped(stated))
+    names = fixed_joints(mechanism, fixed)
     with arrays.working():
         goals = _joined(arrays, *(_numbers(arrays, target) for _, target in pairs))
         posture = None if guess is None else arrays.array(guess)
@@ -153,7 +154,9 @@ def _fixed(
     if not names:
         return movable, ()
     here = mechanism.neutral() if guess is None else guess
-    here = _posture(mechanism, "guess", here.get() if hasattr(here, "get") else np.asarray(here))
+    here = checked_posture(
+        mechanism, "guess", here.get() if hasattr(here, "get") else np.asarray(here)
+    )
     assert here is not None
     if here.ndim > 1:
         problem = "on a GPU, `fixed` needs a single guess for all problems"

@@ -39,6 +39,15 @@ class Solution:
     limits: np.ndarray
     complete: np.ndarray | bool = False
 
+    def __repr__(self) -> str:
+        solved = np.asarray(self.solved)
+        count = f"{np.count_nonzero(solved)} of {solved.size} solved"
+        answer = count if solved.ndim else "solved" if solved else "not solved"
+        angle, distance = np.max(np.reshape(self.residual, (-1, 2)), axis=0, initial=0.0)
+        values = f" = {np.array2string(self.q, precision=4)}" if self.q.ndim == 1 else ""
+        errors = f"residual at most {angle:.2g} rad, {distance:.2g} m"
+        return f"<Solution: {answer}; {errors}; q {self.q.shape}{values}>"
+
 
 def sides(q: np.ndarray, bounds: Bounds) -> np.ndarray:
     """Return 1 where a coordinate is at its upper limit, -1 at its lower limit, else 0."""

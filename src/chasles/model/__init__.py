@@ -4,9 +4,6 @@ from chasles.model.build import build
 from chasles.model.constraints import Coupling, FrameState
 from chasles.model.couplings import coupling, gear, motion
 from chasles.model.description import (
-    ROLES,
-    SHAPE_TRAITS,
-    SHAPES,
     CouplingData,
     Description,
     FrameData,
@@ -18,13 +15,13 @@ from chasles.model.description import (
     ModelError,
     RollingData,
     RotorData,
-    ShapeData,
     StretchData,
 )
 from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, Steady
 from chasles.model.model import WORLD, Body, Frame, Loop, Model
 from chasles.model.rolling import rolling
 from chasles.model.sensors import SENSORS, NoiseData, SensorData, Surface
+from chasles.model.shapes import ROLES, SHAPE_TRAITS, SHAPES, ShapeData
 
 __all__ = [
     "JOINTS",

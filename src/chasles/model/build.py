@@ -13,6 +13,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform, inverted
 from chasles.model import ranges, validate
 from chasles.model.constraints import Coupling
 from chasles.model.couplings import Drive
+from chasles.model.custom import check_custom
 from chasles.model.description import (
     CouplingData,
     Description,
@@ -47,10 +48,37 @@ _ROUNDING = 1e-15
 
 
 def build(source: Description, *, mimic: bool = True, strict: bool = False) -> Model:
-    """Return the model of a description. mimic: followers have no coordinates. strict: refuse
-    invalid inertias.
+    """Return the model of a description.
+
+    Parameters
+    ----------
+    source : Description
+        Links, joints, frames, loops and couplings.
+    mimic : bool, optional
+        Let mimic joints follow their leaders, without coordinates (the default).
+    strict : bool, optional
+        Refuse invalid inertias. Default: keep them, with a note.
+
+    Returns
+    -------
+    model : Model
+        The model that algorithms run on.
+
+    Raises
+    ------
+    ModelError
+        If the description is inconsistent.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> description = chasles.robots.planar(2).model.source
+    >>> len(chasles.model.build(description).bodies)
+    2
     """
-    validate.check_custom(source)
+    for data in (*source.joints, *source.loops):
+        if isinstance(data.custom, Joint):
+            check_custom(data, data.custom)
     model = connected(source, mimic=mimic)
     if source.massless:
         return replace(

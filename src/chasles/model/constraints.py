@@ -39,15 +39,48 @@ class FrameState:
         return FrameState(Vector(pose[9:]), R, Vector(twist[3:]), Vector(twist[:3]))
 
     def axis(self, k: int) -> Vector:
-        """Return the unit vector of axis k: 0, 1, 2 for x, y, z."""
+        """Return the unit vector of an axis of the frame, in world axes.
+
+        Parameters
+        ----------
+        k : {0, 1, 2}
+            The axis: x, y or z.
+
+        Returns
+        -------
+        axis : Vector
+            Unit vector.
+        """
         return Vector(self.rotation.T.rows[k])
 
     def point(self, x: Number, y: Number, z: Number) -> Vector:
-        """Return the position of a point with coordinates x, y, z in this frame."""
+        """Return the position in the world of a point of the frame.
+
+        Parameters
+        ----------
+        x, y, z : float
+            Coordinates in the frame (m).
+
+        Returns
+        -------
+        point : Vector
+            Position (m).
+        """
         return self.position + self.rotation @ Vector.of(x, y, z)
 
     def velocity_at(self, point: Vector) -> Vector:
-        """Return the velocity of the body's point that is currently at this position."""
+        """Return the velocity of the body's point that is currently at a position.
+
+        Parameters
+        ----------
+        point : Vector
+            Position in the world (m).
+
+        Returns
+        -------
+        velocity : Vector
+            Velocity along the world's axes (m/s).
+        """
         return self.velocity + self.angular_velocity.cross(point - self.position)
 
     def rates(self) -> list[Number]:

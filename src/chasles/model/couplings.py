@@ -37,19 +37,43 @@ def coupling(
 ) -> CouplingData:
     """Return equations function(...) = 0 between coordinates, velocities and frames.
 
+    Parameters
+    ----------
+    name : str
+        Name of the coupling.
+    freedoms : sequence of str
+        Coordinates by joint, with [k] for a joint with several. Planar, spherical and free joints
+        name theirs: "base[x]", "base[qw]" (`chasles.conventions`).
+    function : callable
+        Takes the values of coordinates, rates and frames in this order, in rad, m and s, each frame
+        as a `FrameState`, and the time if its last argument is called t. It returns one number or
+        several, each zero where its equation holds.
+    rates : sequence of str, optional
+        Velocities, as `robot.independent` names them: "base[3]".
+    frames : sequence of str, optional
+        Links and frames.
+    where : str, optional
+        Place of the coupling in a file, for error messages.
+
+    Returns
+    -------
+    coupling : CouplingData
+        The coupling, for `Robot.with_couplings` and `Description`.
+
+    Notes
+    -----
     A row that takes no velocity constrains positions (holonomic). A row that takes velocities
     constrains only velocities (nonholonomic) and must be linear in them; examples are knife edges
-    and rolling (Featherstone 2008, Eq 3.29, 3.30).
+    and rolling (Featherstone 2008, Eq 3.29, 3.30). The function is written with arithmetic and the
+    functions of `chasles.expr` (sin, cos, sqrt, atan2, ...) and run once, on symbols. It should be
+    smooth, and its slope not vanish where it is zero.
 
-    `freedoms` names coordinates by joint, with [k] for a joint with several. Planar, spherical and
-    free joints name theirs: "base[x]", "base[qw]" (`chasles.conventions`). rates: velocities, as
-    `robot.independent` names them: "base[3]". frames: links and frames.
-
-    function: takes the values of coordinates, rates and frames in this order, in rad, m and s, each
-    frame as a `FrameState`, and the time where its last argument is called t. It returns one number
-    or several, each zero where its equation holds. It is written with arithmetic and the functions
-    of `chasles.expr` (sin, cos, sqrt, atan2, ...) and run once, on symbols. It should be smooth,
-    and its slope not vanish where it is zero.
+    Examples
+    --------
+    >>> import chasles
+    >>> cam = chasles.model.coupling("cam", ["joint1", "joint2"], lambda a, b: b - a * a)
+    >>> chasles.robots.planar(2).with_couplings(cam).mobility().mobility
+    1
     """
     names, velocities, places = (
         (given,) if isinstance(given, str) else tuple(given) for given in (freedoms, rates, frames)
@@ -122,8 +146,31 @@ def gear(
 ) -> CouplingData:
     """Return the coupling joint = sum of ratio times leader, plus offset: a gear or a differential.
 
-    ratios: by leading joint (with [k] where it has several coordinates), in units of the joint's
-    coordinate for one of the leader's; offset in that of the joint.
+    Parameters
+    ----------
+    name : str
+        Name of the coupling.
+    joint : str
+        The joint that follows.
+    ratios : mapping
+        Ratio by leading joint (with [k] for a joint with several coordinates), in units of the
+        joint's coordinate for one unit of the leader's.
+    offset : float, optional
+        Offset (rad or m).
+    where : str, optional
+        Place of the coupling in a file, for error messages.
+
+    Returns
+    -------
+    coupling : CouplingData
+        The coupling, for `Robot.with_couplings` and `Description`.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> gear = chasles.model.gear("gear", "joint2", {"joint1": -2.0})
+    >>> chasles.robots.planar(2).with_couplings(gear).assemble([0.1]).round(3)
+    array([ 0.1, -0.2])
     """
     given = [("gear.ratio", ratio, f" to {leader!r}") for leader, ratio in ratios.items()]
     for key, number, of in [*given, ("gear.offset", offset, "")]:
@@ -274,9 +321,26 @@ Motion = Callable[[Number], Number | Sequence[Number]]
 def motion(function: Motion, *, joint: str = "") -> Program:
     """Return the prescribed motion q = function(t) of a joint, for `JointData(motion=...)`.
 
-    `function` takes the time in s and returns the joint's coordinates in rad and m (four for a
-    quaternion of any length), or a single number. It is traced once, uses arithmetic and the
-    functions of `chasles.expr`, and should be smooth. `joint` is the name in messages.
+    Parameters
+    ----------
+    function : callable
+        Takes the time (s) and returns the joint's coordinates in rad and m (four for a quaternion
+        of any length), or a single number. It uses arithmetic and the functions of `chasles.expr`,
+        is traced once, and should be smooth.
+    joint : str, optional
+        Name of the joint in error messages.
+
+    Returns
+    -------
+    program : Program
+        The traced function.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles.expr import sin
+    >>> type(chasles.model.motion(lambda t: 0.1 * sin(t))).__name__
+    'Program'
     """
     at = f"joint {joint!r}: motion" if joint else "motion"
     if not callable(function):

@@ -169,7 +169,20 @@ class DHTable:
         return not any(row.mass or row.armature or any(row.inertia) for row in self.rows)
 
     def description(self) -> Description:
-        """Return the arm, with frames base, dh1, ..., dh<n>, tool."""
+        """Return the arm, with frames base, dh1, ..., dh<n>, tool.
+
+        Returns
+        -------
+        description : Description
+            Links, joints and frames; `chasles.Robot(description)` is the robot.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> rows = (chasles.DHRow(theta=0.0, d=0.4, a=0.3, alpha=0.0, mass=1.0),)
+        >>> len(chasles.DHTable(rows, convention="standard").description().joints)
+        1
+        """
         base, tips = transform(self.base), {"tool": transform(self.tool)}
         arm = dh_chain(self.name, self.rows, self.convention, base=base, tips=tips)
         arm = replace(arm, notes=self.notes, where=self.where, massless=self.massless)

@@ -1,13 +1,10 @@
-"""Descriptions of mechanisms by a file or a builder, before any choice of numbering or frames.
-
-Long because each part is documented with its fields.
-"""
+"""Descriptions of mechanisms by a file or a builder, before any choice of numbering or frames."""
 
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from chasles.errors import ModelError as ModelError
 from chasles.expr import Program
@@ -26,6 +23,7 @@ from chasles.model.machine import (
 )
 from chasles.model.machine import StretchData as StretchData
 from chasles.model.sensors import SensorData
+from chasles.model.shapes import ShapeData
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class JointData:
     frame; child_pose: in the child link's frame (its own, unless given). The two coincide at zero
     displacement. axis: unit vector in the joint's frame (the second axis of a universal joint, its
     y, is perpendicular and arbitrary unless `second_axis` says which; that of a rack and pinion is
-    the rack's direction). pitch: metres per radian of a helical joint. radius: of a pinion or a
+    the rack's direction). pitch: meters per radian of a helical joint. radius: of a pinion or a
     rolling sphere, in m. reversed: the joint's motion is that of the parent against the child.
     custom: a joint of a user-defined type (then kind is "custom"); its own numbers count, all
     others are those given here. motion: a prescribed motion, made by `chasles.model.motion`; the
@@ -189,67 +187,6 @@ class FrameData:
     name: str
     link: str
     pose: Transform
-
-
-@dataclass(frozen=True)
-class ShapeData:
-    """A visual or collision shape of a link, with its pose in the link's frame.
-
-    `kind` determines the numbers of `size` in m: lengths along x, y, z of a "box"; the radius of a
-    "sphere"; the radius and the length along z of a "cylinder" or "capsule", without round ends;
-    the half axes of an "ellipsoid"; scale factors along x, y, z of a "mesh", whose `file` is named
-    as in the robot's file. `color` holds red, green, blue and opacity from 0 to 1. `role` is one of
-    `ROLES`; collision shapes are drawn only if there is no other. `bits` are MuJoCo's contype and
-    conaffinity, if the file has them: they determine contacts regardless of the role. `friction`
-    holds coefficients of sliding (1), spinning and rolling (m), if the file has them; `directions`
-    is the number of those that act, MuJoCo's condim. The shape with the higher `priority`
-    determines the friction of a pair.
-    """
-
-    link: str
-    kind: str
-    size: tuple[float, ...]
-    pose: Transform = field(default_factory=Transform.identity)
-    file: str = ""
-    color: tuple[float, ...] | None = None
-    role: str = "visual"
-    bits: tuple[int, int] | None = None
-    friction: tuple[float, float, float] | None = None
-    directions: int = 3
-    priority: int = 0
-
-    @property
-    def collides(self) -> bool:
-        """Return True if the shape can touch others."""
-        return self.role == "collision" if self.bits is None else any(self.bits)
-
-
-ROLES = ("visual", "collision")
-"""Roles of a shape."""
-
-
-class ShapeTraits(NamedTuple):
-    """A kind of shape. sizes: words of files, with counts. halved: in MuJoCo. urdf: has it."""
-
-    sizes: tuple[tuple[str, int], ...]
-    halved: tuple[int, ...] = ()
-    urdf: bool = True
-
-
-_ROUND = (("radius", 1), ("length", 1))
-
-SHAPE_TRAITS = {
-    "box": ShapeTraits((("size", 3),), halved=(0, 1, 2)),
-    "sphere": ShapeTraits((("radius", 1),)),
-    "cylinder": ShapeTraits(_ROUND, halved=(1,)),
-    "capsule": ShapeTraits(_ROUND, halved=(1,)),
-    "ellipsoid": ShapeTraits((("radii", 3),), urdf=False),
-    "mesh": ShapeTraits((("scale", 3),)),
-}
-"""One row a kind of shape."""
-
-SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAITS.items()}
-"""Number of sizes of each kind of shape."""
 
 
 @dataclass(frozen=True)

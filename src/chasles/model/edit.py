@@ -39,7 +39,7 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
     for name, q in positions.items():
         if name not in moving:
             problem = f"there is no moving joint {name!r} to lock"
-            remedy = f"it has {', '.join(map(repr, moving))}"
+            remedy = f"use one of {', '.join(map(repr, moving))}"
             raise ModelError("E-MODEL-019", problem, remedy, part=f"robot {model.name!r}")
         if model.bodies[moving[name]].follow is not None:
             raise ModelError(
@@ -335,7 +335,7 @@ def opened(source: Description, names: Sequence[str] | None) -> Description:
     for name in chosen:
         if name not in (*ties, *mimics):
             problem = f"there is no loop, coupling or mimic joint {name!r} to remove"
-            remedy = f"it has {some((*ties, *mimics)) or 'none'}"
+            remedy = f"its loops, couplings and mimic joints: {some((*ties, *mimics)) or 'none'}"
             raise ModelError("E-LOOP-240", problem, remedy, part=f"robot {source.name!r}")
     if not chosen:
         return source

@@ -363,7 +363,7 @@ class Model:
         if i == WORLD:
             names = (self.bodies[i].data.name for i in self.movers)
             problem = f"there is no joint {joint!r} with coordinates"
-            remedy = f"it has {', '.join(map(repr, names))}"
+            remedy = f"use one of {', '.join(map(repr, names))}"
             raise ModelError("E-MODEL-037", problem, remedy, part=part)
         body = self.bodies[i]
         if body.drive is not None:

@@ -28,7 +28,7 @@ def _symbolic(*numbers: Number) -> bool:
 #
 # A joint about or along z leaves it open where on its axis the frame of its body stands, and at
 # which angle. Origins slide along their axes so that offsets between them vanish or meet; the
-# frames of last bodies turn so that their centres of mass lie in the plane y = 0.
+# frames of last bodies turn so that their centers of mass lie in the plane y = 0.
 
 _ROUNDING = 1e-15
 _ENTRY, _DEPTH, _FORCE = 10, 1, 18
@@ -208,7 +208,7 @@ def _flattened(inertia: RigidInertia) -> RigidInertia:
     if _symbolic(*I) or not math.isclose(I.xx + I.yy, I.zz, rel_tol=_FLAT):
         return inertia
     rest = I.zz - I.xx
-    if I.yy != 0.0 and I.xx + rest == I.zz:  # keep I_zz, which the joint feels
+    if I.yy != 0.0 and I.xx + rest == I.zz:  # keep I_zz, which affects the joint
         return replace(inertia, I=replace(I, yy=rest))
     return replace(inertia, I=replace(I, zz=I.xx + I.yy))
 

@@ -29,14 +29,43 @@ def rolling(
 ) -> RollingData:
     """Return a contact that does not slip (Featherstone 2008, Eq 3.29), for `with_couplings`.
 
-    kind: "blade", whose point, the origin of `frame`, does not move along `axis` (a knife edge or a
-    skate); "wheel", a thin disc of `radius` (m) about `axis`, centred at the origin of `frame`,
-    whose lowest point does not move; "ball", the same for a sphere. axis: in `frame`.
+    Parameters
+    ----------
+    name : str
+        Name of the constraint.
+    kind : {"blade", "wheel", "ball"}
+        A blade (a knife edge or a skate) does not move along `axis` at the origin of `frame`. A
+        wheel is a thin disc of `radius` about `axis`, centered at the origin of `frame`, whose
+        lowest point does not move. A ball is the same for a sphere.
+    frame : str
+        Frame of the blade, wheel or ball.
+    on : str, optional
+        Link or frame whose plane z = 0 it is on. Default: the world.
+    radius : float, optional
+        Radius of a wheel or ball (m).
+    axis : array_like, shape (3,), optional
+        Axis in `frame`.
+    touching : bool, optional
+        Add the equation that it stays on the plane. Omit it where the tree keeps it there.
+    where : str, optional
+        Place of the constraint in a file, for error messages.
 
-    on: the link or frame whose plane z = 0 it is on, None for the world's. touching: add the
-    equation that it stays on that plane; leave it out where the tree keeps it there. Multipliers
-    are forces (N): of a blade along its axis; of a wheel along its heading and its axle, both in
-    the plane; of a ball along x and y of the plane; then along the normal where it is touching.
+    Returns
+    -------
+    rolling : RollingData
+        The constraint, for `Robot.with_couplings` and `Description`.
+
+    Notes
+    -----
+    Multipliers are forces (N): of a blade along its axis; of a wheel along its heading and its
+    axle, both in the plane; of a ball along x and y of the plane; then along the normal if it is
+    touching.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.model.rolling("wheel", "wheel", "axle", radius=0.1).kind
+    'wheel'
     """
     if kind not in KINDS:
         problem, known = f"kind is {kind!r}", ", ".join(map(repr, KINDS))

@@ -8,8 +8,7 @@ from chasles import backends
 from chasles.algorithms.spatial.derivatives import inverse_dynamics_perturbation
 from chasles.backends.arrays import call
 from chasles.errors import ModelError
-from chasles.functions.programs import straight
-from chasles.functions.tracing import trace
+from chasles.functions.tracing import straight, trace
 
 PART = "torque_perturbations"
 
@@ -17,12 +16,42 @@ PART = "torque_perturbations"
 def torque_perturbations(
     robot: Any, q: Any, qd: Any, qdd: Any, dq: Any, dqd: Any, dqdd: Any
 ) -> np.ndarray:
-    """Return d tau (..., nv) for small changes of the joint motion q, qd, qdd.
+    """Return the changes of joint torques for small changes of the joint motion.
 
-    d tau = D0 dqdd + V0 dqd + P0 dq, with the matrices of `Robot.inverse_dynamics_sensitivities`,
-    which are not formed: the time is proportional to the number of joints (Balafoutis and Patel
-    1991, section 7.2). dq is along `integrate`. Robots with closed loops, tendons or time-dependent
-    joints raise an error.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd, qdd : array_like, shape (..., nv)
+        Joint velocities and accelerations.
+    dq, dqd, dqdd : array_like, shape (..., nv)
+        Their small changes; dq is along `integrate`.
+
+    Returns
+    -------
+    dtau : ndarray, shape (..., nv)
+        D0 dqdd + V0 dqd + P0 dq (N m or N).
+
+    Raises
+    ------
+    ModelError
+        If the robot has closed loops, tendons or time-dependent joints.
+
+    Notes
+    -----
+    The matrices of `Robot.inverse_dynamics_sensitivities` are not formed, so that the time is
+    proportional to the number of joints (Balafoutis and Patel 1991, section 7.2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> zero, one = np.zeros(2), np.ones(2)
+    >>> chasles.control.torque_perturbations(robot, zero, zero, zero, zero, zero, one).round(3)
+    array([3.5  , 1.167])
     """
     mechanism = robot.mechanism
     mechanism.refuse_loops(PART, "use robot.linearize(q, qd, tau)")

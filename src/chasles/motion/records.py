@@ -143,3 +143,13 @@ class Trajectory:
     work: np.ndarray | None = None
     excess: np.ndarray | None = None
     act: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        span = f"{len(self.t)} instants"
+        if len(self.t):
+            span += f" from {self.t[0]:.6g} to {self.t[-1]:.6g} s"
+        parts = [span, f"q {self.q.shape}", f"qd {self.qd.shape}"]
+        parts += [f"sensors {', '.join(self.sensors)}"] * bool(self.sensors)
+        parts += [f"{len(self.events)} events"] * bool(self.events)
+        parts.append("compiled" if self.compiled else "not compiled")
+        return f"<Trajectory: {'; '.join(parts)}>"

@@ -82,13 +82,36 @@ class Iterated(NamedTuple):
 
 
 def lemke(M: Array, d: Array) -> np.ndarray:
-    """Return a basic solution z (n,) of w = M z + d, w >= 0, z >= 0, w'z = 0 by Lemke's method.
+    """Return a basic solution z of w = M z + d, w >= 0, z >= 0, w'z = 0 by Lemke's method.
 
-    M (n, n), d (n,). In a basic solution the columns of M for which z > 0 are independent. The
-    lexicographic rule breaks ties, so that no basis repeats (Cottle, Pang and Stone 1992, chapter
-    4). For a symmetric positive semidefinite M (or any copositive-plus one) the method ends at a
-    solution, or on a ray that proves that there is none, and raises `Infeasible`. For other M, a
-    ray means only that no solution was found.
+    Parameters
+    ----------
+    M : array_like, shape (n, n)
+        Matrix.
+    d : array_like, shape (n,)
+        Vector.
+
+    Returns
+    -------
+    z : ndarray, shape (n,)
+        Solution. The columns of M for which z > 0 are independent.
+
+    Raises
+    ------
+    Infeasible
+        If the method ends on a ray.
+
+    Notes
+    -----
+    The lexicographic rule breaks ties, so that no basis repeats (Cottle, Pang and Stone 1992,
+    chapter 4). For a symmetric positive semidefinite M (or any copositive-plus one) a ray proves
+    that there is no solution. For other M, it means only that none was found.
+
+    Examples
+    --------
+    >>> from chasles import contact
+    >>> contact.lemke([[2.0, 1.0], [1.0, 2.0]], [-5.0, 1.0])
+    array([2.5, 0. ])
     """
     M, d = checked_problem("lemke", M, d)
     if np.all(d >= 0.0):
@@ -176,11 +199,30 @@ def gauss_seidel(
 ) -> Iterated:
     """Solve a batch of problems w = M z + d, w >= 0, z >= 0, w'z = 0 by projected Gauss-Seidel.
 
-    M (..., n, n), d (..., n); leading shapes broadcast, and all problems advance together. M must
-    be symmetric positive semidefinite with a positive diagonal. start (..., n): initial forces,
-    such as the forces of the last step. The iteration stops when every residual, the largest
-    |min(w, M_ii z)|, is below `tolerance` times the largest |d| of its problem, or after `sweeps`
-    sweeps. Problems without a solution do not raise an error; their residual stays large.
+    Parameters
+    ----------
+    M : array_like, shape (..., n, n)
+        Symmetric positive semidefinite matrices with a positive diagonal; leading shapes broadcast.
+    d : array_like, shape (..., n)
+        Vectors.
+    start : array_like, shape (..., n), optional
+        Initial forces, such as those of the last step.
+    sweeps : int, optional
+        Largest number of sweeps.
+    tolerance : float, optional
+        Largest residual |min(w, M_ii z)|, relative to the largest |d| of a problem.
+
+    Returns
+    -------
+    result : Iterated
+        Forces, residuals and the number of sweeps. Problems without a solution do not raise an
+        error; their residual stays large.
+
+    Examples
+    --------
+    >>> from chasles import contact
+    >>> contact.gauss_seidel([[2.0, 1.0], [1.0, 2.0]], [-5.0, 1.0]).forces.round(6)
+    array([2.5, 0. ])
     """
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     n = d.shape[-1] if d.ndim else -1
@@ -231,10 +273,31 @@ def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarr
 
 
 def forces_program(M: Array, d: Array) -> np.ndarray:
-    """Return the z (n,) that minimizes z'M z / 2 + z'd over z >= 0 (Featherstone 2008, Eq 11.43).
+    """Return the z that minimizes z'M z / 2 + z'd over z >= 0 (Featherstone 2008, Eq 11.43).
 
-    M (n, n) symmetric positive semidefinite, d (n,). z also solves the complementarity problem; if
-    M is singular it is one of the solutions. An unbounded program raises `Infeasible`.
+    Parameters
+    ----------
+    M : array_like, shape (n, n)
+        Symmetric positive semidefinite matrix.
+    d : array_like, shape (n,)
+        Vector.
+
+    Returns
+    -------
+    z : ndarray, shape (n,)
+        Minimizer, which also solves the complementarity problem; one of the solutions if M is
+        singular.
+
+    Raises
+    ------
+    Infeasible
+        If the program is unbounded.
+
+    Examples
+    --------
+    >>> from chasles import contact
+    >>> contact.forces_program([[2.0, 1.0], [1.0, 2.0]], [-5.0, 1.0]).round(6)
+    array([2.5, 0. ])
     """
     M, d = checked_problem("forces_program", M, d)
     if np.all(d >= 0.0):
@@ -270,12 +333,37 @@ def _ray(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
 def accelerations_program(
     H: Array, force: Array, T: Array, bias: Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the constrained accelerations qdd (n,) and the contact forces (nc,).
+    """Return the constrained accelerations and the contact forces by Gauss' principle (Eq 11.44).
 
-    qdd minimizes (qdd - H^-1 force)' H (qdd - H^-1 force) subject to T' qdd + bias >= 0: Gauss'
-    principle (Eq 11.44). H (n, n) is the mass matrix, force (n,) the generalized force without
-    contacts, T (n, nc) the normals, bias (nc,). The contact forces are the multipliers: H qdd =
-    force + T forces. If no qdd satisfies the constraints, the function raises `Infeasible`.
+    Parameters
+    ----------
+    H : array_like, shape (n, n)
+        Mass matrix.
+    force : array_like, shape (n,)
+        Generalized force without contacts.
+    T : array_like, shape (n, nc)
+        Contact normals.
+    bias : array_like, shape (nc,)
+        Part of the separation accelerations that does not depend on qdd.
+
+    Returns
+    -------
+    qdd : ndarray, shape (n,)
+        Accelerations that minimize (qdd - H^-1 force)' H (qdd - H^-1 force) subject to T' qdd +
+        bias >= 0.
+    forces : ndarray, shape (nc,)
+        Multipliers: H qdd = force + T forces.
+
+    Raises
+    ------
+    Infeasible
+        If no qdd satisfies the constraints.
+
+    Examples
+    --------
+    >>> from chasles import contact
+    >>> contact.accelerations_program([[2.0]], [-19.62], [[1.0]], [0.0])
+    (array([0.]), array([19.62]))
     """
     H, force = checked_problem("accelerations_program", H, force)
     T, bias = (np.asarray(a, dtype=float) for a in (T, bias))

@@ -132,7 +132,9 @@ def compare(
     check_tolerance("compare", tolerance)
     if library not in LIBRARIES:
         problem = f"unknown library {library!r}"
-        raise InputError("E-PEER-002", problem, f"known are {', '.join(LIBRARIES)}", part="compare")
+        raise InputError(
+            "E-PEER-002", problem, f"use one of {', '.join(LIBRARIES)}", part="compare"
+        )
     chosen = LIBRARIES[library]
     with tempfile.TemporaryDirectory() as folder:
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)

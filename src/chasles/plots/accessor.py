@@ -51,7 +51,38 @@ class Plots:
     def torque(
         self, q: Array, qd: Array, qdd: Array, *, t: Array = None, axes: Axes | None = None
     ) -> Axes:
-        """Plot joint forces along a motion q (n, nq), qd and qdd (n, nv), by inverse dynamics."""
+        """Plot joint torques along a motion, by inverse dynamics.
+
+        Parameters
+        ----------
+        q : array_like, shape (n, nq)
+            Joint positions (rad or m).
+        qd, qdd : array_like, shape (n, nv)
+            Joint velocities and accelerations.
+        t : array_like, shape (n,), optional
+            Times (s). Default: indices.
+        axes : matplotlib Axes, optional
+            Axes to draw in. Default: a new figure.
+
+        Returns
+        -------
+        axes : matplotlib Axes
+            The axes, with torques in N m or N.
+
+        Raises
+        ------
+        InputError
+            If the numbers of instants differ.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> still = np.zeros((5, 2))
+        >>> len(robot.plot.torque(still, still, still).lines)
+        2
+        """
         robot = self._robot
         motion = path("q", q, robot.nq), path("qd", qd, robot.nv), path("qdd", qdd, robot.nv)
         if len({len(part) for part in motion}) > 1:
@@ -62,8 +93,34 @@ class Plots:
     def energy(self, q: Array, qd: Array, *, t: Array = None, axes: Axes | None = None) -> Axes:
         """Plot kinetic energy, potential energy relative to its first value, and their sum.
 
-        q (n, nq) and qd (n, nv) are the motion. For a free motion without friction, the sum is
-        constant.
+        Parameters
+        ----------
+        q : array_like, shape (n, nq)
+            Joint positions (rad or m).
+        qd : array_like, shape (n, nv)
+            Joint velocities.
+        t : array_like, shape (n,), optional
+            Times (s). Default: indices.
+        axes : matplotlib Axes, optional
+            Axes to draw in. Default: a new figure.
+
+        Returns
+        -------
+        axes : matplotlib Axes
+            The axes, with energies in J. For a free motion without friction, the sum is constant.
+
+        Raises
+        ------
+        InputError
+            If the numbers of instants differ.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> still = np.zeros((5, 2))
+        >>> len(chasles.robots.planar(2).plot.energy(still, still).lines)
+        3
         """
         robot = self._robot
         positions, rates = path("q", q, robot.nq), path("qd", qd, robot.nv)
@@ -85,12 +142,41 @@ class Plots:
     ) -> Axes:
         """Plot the manipulability of a frame: the product of its Jacobian's singular values.
 
+        Parameters
+        ----------
+        q : array_like, shape (n, nq) or (nq,)
+            A path; or with `joints`, the state of the other joints.
+        frame : str, optional
+            The frame. Default: the last.
+        joints : sequence of str, optional
+            Names of two joints with one coordinate, which go from limit to limit.
+        rows : {"linear", "angular", "all"}, optional
+            Rows of the Jacobian: m at the frame's origin, rad, or both with mixed units.
+        t : array_like, shape (n,), optional
+            Times (s) of a path. Default: indices.
+        points : int, optional
+            Number of positions of each of the two joints.
+        axes : matplotlib Axes, optional
+            Axes to draw in. Default: a new figure.
+
+        Returns
+        -------
+        axes : matplotlib Axes
+            The axes.
+
+        Notes
+        -----
         It is sqrt(det(J J')) for at least as many degrees of freedom as rows (Yoshikawa 1985), and
         0 where the frame cannot move in some direction.
 
-        q: a path (n, nq); or with `joints`, the names of two joints of one coordinate, a state
-        (nq,) in which these go from limit to limit, in `points` steps. frame: the last if None.
-        rows: "linear" (m, at the frame's origin), "angular" (rad) or "all", whose units are mixed.
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.puma560()
+        >>> path = robot.random(np.random.default_rng(0), 5)
+        >>> len(robot.plot.manipulability(path, frame="tool").lines)
+        1
         """
         robot = self._robot
         robot.mechanism.refuse_loops("manipulability", _CLOSED)
@@ -123,13 +209,40 @@ class Plots:
         t: Array = None,
         axes: Axes | None = None,
     ) -> Axes:
-        """Plot the condition number along a path q (n, nq).
+        """Plot the condition number of the mass matrix or a Jacobian along a path.
 
-        It is that of the mass matrix (in independent coordinates for closed loops) or of a frame's
-        Jacobian; infinite values leave a gap.
+        Parameters
+        ----------
+        q : array_like, shape (n, nq)
+            Joint positions (rad or m).
+        of : {"mass_matrix", "jacobian"}, optional
+            The matrix. For closed loops the mass matrix is in independent coordinates.
+        frame : str, optional
+            Frame of the Jacobian. Default: the last.
+        rows : {"linear", "angular", "all"}, optional
+            Rows of the Jacobian.
+        t : array_like, shape (n,), optional
+            Times (s). Default: indices.
+        axes : matplotlib Axes, optional
+            Axes to draw in. Default: a new figure.
 
-        rows, frame: as in `manipulability`. If degrees of freedom have different units (rad and m),
-        it depends on the choice of units.
+        Returns
+        -------
+        axes : matplotlib Axes
+            The axes; infinite values leave a gap.
+
+        Notes
+        -----
+        If degrees of freedom have different units (rad and m), the condition number depends on the
+        choice of units.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.puma560()
+        >>> len(robot.plot.condition(robot.random(np.random.default_rng(0), 5)).lines)
+        1
         """
         robot = self._robot
         states = path("q", q, robot.nq)
@@ -165,10 +278,32 @@ class Plots:
     ) -> Axes:
         """Plot points that a frame's origin reaches, in m along the world's axes.
 
-        The configurations are random, between the joint limits (`robot.random`), or given as q (n,
-        nq).
+        Parameters
+        ----------
+        frame : str, optional
+            The frame. Default: the last.
+        q : array_like, shape (n, nq), optional
+            Configurations. Default: random ones between the joint limits.
+        samples : int, optional
+            Number of random configurations.
+        seed : int, optional
+            Seed of the random configurations.
+        plane : {"xy", "xz", "yz", "3d"}, optional
+            Plane of the plot, or "3d" for a plot in space.
+        axes : matplotlib Axes, optional
+            Axes to draw in. Default: a new figure.
 
-        frame: the last if None. plane: "xy", "xz", "yz", or "3d" for a picture in space.
+        Returns
+        -------
+        axes : matplotlib Axes
+            The axes.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> axes = chasles.robots.puma560().plot.workspace("tool", samples=100)
+        >>> axes.get_xlabel()
+        'x'
         """
         if plane not in ("xy", "xz", "yz", "3d"):
             raise InputError("E-PLOT-014", f"plane must be 'xy', 'xz', 'yz' or '3d', not {plane!r}")
@@ -202,10 +337,31 @@ class Plots:
     ) -> Axes:
         """Plot multiplications and additions of a function against n, by each method.
 
-        The first n joints of the robot are free, and the others are held at their neutral position.
+        Parameters
+        ----------
+        function : str, optional
+            Name of a function of the robot.
+        methods : sequence of str, optional
+            Names of methods. Default: all except those of cubic or higher growth.
+        lengths : sequence of int, optional
+            Numbers n of joints. Default: all.
+        axes : matplotlib Axes, optional
+            Axes to draw in. Default: a new figure.
+        **options
+            Options of the function, such as `frame`.
 
-        methods: names; by default all except methods of cubic or higher growth. lengths: values of
-        n, by default all. options: options of the function, such as frame=.
+        Returns
+        -------
+        axes : matplotlib Axes
+            The axes. The first n joints of the robot are free, and the others are held at their
+            neutral position.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.puma560()
+        >>> len(robot.plot.cost("inverse_dynamics", methods=["spatial"], lengths=[1, 2]).lines)
+        1
         """
         robot = self._robot
         remedy = "chains of this robot cannot be counted, because its joints depend on each other"

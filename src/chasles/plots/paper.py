@@ -135,7 +135,7 @@ def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | No
     return finish(drawn, "energy (J)", across)
 
 
-# What is asked to be drawn ---------------------------------------------------------------------
+# Arguments of plots ---------------------------------------------------------------------
 
 
 def efforts(robot: Robot) -> Iterator[tuple[str, str]]:
@@ -158,7 +158,7 @@ def path(what: str, value: Any, size: int) -> np.ndarray:
 
 
 def times(t: Any, count: int) -> tuple[np.ndarray, str]:
-    """Instants to draw over, and what they are: those given in s, or their numbers."""
+    """Return the abscissa of a plot and its label: times in s, or indices of instants."""
     if t is None:
         return np.arange(count), "instant"
     found = np.asarray(t, float)
@@ -187,7 +187,7 @@ def _finite(what: str, found: np.ndarray) -> np.ndarray:
 
 def frame_of(robot: Robot, frame: str | None) -> str:
     """Return a frame by name, the last if none is given."""
-    chosen = robot.frames[-1] if frame is None else frame
+    chosen = robot.tool if frame is None else frame
     robot.model.frame(chosen)
     return chosen
 

@@ -1,7 +1,8 @@
 """The public robot: identity, functions, configuration space, editing, limits."""
 
 from chasles.mechanisms import Coordinates
-from chasles.robot.identity import Array, Limits
+from chasles.robot.identity import Array
+from chasles.robot.machine import Limits
 from chasles.robot.robot import Robot
 
 __all__ = ["Array", "Coordinates", "Limits", "Robot"]

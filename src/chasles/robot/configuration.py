@@ -1,7 +1,4 @@
-"""The configuration space of a robot: positions by name, random positions, closed loops.
-
-Long because its docstrings have all sections.
-"""
+"""The configuration space of a robot: positions by name, random positions, closed loops."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -143,16 +140,22 @@ class Configuring(Computing):
         return from_names(values, self.position_slice, q)
 
     def random(
-        self, rng: "np.random.Generator | int | None" = None, size: int | tuple[int, ...] = ()
+        self,
+        rng: "np.random.Generator | int | None" = None,
+        size: int | tuple[int, ...] | None = None,
+        *,
+        seed: int | None = None,
     ) -> np.ndarray:
         """Return random configurations, uniform between the joint limits.
 
         Parameters
         ----------
         rng : numpy.random.Generator or int, optional
-            Generator or seed.
+            Generator, or together with `size` a seed. A lone integer is refused.
         size : int or tuple of int, optional
             Batch shape. Default: a single configuration.
+        seed : int, optional
+            Seed of a new generator, instead of `rng`.
 
         Returns
         -------
@@ -164,11 +167,17 @@ class Configuring(Computing):
         Examples
         --------
         >>> import chasles
-        >>> chasles.robots.planar(2).random(0, 5).shape
+        >>> chasles.robots.planar(2).random(size=5, seed=0).shape
         (5, 2)
         """
-        rng = a_generator(rng, "random")
-        sizes = size if isinstance(size, tuple | list) else (size,)
+        if isinstance(rng, int | np.integer) and size is None:
+            problem = f"random({rng}) may mean a seed or a number of configurations"
+            remedy = f"write random(seed={rng}) or random(size={rng})"
+            raise InputError("E-ROBOT-063", problem, remedy)
+        if rng is not None and seed is not None:
+            raise InputError("E-ROBOT-064", "rng and seed exclude each other", part="random")
+        rng = a_generator(rng if seed is None else seed, "random")
+        sizes = size if isinstance(size, tuple | list) else () if size is None else (size,)
         shape = tuple(checked_count("random: size", n, least=0) for n in sizes)
         q = np.empty((*shape, self.nq))
         for i, where in self.model.position_slices.items():
@@ -284,7 +293,7 @@ class Configuring(Computing):
 
     def inverse_kinematics(
         self,
-        targets: Mapping[str, Any],
+        targets: Mapping[str, Any] | Array,
         *,
         avoid: Any = None,
         guess: Array = None,
@@ -306,7 +315,8 @@ class Configuring(Computing):
         targets
             By frame: a pose (..., 4, 4) in the world, or a target of `chasles.targets`: `Pose`,
             `Position`, `Orientation`, `Axis`, `LookAt`, `Relative`; several in a list. The key
-            "center of mass" takes a `CenterOfMass`. Leading shapes are batches and broadcast.
+            "center of mass" takes a `CenterOfMass`. Leading shapes are batches and broadcast. A
+            target without a frame is one for `robot.tool`.
         avoid
             Obstacles by name, or `chasles.distances.Avoid`: the posture keeps clear of them, and of
             collisions of the robot with itself.
@@ -360,6 +370,7 @@ class Configuring(Computing):
         >>> bool(found.solved), bool(found.residual.max() < 1e-6)
         (True, True)
         """
+        targets = targets if isinstance(targets, Mapping) else {self.tool: targets}
         if avoid is not None:
             targets = entry_point("with_clearance")(self, targets, avoid)
         library, quick = array_library(targets), None

@@ -1,7 +1,4 @@
-"""Functions of functions: derivatives, motions of any order, linear systems, parameters.
-
-Long because its docstrings have all sections.
-"""
+"""Functions of functions: derivatives, linear systems, graphs of calls."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -10,8 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from chasles.algorithms import METHODS
-from chasles.algorithms.spatial.kinematics import At, Axes
-from chasles.backends.arrays import check_tolerance, checked_count
+from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError
 from chasles.functions import doors, numeric
 from chasles.functions.compiled import Compiled
@@ -19,12 +15,12 @@ from chasles.functions.graphs import Graph, captured, shapes_of
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import Coordinates
-from chasles.model.given import a_generator, a_name
-from chasles.robot.configuration import Configuring
+from chasles.model.given import a_name
 from chasles.robot.identity import Array
+from chasles.robot.motions import Moving
 
 
-class Deriving(Configuring):
+class Deriving(Moving):
     """Functions that call several others, or take any number of arrays."""
 
     def function(
@@ -247,192 +243,6 @@ class Deriving(Configuring):
         here, forces = self.mechanism.derived("pullback", function, wrt, f_ext=f_ext, **options)
         return here(*arguments, *forces, covector, out=out, threads=threads)
 
-    def frame_motion(
-        self,
-        q: Array,
-        *rates: Array | str,
-        frame: str | None = None,
-        axes: Axes = "world",
-        at: At = "frame",
-        method: str = "fastest",
-        out: Array = None,
-        threads: int | None = None,
-        **named_rates: Array,
-    ) -> np.ndarray:
-        """Return velocity, acceleration, jerk and higher derivatives of a frame.
-
-        Parameters
-        ----------
-        q : array_like, shape (..., nq)
-            Joint positions (rad or m).
-        *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, qddd, ..., in this order or by these names. Their number is
-            the order.
-        frame : str
-            Name of a link or frame; may follow the rates by position.
-        axes : {"world", "frame"}, optional
-            Axes along which the components are given.
-        at : {"frame", "world"} or (3,) array_like, optional
-            Reference point, as in `frame_velocity`; it moves with the body.
-        method : str, optional
-            "joint-motion" (Mitra, in the base frame), "link-frames" (in the frames of the links) or
-            "fastest".
-        out, threads
-            As in `frame_velocity`.
-
-        Returns
-        -------
-        ndarray, shape (..., order, 6)
-            Row k holds the derivative of the angular velocity (first three, rad/s^(k+1)) and of the
-            position of the reference point (last three, m/s^(k+1)). Rows 0 and 1 are
-            `frame_velocity` and the classical `frame_acceleration`.
-
-        Examples
-        --------
-        >>> import chasles
-        >>> robot = chasles.robots.planar(2)
-        >>> robot.frame_motion([0.0, 0.5], [1.0, 0.0], [0.0, 0.0], frame="tip").round(3)
-        array([[ 0.   , -1.   ,  0.   , -0.479,  0.   ,  1.878],
-               [ 0.   , -0.   ,  0.   , -1.878,  0.   , -0.479]])
-        """
-        rates, frame = _frame_last("frame_motion", rates, frame)
-        rates += doors.rates_by_name("frame_motion", rates, named_rates)
-        order = doors.order_of("frame_motion", rates)
-        view = ("frame", frame, "axes", axes, "at", at, "order", order, "method", method)
-        return self._call("frame_motion", (q, *rates), view, None, out, threads)
-
-    def jacobian_rate(
-        self,
-        q: Array,
-        *rates: Array | str,
-        frame: str | None = None,
-        axes: Axes = "world",
-        at: At = "frame",
-        order: int | None = None,
-        method: str = "fastest",
-        out: Array = None,
-        threads: int | None = None,
-        **named_rates: Array,
-    ) -> np.ndarray:
-        """Return a time derivative of the Jacobian along the motion.
-
-        Parameters
-        ----------
-        q : array_like, shape (..., nq)
-            Joint positions (rad or m).
-        *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, ..., in this order or by these names; n of them give the n-th
-            derivative.
-        frame : str
-            Name of a link or frame.
-        axes, at
-            As in `jacobian`.
-        order : int, optional
-            Number of rates, checked if given.
-        method : str, optional
-            "spatial" (Featherstone 2008, example 2.5; first order), "joint-motion" (Mitra, 2.9) or
-            "fastest".
-        out, threads
-            As in `jacobian`.
-
-        Returns
-        -------
-        ndarray, shape (..., 6, nv)
-            Time derivative of the entries of `jacobian`.
-
-        Examples
-        --------
-        >>> import chasles
-        >>> robot = chasles.robots.planar(2)
-        >>> robot.jacobian_rate([0.0, 0.5], [1.0, 0.0], frame="tip").round(3)
-        array([[ 0.   ,  0.   ],
-               [ 0.   ,  0.   ],
-               [ 0.   ,  0.   ],
-               [-1.878, -0.878],
-               [ 0.   ,  0.   ],
-               [-0.479, -0.479]])
-        """
-        rates, frame = _frame_last("jacobian_rate", rates, frame)
-        rates += doors.rates_by_name("jacobian_rate", rates, named_rates)
-        given = doors.order_of("jacobian_rate", rates)
-        if order is not None and doors.checked_order("jacobian_rate", order) != given:
-            problem = (
-                f"order={order} needs {order} time derivatives after q, but {given} were given"
-            )
-            raise ArgumentError("E-ROBOT-026", problem, part="jacobian_rate")
-        view = ("frame", frame, "axes", axes, "at", at, "order", given, "method", method)
-        return self._call("jacobian_rate", (q, *rates), view, None, out, threads)
-
-    def joint_motion_matrices(
-        self, q: Array, *rates: Array | str, frame: str | None = None
-    ) -> np.ndarray:
-        """Return Mitra's joint-motion property matrices D of a frame's body.
-
-        Parameters
-        ----------
-        q : array_like, shape (..., nq)
-            Joint positions (rad or m).
-        *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, ...; n of them give the n-th time derivative of D.
-        frame : str
-            Name of a link or frame.
-
-        Returns
-        -------
-        D : ndarray, shape (..., nv, 4, 4)
-            Velocity matrix of the body in the base frame per unit rate of each coordinate; zero for
-            joints that do not move the body.
-
-        Notes
-        -----
-        D is [e~ r x e; 0 0] for a revolute joint about e through r, and [0 e; 0 0] for a prismatic
-        one. Its derivative is Ddot = Omega D - D Omega (Mitra, Eq 3).
-
-        Examples
-        --------
-        >>> import chasles
-        >>> chasles.robots.planar(2).joint_motion_matrices([0.0, 0.5], frame="tip").shape
-        (2, 4, 4)
-        """
-        rates, frame = _frame_last("joint_motion_matrices", rates, frame)
-        view: dict[str, Any] = {"frame": frame, "at": "world"}
-        J = self.jacobian_rate(q, *rates, **view) if rates else self.jacobian(q, **view)
-        return numeric.twist_matrices(np.swapaxes(J, -1, -2))
-
-    def motion_matrices(
-        self, q: Array, *rates: Array | str, frame: str | None = None
-    ) -> np.ndarray:
-        """Return Mitra's motion matrices of a frame's body in the base frame.
-
-        Parameters
-        ----------
-        q : array_like, shape (..., nq)
-            Joint positions (rad or m).
-        *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, ...
-        frame : str
-            Name of a link or frame.
-
-        Returns
-        -------
-        ndarray, shape (..., order, 4, 4)
-            One matrix per rate. They map a point P of the body, in homogeneous coordinates, to its
-            velocity Omega P, acceleration A_H P, jerk J_H P and so on.
-
-        Notes
-        -----
-        See Mitra, sections 2.6 and 2.7: each matrix is the derivative of the position matrix of the
-        body times its inverse.
-
-        Examples
-        --------
-        >>> import chasles
-        >>> chasles.robots.planar(2).motion_matrices([0.0, 0.5], [1.0, 0.0], frame="tip").shape
-        (1, 4, 4)
-        """
-        rates, frame = _frame_last("motion_matrices", rates, frame)
-        return numeric.motion_matrices(self.frame_motion(q, *rates, frame=frame, at="world"))
-
     def linearize(
         self,
         q: Array,
@@ -538,7 +348,7 @@ class Deriving(Configuring):
         --------
         >>> import chasles, numpy as np
         >>> robot = chasles.robots.quadruped()
-        >>> q = robot.random(0)
+        >>> q = robot.random(seed=0)
         >>> L = np.zeros((robot.nv, robot.nv))
         >>> L[robot.packed_entries("ltl_factor")] = robot.ltl_factor(q, packed=True)
         >>> bool(np.allclose(L.T @ L, robot.mass_matrix(q)))
@@ -547,80 +357,7 @@ class Deriving(Configuring):
         packs = [name for name in METHODS if "packed" in spaces(name).options]
         if a_name("a function", function, "packed_entries") not in packs:
             problem = f"{function!r} has no packed form"
-            raise InputError("E-CALL-097", problem, f"ask for {', '.join(packs)}")
+            raise InputError("E-CALL-097", problem, f"use one of {', '.join(packs)}")
         matrix, *_ = spaces(function).outputs
         rows, columns = np.array(matrix.packed(self.model)).reshape(-1, 2).T
         return rows, columns
-
-    def inertial_parameters(self) -> np.ndarray:
-        """Return the inertial parameters of the moving links, ten numbers for each.
-
-        Returns
-        -------
-        ndarray, shape (10 moving joints,)
-            For each of `moving_joints`, in the frame of its child link and for everything that this
-            link carries rigidly: mass (kg), first moment (3, kg m), inertia about the origin of the
-            frame (xx, yy, zz, xy, xz, yz, kg m2).
-
-        Examples
-        --------
-        >>> import chasles
-        >>> chasles.robots.planar(2).inertial_parameters().shape
-        (20,)
-        """
-        numbers: list[Any] = []
-        for i in self.model.in_file_order:
-            body = self.model.bodies[i]
-            I = self.model.frames[body.name].placement @ body.inertia
-            numbers += [I.m, *I.h, *I.I]
-        return np.array(numbers, dtype=float)
-
-    def base_parameters(
-        self, *, tolerance: float = 1e-8, rng: "np.random.Generator | int | None" = 0
-    ) -> numeric.BaseParameters:
-        """Return the smallest set of combinations of `inertial_parameters` that torques depend on.
-
-        Parameters
-        ----------
-        tolerance : float, optional
-            Share of a column that must be linearly independent for it to be kept.
-        rng : numpy.random.Generator or int, optional
-            Generator or seed of the random states.
-
-        Returns
-        -------
-        BaseParameters
-            The base parameters, and how clear the numerical choice was.
-
-        Notes
-        -----
-        The choice uses QR with column pivoting (Gautier 1991) on regressors of random states,
-        without regard to limits. Robots that differ only in size keep the same parameters. For a
-        robot with loops the parameters are those of its tree; closed motions may depend on fewer.
-
-        Examples
-        --------
-        >>> import chasles
-        >>> base = chasles.robots.planar(2).base_parameters()
-        """
-        check_tolerance("base_parameters", tolerance)
-        if not tolerance < 1.0:
-            problem = f"tolerance must be in (0, 1), not {tolerance!r}"
-            raise InputError("E-ROBOT-020", problem, part="base_parameters")
-        rng = a_generator(rng, "base_parameters")
-        count = 20 + 40 * len(self.moving_joints) // max(self.nv, 1)
-        steps, qd, qdd = numeric.random_states(self.model, count, rng)
-        Y = self.regressor(self.integrate(self.neutral(), steps), qd, qdd)
-        return numeric.base_parameters(self.model, Y, tolerance)
-
-
-def _frame_last(function: str, rates: Sequence[Any], frame: str | None) -> tuple[Any, str]:
-    """Return the rates, and the name of a frame given after them by position or by keyword."""
-    given = (*rates, frame) if frame is not None else tuple(rates)
-    names = [x for x in given if isinstance(x, str)]
-    if len(names) != 1 or given[-1] is not names[0]:
-        problem = (
-            f"{function} needs one frame=, {doors.NEEDED['frame']}, after all time derivatives"
-        )
-        raise ArgumentError("E-CALL-340", problem)
-    return given[:-1], names[0]

@@ -1,7 +1,4 @@
-"""Modified robots: every edit returns a new robot.
-
-Long because its docstrings have all sections.
-"""
+"""Modified robots: every edit returns a new robot."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -9,23 +6,20 @@ from typing import Any, Self
 
 import numpy as np
 
-from chasles import mechanisms
-from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, InputError
-from chasles.functions.doors import check_robot
 from chasles.mathematics.linear import Symmetric, Vector
 from chasles.mathematics.spatial import RigidInertia
 from chasles.model import CouplingData, Description, LoopData, edit
 from chasles.model.couplings import Motion, motion
-from chasles.model.given import a_generator, a_mapping, a_number, some_names, some_numbers
+from chasles.model.given import a_mapping, a_number, some_names, some_numbers
 from chasles.model.parameters import JOINT_NUMBERS, edited, edited_shape
 from chasles.model.ranges import value_fault
 from chasles.model.validate import inertia_fault
-from chasles.robot.derived import Deriving
 from chasles.robot.identity import Array, rebuilt
+from chasles.robot.parameters import Parametric
 
 
-class Editing(Deriving):
+class Editing(Parametric):
     """Edits of the mechanism."""
 
     def lock(self, positions: Mapping[str, Any] | str | Iterable[str]) -> Self:
@@ -361,48 +355,6 @@ class Editing(Deriving):
                 raise ArgumentError("E-ROBOT-012", problem, part="with_couplings")
         more = self.model.source.couplings + couplings
         return self._changed(couplings=more, independent=())
-
-    def is_equivalent(
-        self,
-        other: Self,
-        *,
-        tolerance: float = 1e-9,
-        rng: "np.random.Generator | int | None" = 0,
-    ) -> bool:
-        """Return True if another robot with the same joints has the same equations of motion.
-
-        Parameters
-        ----------
-        other : Robot
-            Robot to compare with.
-        tolerance : float, optional
-            Largest difference relative to the largest entry.
-        rng : numpy.random.Generator or int, optional
-            Generator or seed of the random states.
-
-        Returns
-        -------
-        bool
-            True if joint torques of random motions and mass matrices agree. For robots with loops
-            or couplings, also closed configurations, the number of degrees of freedom and
-            accelerations are compared. Damping and friction are ignored.
-
-        Examples
-        --------
-        >>> import chasles
-        >>> robot = chasles.robots.planar(2)
-        >>> robot.is_equivalent(robot.simplified())
-        True
-        """
-        check_robot("is_equivalent", other)
-        check_tolerance("is_equivalent", tolerance)
-        mine, theirs = (
-            [robot.joint(n).traits.kind for n in robot.joints] for robot in (self, other)
-        )
-        if mine != theirs:
-            return False
-        rng = a_generator(rng, "is_equivalent")
-        return mechanisms.equivalent(self.mechanism, other.mechanism, tolerance, rng)
 
     def _changed(self, source: Description | None = None, **fields: Any) -> Self:
         """Return the robot of another description, or of its own with other fields."""

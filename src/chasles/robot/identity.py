@@ -1,12 +1,8 @@
-"""The identity of a robot: names, numbers and limits, and calls of its mechanism.
-
-Long because its docstrings have all sections.
-"""
+"""The identity of a robot: names, numbers and limits, and calls of its mechanism."""
 
 import operator
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Self, TypeVar
 
@@ -21,26 +17,14 @@ from chasles.mechanisms import Cluster, Mechanism, Named, clusters
 from chasles.model import Description, JointData, ModelError, build
 from chasles.model.given import a_name
 from chasles.model.parameters import nominal, shape
-from chasles.robot.machine import Actuators, Keyframe, keyframes
+from chasles.model.tool import tool
+from chasles.robot.html import as_html
+from chasles.robot.machine import Actuators, Keyframe, Limits, keyframes
 
 Array = Any
 """An array of NumPy, PyTorch, JAX or CuPy, or any array_like. Results have the same library;
 annotations name NumPy.
 """
-
-
-@dataclass(frozen=True, eq=False)
-class Limits:
-    """Limits of all joints, infinite where a joint has no limit.
-
-    `lower` and `upper` are positions (nq,) in rad or m. `velocity` and `effort` are the largest
-    absolute values (nv,) in rad/s or m/s, and in N m or N.
-    """
-
-    lower: np.ndarray
-    upper: np.ndarray
-    velocity: np.ndarray
-    effort: np.ndarray
 
 
 class Identity(Named):
@@ -65,6 +49,9 @@ class Identity(Named):
         loops += f", couplings {len(self.couplings)}" if self.couplings else ""
         name = shown(repr(self.name))
         return f"<Robot {name}: {len(self.joints)} joints, nq {self.nq}, nv {self.nv}{loops}>"
+
+    def _repr_html_(self) -> str:
+        return as_html(self.model, repr(self), self.tool)
 
     @property
     def bodies(self) -> tuple[str, ...]:
@@ -114,6 +101,16 @@ class Identity(Named):
     def frames(self) -> tuple[str, ...]:
         """Names that `frame=` accepts: links and named frames."""
         return tuple(self.model.frames)
+
+    @property
+    def tool(self) -> str:
+        """Name of the frame that functions use if none is given.
+
+        A frame that is called tool, tcp or end_effector (or similar, with any prefix), else the
+        platform of a parallel robot, else the last frame at the end of the longest chain. Fingers
+        of a gripper do not count.
+        """
+        return tool(self.model)
 
     @property
     def gravity(self) -> np.ndarray:
@@ -200,7 +197,7 @@ class Identity(Named):
         for data in self.model.source.joints:
             if data.name == name:
                 return data
-        remedy = f"it has {', '.join(self.joints)}"
+        remedy = f"use one of {', '.join(self.joints)}"
         raise ModelError("E-ROBOT-005", f"no joint {name!r}", remedy, part=f"robot {self.name!r}")
 
     def parameter(self, name: str) -> np.ndarray:

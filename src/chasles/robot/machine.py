@@ -1,12 +1,27 @@
-"""Actuators and keyframes of a robot, as users see them."""
+"""Limits, actuators and keyframes of a robot, as users see them."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from chasles.model import Model
 from chasles.model.machine import ActuatorData, Interval
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """Limits of all joints, infinite where a joint has no limit.
+
+    `lower` and `upper` are positions (nq,) in rad or m. `velocity` and `effort` are the largest
+    absolute values (nv,) in rad/s or m/s, and in N m or N.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    velocity: np.ndarray
+    effort: np.ndarray
 
 
 class Actuators(tuple[str, ...]):

@@ -1,13 +1,19 @@
 """The public robot: one mechanism, with its functions compiled on first use."""
 
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
+
+from chasles import mechanisms
 from chasles.algorithms import that_runs
+from chasles.backends.arrays import check_tolerance
 from chasles.entry_points import entry_point
 from chasles.functions.cost import Explanation, explain
-from chasles.model.given import a_name
-from chasles.motion.simulation import rollout, rollout_pullback, simulate
+from chasles.functions.doors import check_robot
+from chasles.model.given import a_generator, a_name
+from chasles.motion.rollouts import rollout, rollout_pullback
+from chasles.motion.simulation import simulate
 from chasles.robot.identity import Array
 from chasles.robot.sensing import Sensing
 
@@ -43,6 +49,50 @@ class Robot(Sensing):
     simulate = simulate
     rollout = rollout
     rollout_pullback = rollout_pullback
+
+    # Comparison ---------------------------------------------------------------------------------
+
+    def is_equivalent(
+        self,
+        other: Self,
+        *,
+        tolerance: float = 1e-9,
+        rng: "np.random.Generator | int | None" = 0,
+    ) -> bool:
+        """Return True if another robot with the same joints has the same equations of motion.
+
+        Parameters
+        ----------
+        other : Robot
+            Robot to compare with.
+        tolerance : float, optional
+            Largest difference relative to the largest entry.
+        rng : numpy.random.Generator or int, optional
+            Generator or seed of the random states.
+
+        Returns
+        -------
+        bool
+            True if joint torques of random motions and mass matrices agree. For robots with loops
+            or couplings, also closed configurations, the number of degrees of freedom and
+            accelerations are compared. Damping and friction are ignored.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> robot.is_equivalent(robot.simplified())
+        True
+        """
+        check_robot("is_equivalent", other)
+        check_tolerance("is_equivalent", tolerance)
+        mine, theirs = (
+            [robot.joint(n).traits.kind for n in robot.joints] for robot in (self, other)
+        )
+        if mine != theirs:
+            return False
+        rng = a_generator(rng, "is_equivalent")
+        return mechanisms.equivalent(self.mechanism, other.mechanism, tolerance, rng)
 
     # Distances ----------------------------------------------------------------------------------
 
@@ -228,11 +278,13 @@ class Robot(Sensing):
 
     # Showing ----------------------------------------------------------------------------------
 
-    def show(self, **options: Any) -> Any:
+    def show(self, q: Array | None = None, **options: Any) -> Any:
         """Show the robot in a browser, with sliders, overlays and motions.
 
         Parameters
         ----------
+        q : array_like (nq,), optional
+            Configuration to start from; by default the neutral one.
         **options
             `beside`: a second robot. `motion`: a file of `chasles simulate` or a motion file
             (docs/motion.md). `host`, `port`: address of the page; by default only this machine has
@@ -252,7 +304,7 @@ class Robot(Sensing):
         --------
         >>> viewer = robot.show()  # doctest: +SKIP
         """
-        return entry_point("show")(self, **options)
+        return entry_point("show")(self, q, **options)
 
 
 for _room in Robot.__mro__[1:-1]:  # tracebacks and help name the robot, not the room

@@ -1,9 +1,16 @@
-"""Inertias of uniform solids (m, kg) about the origin. along: the axis of symmetry, 0 to 2."""
+"""Inertias of uniform solids (m, kg) about the origin, and poses of shapes that show them.
+
+along: the axis of symmetry, 0 to 2.
+"""
 
 from chasles.mathematics.linear import Symmetric, Vector
-from chasles.mathematics.spatial import RigidInertia
+from chasles.mathematics.rotations import Rotation, aligned_to_z
+from chasles.mathematics.spatial import RigidInertia, Transform
 
 ORIGIN = Vector.zero()
+
+SHELL, MOTOR = (0.80, 0.82, 0.85, 1.0), (0.22, 0.24, 0.28, 1.0)
+"""Colors of links and of motors (red, green, blue, opacity)."""
 
 
 def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) -> RigidInertia:
@@ -46,6 +53,11 @@ def mirrored(inertia: RigidInertia) -> RigidInertia:
     x, y, z = inertia.h
     xx, yy, zz, xy, xz, yz = inertia.I
     return RigidInertia(inertia.m, Vector.of(x, -y, z), Symmetric(xx, yy, zz, -xy, xz, -yz))
+
+
+def standing(axis: Vector, center: Vector) -> Transform:
+    """Return the pose of a shape whose own axis is z: its center, its axis along a unit vector."""
+    return Transform(Rotation.of(aligned_to_z(axis)), center)
 
 
 def rod(mass: float, length: float) -> RigidInertia:

@@ -2,23 +2,44 @@
 
 import math
 import tomllib
+from dataclasses import replace
 from importlib import resources
 from typing import Any
+
+import numpy as np
 
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
-from chasles.model import JOINTS, Description
+from chasles.model import JOINTS, Description, ShapeData
+from chasles.model.build import compose
 from chasles.model.denavit_hartenberg import DHRow, dh_chain
+from chasles.robots._solids import MOTOR, SHELL, standing
+
+_UP = Vector.of(0.0, 0.0, 1.0)
 
 
 def puma560() -> Description:
     """Return the Unimation PUMA 560: six revolute joints, standard Denavit-Hartenberg frames.
 
+    Returns
+    -------
+    robot : Robot
+        The arm, nq = nv = 6. At q = 0 the upper arm points along x and the forearm up.
+
+    Notes
+    -----
     Inertial parameters of Armstrong, Khatib and Burdick (1986) in the frames and with the motors of
-    Corke and Armstrong-Helouvry (1994). At q = 0 the upper arm points along x and the forearm up;
-    the base frame is at the shoulder. Frame "tool" (= "dh6") is at the center of the wrist.
-    Armature, damping and friction are those of the motors, seen through the gears.
+    Corke and Armstrong-Helouvry (1994). The base frame is at the shoulder. Frame "tool" (= "dh6")
+    is at the center of the wrist. Armature, damping and friction are those of the motors, seen
+    through the gears.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.puma560()
+    >>> robot.gravity_forces(robot.neutral()).round(3) + 0.0
+    array([ 0.   , 37.484,  0.249,  0.   ,  0.   ,  0.   ])
     """
     return _read("puma560")
 
@@ -26,10 +47,23 @@ def puma560() -> Description:
 def stanford_arm() -> Description:
     """Return the Stanford (Scheinman) arm: R R P R R R, standard Denavit-Hartenberg frames.
 
-    Frames of Legnani et al. (1996), part II, section 4; inertial parameters of Paul (1981). q[2] is
-    the whole distance (m) from the shoulder to the wrist along the boom, so the d4 of Legnani's M34
-    is zero here: their boom coordinate is q[2] - d4. The base frame is at the shoulder, frame "dh6"
-    at the wrist, frame "tool" between the finger tips.
+    Returns
+    -------
+    robot : Robot
+        The arm, nq = nv = 6. q[2] is the distance (m) from the shoulder to the wrist along the
+        boom.
+
+    Notes
+    -----
+    Frames of Legnani et al. (1996), part II, section 4; inertial parameters of Paul (1981). The d4
+    of Legnani's M34 is zero here: their boom coordinate is q[2] - d4. The base frame is at the
+    shoulder, frame "dh6" at the wrist, frame "tool" between the finger tips.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.stanford_arm().joints
+    ('joint1', 'joint2', 'joint3', 'joint4', 'joint5', 'joint6')
     """
     return _read("stanford_arm")
 
@@ -37,10 +71,23 @@ def stanford_arm() -> Description:
 def microbot() -> Description:
     """Return the five-axis arm R R R R P of Mitra's examples, like Uicker's Microbot; lengths in m.
 
+    Returns
+    -------
+    robot : Robot
+        The arm, nq = nv = 5. Frame "tool" is the paper's frame 6, frame "P" its point (0, 0, 64 mm)
+        there.
+
+    Notes
+    -----
     The printed theta of the first four rows and s of the fifth are values of the joint variables
-    (the paper says so), not offsets: the examples are at q = (30, 60, -30, 0 degrees, 0.097 m).
-    Frame "tool" is the paper's frame 6, frame "P" its point (0, 0, 64 mm) there. Masses and
-    inertias are ours (cylinders of plausible size): the paper is on kinematics and prints none.
+    (the paper says so), not offsets: the examples are at q = (30, 60, -30, 0 degrees, 0.097 m). The
+    paper prints no masses and inertias; those of the robot are cylinders of plausible size.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.microbot().joints
+    ('joint1', 'joint2', 'joint3', 'joint4', 'joint5')
     """
     return _read("microbot")
 
@@ -51,7 +98,25 @@ def _read(name: str) -> Description:
     data = tomllib.loads(text)
     rows = [_row(joint, data["inertia_about"]) for joint in data["joint"]]
     tips = {tip: Transform(Rotation(), Vector(tuple(p))) for tip, p in data["tips"].items()}
-    return dh_chain(name, rows, data["convention"], tips=tips, notes=tuple(data["notes"]))
+    arm = dh_chain(name, rows, data["convention"], tips=tips, notes=tuple(data["notes"]))
+    frames = {frame.link: frame.pose for frame in reversed(arm.frames)}
+    return replace(arm, shapes=tuple(_shape(row, frames) for row in data["shape"]))
+
+
+def _shape(row: dict[str, Any], frames: dict[str, Transform]) -> ShapeData:
+    """Return a visual shape: a box by two corners, or a cylinder or capsule by its ends.
+
+    frames: the Denavit-Hartenberg frame of each link, in which the row gives its points.
+    """
+    kind, start, end = row["kind"], np.array(row["from"]), np.array(row["to"])
+    span = end - start
+    length = float(np.linalg.norm(span))
+    size = tuple(map(float, np.abs(span))) if kind == "box" else (row["radius"], length)
+    axis = _UP if kind == "box" else Vector(tuple(map(float, span / length)))
+    pose = standing(axis, Vector(tuple(map(float, 0.5 * (start + end)))))
+    placed = compose(pose, frames.get(row["link"], Transform.identity()))
+    color = MOTOR if row.get("dark", False) else SHELL
+    return ShapeData(row["link"], kind, size, placed, color=color)
 
 
 def _row(joint: dict[str, Any], inertia_about: str) -> DHRow:

@@ -1,7 +1,8 @@
 """Legged machines with a floating base, of our own making: x forward, y left, z up.
 
 Limbs are tables, written for the left side; the right side is the mirror image. Links are uniform
-solids of plausible size and mass. At q = 0 every limb hangs straight down.
+solids of plausible size and mass, drawn as they are; a dark cylinder shows the motor of each joint.
+At q = 0 every limb hangs straight down.
 """
 
 import math
@@ -12,15 +13,36 @@ from typing import NamedTuple
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import Description, FrameData, JointData, Limits, LinkData
-from chasles.robots._solids import ORIGIN, box, capsule, cylinder, mirrored, sphere
+from chasles.model import Description, FrameData, JointData, Limits, LinkData, ShapeData
+from chasles.robots import _solids
+from chasles.robots._solids import MOTOR, ORIGIN, SHELL, mirrored, standing
 
 _at = Vector.of
 _X, _Y, _Z = _at(1.0, 0.0, 0.0), _at(0.0, 1.0, 0.0), _at(0.0, 0.0, 1.0)
 
 
+class Solid(NamedTuple):
+    """A uniform solid: its inertia, and its shape with sizes (m), axis (0 to 2) and center."""
+
+    inertia: RigidInertia
+    kind: str
+    size: tuple[float, ...]
+    along: int
+    center: Vector
+
+    def mirrored(self) -> "Solid":
+        """Return the mirror image in the plane y = 0."""
+        x, y, z = self.center
+        return self._replace(inertia=mirrored(self.inertia), center=_at(x, -y, z))
+
+    def shape(self, link: str) -> ShapeData:
+        """Return the visual shape of a link made of this solid."""
+        pose = standing((_X, _Y, _Z)[self.along], self.center)
+        return ShapeData(link, self.kind, self.size, pose, color=SHELL)
+
+
 class Part(NamedTuple):
-    """A joint and its link: place in the parent link, axis, range (degrees), torque, inertia."""
+    """A joint and its link: place in the parent link, axis, range (degrees), torque, solid."""
 
     joint: str
     link: str
@@ -29,19 +51,39 @@ class Part(NamedTuple):
     lower: float
     upper: float
     effort: float
-    inertia: RigidInertia
+    solid: Solid
 
 
-def _bone(mass: float, radius: float, length: float, depth: float) -> RigidInertia:
+def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) -> Solid:
+    """Return a cuboid with edges `size` along x, y and z."""
+    return Solid(_solids.box(mass, size, center), "box", size, 2, center)
+
+
+def sphere(mass: float, radius: float, center: Vector = ORIGIN) -> Solid:
+    """Return a ball."""
+    return Solid(_solids.sphere(mass, radius, center), "sphere", (radius,), 2, center)
+
+
+def cylinder(
+    mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
+) -> Solid:
+    """Return a circular cylinder."""
+    inertia = _solids.cylinder(mass, radius, length, along, center)
+    return Solid(inertia, "cylinder", (radius, length), along, center)
+
+
+def bone(mass: float, radius: float, length: float, depth: float) -> Solid:
     """Return a capsule along z, its middle at a depth below the joint."""
-    return capsule(mass, radius, length, 2, _Z * -depth)
+    center = _Z * -depth
+    inertia = _solids.capsule(mass, radius, length, 2, center)
+    return Solid(inertia, "capsule", (radius, length), 2, center)
 
 
 # fmt: off
 _LEG_OF_QUADRUPED = (
     Part("abduction", "hip", _at(0.19, 0.06, 0.0), _X, -40, 60, 24, cylinder(1.0, 0.045, 0.06, 1, _Y * 0.04)),  # noqa: E501
-    Part("hip", "thigh", _Y * 0.085, _Y, -90, 200, 24, _bone(1.1, 0.03, 0.15, 0.08)),
-    Part("knee", "shank", _Z * -0.21, _Y, -155, -45, 36, _bone(0.25, 0.012, 0.18, 0.1)),
+    Part("hip", "thigh", _Y * 0.085, _Y, -90, 200, 24, bone(1.1, 0.03, 0.15, 0.08)),
+    Part("knee", "shank", _Z * -0.21, _Y, -155, -45, 36, bone(0.25, 0.012, 0.18, 0.1)),
 )
 _TRUNK = (
     Part("waist_yaw", "waist", _Z * 0.1, _Z, -60, 60, 150, cylinder(2.0, 0.07, 0.08, 2, _Z * 0.04)),
@@ -54,17 +96,17 @@ _NECK = (
 _LEG = (
     Part("hip_yaw", "hip", _at(0.0, 0.1, -0.09), _Z, -45, 45, 120, cylinder(1.2, 0.05, 0.08, 2)),
     Part("hip_roll", "groin", ORIGIN, _X, -20, 45, 180, cylinder(1.2, 0.05, 0.08, 0)),
-    Part("hip_pitch", "thigh", ORIGIN, _Y, -120, 40, 220, _bone(5.5, 0.065, 0.3, 0.18)),
-    Part("knee", "shank", _Z * -0.38, _Y, 0, 150, 220, _bone(3.0, 0.05, 0.3, 0.17)),
+    Part("hip_pitch", "thigh", ORIGIN, _Y, -120, 40, 220, bone(5.5, 0.065, 0.3, 0.18)),
+    Part("knee", "shank", _Z * -0.38, _Y, 0, 150, 220, bone(3.0, 0.05, 0.3, 0.17)),
     Part("ankle_pitch", "ankle", _Z * -0.38, _Y, -70, 40, 120, cylinder(0.4, 0.03, 0.05, 1)),
     Part("ankle_roll", "foot", ORIGIN, _X, -25, 25, 60, box(1.0, (0.24, 0.1, 0.04), _at(0.04, 0.0, -0.06))),  # noqa: E501
 )
 _ARM = (
     Part("shoulder_pitch", "clavicle", _at(0.0, 0.2, 0.4), _Y, -180, 70, 80, cylinder(0.9, 0.045, 0.09, 1, _Y * 0.03)),  # noqa: E501
     Part("shoulder_roll", "shoulder", _Y * 0.05, _X, -20, 170, 80, cylinder(0.8, 0.045, 0.08, 2)),
-    Part("shoulder_yaw", "upper_arm", _Z * -0.08, _Z, -90, 90, 60, _bone(1.4, 0.045, 0.16, 0.1)),
+    Part("shoulder_yaw", "upper_arm", _Z * -0.08, _Z, -90, 90, 60, bone(1.4, 0.045, 0.16, 0.1)),
     Part("elbow", "elbow", _Z * -0.2, _Y, -140, 0, 60, cylinder(0.5, 0.04, 0.06, 1)),
-    Part("wrist_yaw", "forearm", _Z * -0.05, _Z, -90, 90, 30, _bone(0.9, 0.035, 0.14, 0.09)),
+    Part("wrist_yaw", "forearm", _Z * -0.05, _Z, -90, 90, 30, bone(0.9, 0.035, 0.14, 0.09)),
     Part("wrist_roll", "wrist", _Z * -0.2, _X, -45, 45, 15, cylinder(0.2, 0.025, 0.04, 0)),
     Part("wrist_pitch", "palm", ORIGIN, _Y, -60, 60, 15, box(0.5, (0.04, 0.08, 0.16), _Z * -0.09)),
 )
@@ -72,72 +114,117 @@ _ARM = (
 
 
 def quadruped() -> Description:
-    """Return a walking machine of 18.6 kg: a free trunk and four legs of three joints.
+    """Return a walking robot of 18.6 kg: a free trunk and four legs of three joints.
 
+    Returns
+    -------
+    robot : Robot
+        The robot, nq = 19, nv = 18.
+
+    Notes
+    -----
     Joints of a leg, from the trunk: abduction (x), hip (y), knee (y); legs in the order front left,
     front right, rear left, rear right. Feet are links fixed to the shanks: `front_left_foot`, ...
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.quadruped()
+    >>> robot.nq, robot.nv
+    (19, 18)
     """
-    links = [LinkData("trunk", box(9.0, (0.40, 0.20, 0.12)))]
+    trunk, toe = box(9.0, (0.40, 0.20, 0.12)), sphere(0.06, 0.02)
+    links, shapes = [LinkData("trunk", trunk.inertia)], [trunk.shape("trunk")]
     joints = [JointData("floating_base", "free", None, "trunk")]
     first, *others = _LEG_OF_QUADRUPED
     for end, sign in (("front_", 1.0), ("rear_", -1.0)):
         x, y, z = first.at
         leg = [first._replace(at=_at(sign * x, y, z)), *others]
         for side in ("left_", "right_"):
-            new_links, new_joints = _limb(end + side, "trunk", leg, right=side == "right_")
+            limb = _limb(end + side, "trunk", leg, right=side == "right_")
             shank, foot, ankle = (f"{end}{side}{part}" for part in ("shank", "foot", "ankle"))
             below = Transform(Rotation(), _Z * -0.21)
-            links += [*new_links, LinkData(foot, sphere(0.06, 0.02))]
-            joints += [*new_joints, JointData(ankle, "fixed", shank, foot, below)]
-    return Description("quadruped", tuple(links), tuple(joints))
+            links += [*limb.links, LinkData(foot, toe.inertia)]
+            joints += [*limb.joints, JointData(ankle, "fixed", shank, foot, below)]
+            shapes += [*limb.shapes, toe.shape(foot)]
+    return Description("quadruped", tuple(links), tuple(joints), shapes=tuple(shapes))
 
 
 def humanoid() -> Description:
-    """Return a walking machine of 67.2 kg and 1.86 m: a free pelvis and thirty revolute joints.
+    """Return a walking robot of 67.2 kg and 1.86 m: a free pelvis and thirty revolute joints.
 
-    In order: waist (yaw, pitch), neck (yaw, pitch), then left and right legs of six joints (hip
-    yaw, roll, pitch; knee; ankle pitch, roll) and left and right arms of seven (shoulder pitch,
-    roll, yaw; elbow; wrist yaw, roll, pitch). Frames `left_sole`, `right_sole`, `left_hand`,
-    `right_hand` and `eyes` are where it stands, holds and looks.
+    Returns
+    -------
+    robot : Robot
+        The robot, nq = 37, nv = 36.
+
+    Notes
+    -----
+    Joints in order: waist (yaw, pitch), neck (yaw, pitch), then left and right legs of six joints
+    (hip yaw, roll, pitch; knee; ankle pitch, roll) and left and right arms of seven (shoulder
+    pitch, roll, yaw; elbow; wrist yaw, roll, pitch). Frames `left_sole`, `right_sole`, `left_hand`,
+    `right_hand` and `eyes` are for contact, grasps and gaze.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.humanoid()
+    >>> robot.nq, robot.nv
+    (37, 36)
     """
-    links = [LinkData("pelvis", box(9.0, (0.18, 0.26, 0.16)))]
+    pelvis = box(9.0, (0.18, 0.26, 0.16))
+    links, shapes = [LinkData("pelvis", pelvis.inertia)], [pelvis.shape("pelvis")]
     joints = [JointData("floating_base", "free", None, "pelvis")]
     limbs = [_limb("", "pelvis", _TRUNK), _limb("", "chest", _NECK)]
     for root, parts in (("pelvis", _LEG), ("chest", _ARM)):
         limbs += [_limb("left_", root, parts), _limb("right_", root, parts, right=True)]
-    for new_links, new_joints in limbs:
-        links += new_links
-        joints += new_joints
+    for limb in limbs:
+        links += limb.links
+        joints += limb.joints
+        shapes += limb.shapes
     frames = [_frame("eyes", "head", _at(0.09, 0.0, 0.12))]
     for side in ("left_", "right_"):
         frames.append(_frame(f"{side}sole", f"{side}foot", _Z * -0.08))
         frames.append(_frame(f"{side}hand", f"{side}palm", _Z * -0.1))
-    return Description("humanoid", tuple(links), tuple(joints), tuple(frames))
+    return Description("humanoid", tuple(links), tuple(joints), tuple(frames), shapes=tuple(shapes))
 
 
-def _limb(
-    prefix: str, root: str, parts: Sequence[Part], *, right: bool = False
-) -> tuple[list[LinkData], list[JointData]]:
-    """Return the links and joints of a limb; on the right, mirrored in the plane y = 0.
+class Limb(NamedTuple):
+    """Links, joints and visual shapes of a limb."""
+
+    links: list[LinkData]
+    joints: list[JointData]
+    shapes: list[ShapeData]
+
+
+def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False) -> Limb:
+    """Return a limb; on the right, mirrored in the plane y = 0.
 
     Axes are not mirrored, so ranges about x and z change sides. Losses grow with the torque.
     """
-    links: list[LinkData] = []
-    joints: list[JointData] = []
+    links, joints, shapes = limb = Limb([], [], [])
     for part in parts:
-        at, inertia = part.at, part.inertia
+        at, solid, link = part.at, part.solid, prefix + part.link
         lower, upper = math.radians(part.lower), math.radians(part.upper)
         if right:
-            at, inertia = _at(at[0], -at[1], at[2]), mirrored(inertia)
+            at, solid = _at(at[0], -at[1], at[2]), solid.mirrored()
             lower, upper = (lower, upper) if part.axis == _Y else (-upper, -lower)
-        ends = links[-1].name if links else root, prefix + part.link, Transform(Rotation(), at)
+        ends = links[-1].name if links else root, link, Transform(Rotation(), at)
         torque = part.effort
         limits = Limits(lower, upper, effort=torque)
         joint = JointData(prefix + part.joint, "revolute", *ends, part.axis, limits=limits)
         joint = replace(joint, armature=2e-4 * torque, damping=2e-3 * torque)
         joints.append(replace(joint, friction=5e-3 * torque))
-        links.append(LinkData(prefix + part.link, inertia))
-    return links, joints
+        links.append(LinkData(link, solid.inertia))
+        shapes += [solid.shape(link), _motor(link, part)]
+    return limb
+
+
+def _motor(link: str, part: Part) -> ShapeData:
+    """Return a cylinder about the axis of a joint, its volume in proportion to the torque."""
+    radius = 0.0115 * part.effort ** (1.0 / 3.0)
+    pose = standing(part.axis, ORIGIN)
+    return ShapeData(link, "cylinder", (radius, 1.8 * radius), pose, color=MOTOR)
 
 
 def _frame(name: str, link: str, at: Vector) -> FrameData:

@@ -19,12 +19,37 @@ _X, _Y, _Z = (Vector.of(*(float(i == k) for i in range(3))) for k in range(3))
 def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
     """Return the slider crank of Legnani et al. (1996), part II, section 5: R R R P and a weld.
 
-    q = (alpha1, alpha2, alpha3, a): the angle of the crank (length l1, m) from x, of the rod (l2)
-    from the crank, of the slider from the rod, and the slider's distance from the crank's axis, all
-    in the world's x-y plane. As in the paper, the last joint leads from the slider back to the
-    frame (M34 = translation by -a along x), where loop "closure" welds link "guide" to "base".
-    Rods of 1 kg/m, base and slider of 1 kg; the guide (1 kg) rests where the loop is closed.
-    Gravity is along -y.
+    Parameters
+    ----------
+    l1 : float, optional
+        Length of the crank (m).
+    l2 : float, optional
+        Length of the rod (m).
+
+    Returns
+    -------
+    robot : Robot
+        The mechanism, nv = 4, mobility 1.
+
+    Raises
+    ------
+    ModelError
+        If a length is not positive.
+
+    Notes
+    -----
+    q = (alpha1, alpha2, alpha3, a): the angle of the crank from x, of the rod from the crank, of
+    the slider from the rod, and the slider's distance from the crank's axis, all in the world's x-y
+    plane. As in the paper, the last joint leads from the slider back to the frame (M34 =
+    translation by -a along x), where loop "closure" welds link "guide" to "base". Rods of 1 kg/m,
+    base and slider of 1 kg; the guide (1 kg) rests where the loop is closed. Gravity is along -y.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.slider_crank()
+    >>> robot.assemble([0.7]).round(3)
+    array([ 0.7  , -0.916,  0.216,  3.695])
     """
     _check("slider_crank", l1=l1, l2=l2)
     links = (
@@ -47,12 +72,36 @@ def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
 def four_bar(
     ground: float = 0.4, crank: float = 0.1, coupler: float = 0.35, rocker: float = 0.3
 ) -> Description:
-    """Return a four-bar linkage (lengths in m) in the x-y plane, by default a crank-rocker.
+    """Return a four-bar linkage in the x-y plane, by default a crank-rocker.
 
+    Parameters
+    ----------
+    ground, crank, coupler, rocker : float, optional
+        Lengths (m).
+
+    Returns
+    -------
+    robot : Robot
+        The mechanism, nv = 3, mobility 1.
+
+    Raises
+    ------
+    ModelError
+        If a length is not positive, or one bar is longer than the others together.
+
+    Notes
+    -----
     q = (crank, coupler, rocker): the angle of the crank from x, of the coupler from the crank, and
-    of the rocker from x; the crank turns about the origin, the rocker about (ground, 0, 0). Loop
+    of the rocker from x. The crank rotates about the origin, the rocker about (ground, 0, 0). Loop
     "pin", a revolute joint, holds the ends of coupler and rocker together. Rods of 1 kg/m, a base
     of 1 kg; gravity is along -y.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.four_bar()
+    >>> robot.mobility().mobility
+    1
     """
     lengths = {"ground": ground, "crank": crank, "coupler": coupler, "rocker": rocker}
     _check("four_bar", **lengths)
@@ -71,11 +120,36 @@ def four_bar(
 def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
     """Return a planar two-link arm with a linear actuator (Featherstone 2008, figure 8.3).
 
+    Parameters
+    ----------
+    l1 : float, optional
+        Distance of the cylinder's pivot from the origin (m).
+    l2 : float, optional
+        Distance of the pin on the upper arm from the origin (m).
+
+    Returns
+    -------
+    robot : Robot
+        The mechanism, nv = 4, mobility 2.
+
+    Raises
+    ------
+    ModelError
+        If a length is not positive.
+
+    Notes
+    -----
     q = (q1, q2, q3, q4): the angle of the upper arm from x, of the cylinder from x, the distance of
     the piston's end from the cylinder's pivot, and the angle of the forearm from the upper arm. The
-    upper arm turns about the origin, the cylinder about (l1, 0, 0), the piston's end is pinned to
-    the upper arm at l2 from the origin (loop "pin"). Upper arm of length 3/2 l2, forearm l2, of
-    1 kg/m; cylinder and piston of 1 kg and length l1/2. Gravity is along -y.
+    upper arm rotates about the origin, the cylinder about (l1, 0, 0), the piston's end is pinned to
+    the upper arm at l2 from the origin (loop "pin"). Upper arm of length 3/2 l2, forearm l2, of 1
+    kg/m; cylinder and piston of 1 kg and length l1/2. Gravity is along -y.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.triangle().mobility().mobility
+    2
     """
     _check("triangle", l1=l1, l2=l2)
     half, upper = 0.5 * l1, 1.5 * l2
@@ -99,13 +173,35 @@ def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
 
 
 def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> Description:
-    """Two cranks at the ends of the ground, joined by two couplers: one loop, two degrees of
-    freedom.
+    """Return a five-bar linkage: two cranks joined by two couplers, with two degrees of freedom.
 
+    Parameters
+    ----------
+    ground, crank, coupler : float, optional
+        Lengths (m).
+
+    Returns
+    -------
+    robot : Robot
+        The mechanism, nv = 4, mobility 2.
+
+    Raises
+    ------
+    ModelError
+        If a length is not positive.
+
+    Notes
+    -----
     q = (left, left_coupler, right, right_coupler): angles of the cranks from x, and of each coupler
-    from its crank. The left crank turns about the origin, the right one about (ground, 0, 0); loop
-    "pin", a revolute joint, holds the ends of the couplers together. Rods of 1 kg/m (lengths in m),
-    gravity along -y.
+    from its crank. The left crank rotates about the origin, the right one about (ground, 0, 0);
+    loop "pin", a revolute joint, holds the ends of the couplers together. Rods of 1 kg/m, gravity
+    along -y.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.five_bar().joints
+    ('left', 'left_coupler', 'right', 'right_coupler')
     """
     _check("five_bar", ground=ground, crank=crank, coupler=coupler)
     if ground >= 2.0 * (crank + coupler):
@@ -124,11 +220,24 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
 def six_bar() -> Description:
     """Return Watt's six-bar linkage in the x-y plane: two loops, one degree of freedom.
 
+    Returns
+    -------
+    robot : Robot
+        The mechanism, nv = 5, mobility 1.
+
+    Notes
+    -----
     A four-bar (ground 1, crank 0.5, coupler 0.9, rocker 0.8 m), whose coupler carries a link
     "fifth" (0.6 m) at 0.45 m from its end and whose rocker carries a link "sixth" (0.7 m) at 0.4 m;
     loop "inner" pins coupler to rocker, loop "outer" the ends of the two links. q = (crank,
     coupler, rocker, fifth, sixth): angles of crank and rocker from x, of the others from the link
     that carries them. Rods of 1 kg/m, gravity along -y.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.six_bar().joints
+    ('crank', 'coupler', 'rocker', 'fifth', 'sixth')
     """
     bars = {
         "crank": (0.5, "base", 0.0),
@@ -182,11 +291,24 @@ def _check(robot: str, **lengths: float) -> None:
 def stewart() -> Description:
     """Return the Gough-Stewart platform: six legs, each universal, prismatic, spherical.
 
+    Returns
+    -------
+    robot : Robot
+        The mechanism, nv = 24, mobility 6.
+
+    Notes
+    -----
     Feet in pairs on a circle of 1 m, heads in pairs on one of 0.6 m, the platform 0.8 m above the
     ground at neutral. Legs: cylinder and piston of 1 kg and 0.5 m each. The platform, of 10 kg, has
     a free joint "platform" to the ground; leg k has joints "foot<k>" (universal) and "leg<k>" (its
     extension beyond neutral, m); loop "head<k>" is a spherical joint. The extensions are the
     independent coordinates. Gravity is along -z.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.stewart().independent
+    ('leg1', 'leg2', 'leg3', 'leg4', 'leg5', 'leg6')
     """
     links = [LinkData("base", _GROUND), LinkData("platform", cylinder(10.0, 0.6, 0.1, 2))]
     joints = [JointData("platform", "free", "base", "platform", _at(_Z * 0.8))]
@@ -216,11 +338,24 @@ def stewart() -> Description:
 def delta() -> Description:
     """Return Clavel's delta robot: three arms with two parallel rods each.
 
-    Arms of 0.5 m turn about axes tangent to a circle of 0.3 m under the ceiling; rods of 0.8 m, a
+    Returns
+    -------
+    robot : Robot
+        The mechanism, mobility 3; the platform only translates.
+
+    Notes
+    -----
+    Arms of 0.5 m rotate about axes tangent to a circle of 0.3 m under the ceiling; rods of 0.8 m, a
     pair 0.2 m apart, lead from each arm to a platform of radius 0.15 m. Joints "arm<k>" (angle
     downward from horizontal), "rod<k>a" and "rod<k>b" (universal), "platform" (free); the rods end
-    in loops "ball<k>a" and "ball<k>b", spherical. The arms are the independent coordinates: the
-    platform only translates. Arms of 1 kg, rods of 0.3 kg, platform of 2 kg; gravity is along -z.
+    in loops "ball<k>a" and "ball<k>b", spherical. The arms are the independent coordinates. Arms of
+    1 kg, rods of 0.3 kg, platform of 2 kg; gravity is along -z.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.delta().independent
+    ('arm1', 'arm2', 'arm3')
     """
     inward = 0.3 + 0.5 - 0.15
     depth = math.sqrt(0.8 * 0.8 - inward * inward)

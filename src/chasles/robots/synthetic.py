@@ -27,11 +27,35 @@ _SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
 
 
 def planar(n: int) -> Description:
-    """Return n equal rods (1 m, 1 kg) in the vertical plane y = 0, gravity along -z.
+    """Return an arm of n equal rods (1 m, 1 kg) in the vertical plane y = 0, gravity along -z.
 
+    Parameters
+    ----------
+    n : int
+        Number of rods, at least 1.
+
+    Returns
+    -------
+    robot : Robot
+        The arm, nq = nv = n.
+
+    Raises
+    ------
+    ModelError
+        If n is less than 1.
+
+    Notes
+    -----
     The revolute joints are horizontal, along -y: at q = 0 the arm lies along x, and a positive
     angle lifts what follows. Frame "tip" is at (sum of cosines, 0, sum of sines) of the angles that
     the rods make with x.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> robot.forward_kinematics([0.0, 0.5], frame="tip")[:3, 3].round(3)
+    array([1.878, 0.   , 0.479])
     """
     return _rods("planar", [0.0] * n, Description.gravity)
 
@@ -39,8 +63,31 @@ def planar(n: int) -> Description:
 def zigzag(n: int) -> Description:
     """Return the zig-zag arm of Featherstone (2008), section 10.2, without gravity.
 
+    Parameters
+    ----------
+    n : int
+        Number of rods, at least 1.
+
+    Returns
+    -------
+    robot : Robot
+        The arm, nq = nv = n.
+
+    Raises
+    ------
+    ModelError
+        If n is less than 1.
+
+    Notes
+    -----
     Rods as in `planar` (moment 1/12 about the center); joint angles alternate between +75 and -75
     degrees at q = 0, so that the book's numbers are those of the neutral configuration.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.zigzag(4).nv
+    4
     """
     return _rods("zigzag", [math.radians(75.0 * (-1) ** i) for i in range(n)], Vector.zero())
 
@@ -61,10 +108,34 @@ def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
 def general_chain(n: int, *, right_angles: bool = False) -> Description:
     """Return n revolute joints with arbitrary modified D-H parameters and full inertias.
 
+    Parameters
+    ----------
+    n : int
+        Number of joints, at least 1.
+    right_angles : bool, optional
+        Use a twist of 90 degrees at every joint, the other column of the book's tables.
+
+    Returns
+    -------
+    robot : Robot
+        The arm, nq = nv = n. A longer chain begins with the links of a shorter one.
+
+    Raises
+    ------
+    ModelError
+        If n is less than 1.
+
+    Notes
+    -----
     No length, twist, moment or product is 0, 1 or equal to another, so that only operations of the
-    table's structure fold away (Balafoutis and Patel 1991 count "general" arms this way).
-    right_angles: every twist is 90 degrees, the other column of their tables. The numbers are
-    fixed; a longer chain begins with the links of a shorter one. Gravity is along -z.
+    table's structure fold away (Balafoutis and Patel 1991 count "general" arms this way). Gravity
+    is along -z.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.cost(chasles.robots.general_chain(6), "inverse_dynamics").flops
+    686
     """
     _require("general_chain", n)
     rng = random.Random(1991)
@@ -81,11 +152,35 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
 def general_tree(n: int, children: int) -> Description:
     """Return a general tree of n revolute joints, with `children` joints on each link.
 
-    The base has one joint, and the tree is filled level by level. These are the trees of
-    Featherstone's counts (2008, section 10.3): one child per link gives the chain GU(n), two the
-    binary tree. The first child of a link, and that of the base, has a Denavit-Hartenberg
-    placement: d along z and a along x of its parent, rotated about x only. Other children have
-    general placements. The numbers are fixed. Gravity is along -z.
+    Parameters
+    ----------
+    n : int
+        Number of joints, at least 1.
+    children : int
+        Number of joints on each link, at least 1. The base has one joint.
+
+    Returns
+    -------
+    robot : Robot
+        The tree, nq = nv = n, filled level by level.
+
+    Raises
+    ------
+    ModelError
+        If n or children is less than 1.
+
+    Notes
+    -----
+    These are the trees of Featherstone's counts (2008, section 10.3): one child per link gives the
+    chain GU(n), two the binary tree. The first child of a link, and that of the base, has a
+    Denavit-Hartenberg placement: d along z and a along x of its parent, rotated about x only. Other
+    children have general placements. Gravity is along -z.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.general_tree(7, 2).nv
+    7
     """
     _require("general_tree", n)
     if children < 1:
@@ -133,12 +228,42 @@ def random_tree(
 ) -> Description:
     """Return a tree of n moving joints, the same for the same arguments.
 
-    With n >= 13 every joint type occurs; with n >= 3 it branches. Axes and poses are along the
-    coordinate axes for a part of the joints and general for the others; inertias are those of point
-    masses, so they are valid; a part of the joints has armature, damping and friction. Frame "tip"
-    is on the last link. floating: the root joint is free (True), is not (False), or as the seed
-    decides (None). fixed: adds links on fixed joints, some without inertia, some that carry other
-    joints. mimics: some joints with one degree of freedom follow another one, if there are two.
+    Parameters
+    ----------
+    n : int
+        Number of moving joints. With n >= 13 every joint type occurs; with n >= 3 the tree
+        branches.
+    seed : int
+        Seed of the random numbers.
+    floating : bool, optional
+        Use a free joint at the root (True), another type (False), or the seed's choice (None, the
+        default).
+    fixed : bool, optional
+        Add links on fixed joints, some without inertia, some that carry other joints.
+    mimics : bool, optional
+        Let some joints with one degree of freedom follow another one, if there are two.
+
+    Returns
+    -------
+    robot : Robot
+        The tree. Frame "tip" is on the last link.
+
+    Raises
+    ------
+    ModelError
+        If n is less than 1.
+
+    Notes
+    -----
+    Axes and poses are along the coordinate axes for a part of the joints and general for the
+    others. Inertias are those of point masses, so they are valid. A part of the joints has
+    armature, damping and friction.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.robots.random_tree(8, 3).nv
+    18
     """
     if n < 1:
         problem = f"it has {n} joints"

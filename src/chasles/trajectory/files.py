@@ -32,6 +32,19 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
     Move
         Through all instants, with their velocities and accelerations if the file has them: of
         degree 5, 3, or a natural spline. It begins at time 0.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> move = chasles.trajectory.minimum_jerk([0.0, 0.0], [1.0, 0.5], duration=2.0, robot=robot)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = pathlib.Path(folder) / "motion.csv"
+    ...     move.save(file)
+    ...     again = chasles.trajectory.load(file, robot)
+    >>> again.duration
+    2.0
     """
     check_robot("load", robot)
     parts = list(motion.read(path, robot.model, step=step))
@@ -42,7 +55,7 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
     q = np.concatenate([part.q for part in parts])
     if len(t) < 2:
         raise InputError(
-            "E-PATH-050", "the motion has only one instant", "give at least two", file=path
+            "E-PATH-050", "the motion has only one instant", "give at least two instants", file=path
         )
     rates = [
         np.concatenate([getattr(part, name) for part in parts])

@@ -14,7 +14,29 @@ GAP = 1e-9
 def join(*moves: Move) -> Move:
     """Return the concatenation of trajectories, each of which begins where the last one ends.
 
-    Positions must agree to 1e-9. Velocities may jump between trajectories.
+    Parameters
+    ----------
+    *moves : Move
+        Trajectories in order. Positions must agree to 1e-9; velocities may jump.
+
+    Returns
+    -------
+    move : Move
+        The whole trajectory.
+
+    Raises
+    ------
+    InputError
+        If no trajectory is given, shapes differ, or a trajectory does not start at the end of the
+        previous one.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> out = chasles.trajectory.minimum_jerk([0.0], [1.0], duration=1.0)
+    >>> back = chasles.trajectory.minimum_jerk([1.0], [0.0], duration=2.0)
+    >>> chasles.trajectory.join(out, back).duration
+    3.0
     """
     if not moves or not all(isinstance(move, Move) for move in moves):
         raise InputError("E-PATH-046", "give at least one trajectory", part="join")

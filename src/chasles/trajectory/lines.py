@@ -78,6 +78,17 @@ def line(
     ------
     InputError
         If the frame cannot follow the path; the message gives the position along it.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.puma560()
+    >>> q = [0.1, 0.6, -0.8, 0.3, 0.9, -0.2]
+    >>> goal = robot.forward_kinematics(q, frame="tool")[:3, 3] + [0.0, 0.2, 0.0]
+    >>> move = chasles.trajectory.line(robot, "tool", goal, start=q, duration=2.0)
+    >>> reached = robot.forward_kinematics(move.end, frame="tool")[:3, 3]
+    >>> bool(abs(reached - goal).max() < 1e-6)
+    True
     """
     q, first = _begin("line", robot, frame, start)
     hand = Guided(robot, frame, _checked_orientation("line", orientation), tolerance, "line")

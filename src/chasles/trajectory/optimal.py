@@ -73,6 +73,15 @@ def time_optimal(
     batch of inverse dynamics. Reachability analysis (Pham and Pham, IEEE Transactions on Robotics
     34, 2018) gives the speeds; limits hold between grid points too: they bound the Bernstein
     coefficients of each interval, and are tightened where these are not exact enough.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> path = chasles.trajectory.spline([0.0, 1.0], [[0.0, 0.0], [1.0, 0.5]])
+    >>> move = chasles.trajectory.time_optimal(robot, path, velocity=2.0, effort=40.0)
+    >>> 0.5 < move.duration < 2.0
+    True
     """
     check_robot("time_optimal", robot)
     if not isinstance(path, Move):

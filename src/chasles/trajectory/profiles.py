@@ -94,11 +94,30 @@ def s_curve(
 ) -> Move:
     """Return the fastest motion between two states with limited velocity, acceleration and jerk.
 
-    Accelerations are zero at the ends. Other arguments as in `trapezoid`; jerk: the largest
-    absolute value, one number or (nv,).
+    Parameters
+    ----------
+    q0, q1 : array_like, shape (n,)
+        Positions at the start and at the end.
+    velocity, acceleration, jerk : float or array_like, shape (nv,)
+        Largest absolute values (rad or m, s).
+    qd0, qd1 : array_like, shape (nv,), optional
+        Velocities at the ends, within the limits. Default: zero. Accelerations are zero there.
+    duration : float, optional
+        A longer time than the shortest one (s).
+    synchronize : bool, optional
+        Let all coordinates arrive at the same time (the default). Otherwise each is as fast as it
+        can be.
+    robot : Robot, optional
+        The robot that moves; see `cubic`. A joint with a quaternion rotates about one axis.
+
+    Returns
+    -------
+    move : Move
+        The trajectory; `move.duration` is the shortest one, unless `duration` is given.
 
     Examples
     --------
+    >>> import chasles
     >>> limits = {"velocity": 1.0, "acceleration": 2.0, "jerk": 10.0}
     >>> move = chasles.trajectory.s_curve([0.0, 0.0], [2.0, 0.5], **limits)
     >>> round(move.duration, 6)

@@ -15,19 +15,27 @@ from chasles.view.solids import Solid, joined, solids
 class Figure:
     """A robot in the scene, at its present configuration.
 
-    q: its configuration. t: the time (s) of a robot that depends on time. size: approximate size in
-    m. bounds: least and greatest coordinates (2, 3), in the world, of the shapes drawn at the
-    start. nodes: scene nodes by body. shapes: nodes of drawn shapes, with their opacity. notes:
-    shapes that could not be drawn. overlays: redrawn by their `draw` when the robot has moved.
-    clicked: called with the name of a link when someone clicks on it.
+    q: its configuration. start: the configuration to begin with. t: the time (s) of a robot that
+    depends on time. size: approximate size in m. bounds: least and greatest coordinates (2, 3), in
+    the world, of the shapes drawn at the start. nodes: scene nodes by body. shapes: nodes of drawn
+    shapes, with their opacity. notes: shapes that could not be drawn. overlays: redrawn by their
+    `draw` when the robot has moved. clicked: called with the name of a link when someone clicks on
+    it.
     """
 
     def __init__(
-        self, server: Any, robot: Robot, root: str, offset: np.ndarray, triangles: int
+        self,
+        server: Any,
+        robot: Robot,
+        root: str,
+        offset: np.ndarray,
+        triangles: int,
+        q: np.ndarray | None = None,
     ) -> None:
         self.server, self.whole, self.root, self.t = server, robot, root, 0.0
         self.triangles = triangles
-        self.q = posture.start(self.robot)
+        self.start = posture.start(self.robot) if q is None else q
+        self.q = self.start
         self.size = _size(self.robot, self.q)
         self.overlays: list[Any] = []
         self.clicked: Callable[[str], None] = lambda link: None

@@ -202,7 +202,7 @@ class Manipulability(Overlay):
 
     def __init__(self, figure: Figure) -> None:
         super().__init__(figure)
-        self.frame = figure.whole.frames[-1]
+        self.frame = figure.whole.tool
 
     def made(self, figure: Figure) -> Iterator[Any]:
         name = f"{figure.root}/manipulability"
@@ -224,7 +224,7 @@ class Trace(Overlay):
 
     def __init__(self, figure: Figure) -> None:
         super().__init__(figure)
-        self.frame = figure.whole.frames[-1]
+        self.frame = figure.whole.tool
         self.points: list[np.ndarray] = []
 
     def show(self, wanted: bool) -> None:
@@ -258,7 +258,7 @@ class Target(Overlay):
 
     def __init__(self, figure: Figure) -> None:
         super().__init__(figure)
-        self.frame, self.held = figure.whole.frames[-1], False
+        self.frame, self.held = figure.whole.tool, False
         self.dragged: Callable[[str], None] = lambda phase: None
         """Callback that receives the phase of a drag: start, update or end."""
 

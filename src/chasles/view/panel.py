@@ -4,7 +4,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,8 +17,9 @@ from chasles.functions.doors import numbers
 from chasles.robot import Robot
 from chasles.trajectory import Move
 from chasles.view.figure import Figure
+from chasles.view.graphs import Graphs
 from chasles.view.overlays import OVERLAYS, Manipulability, Overlay, Target, Trace
-from chasles.view.posture import displacement, freedoms, moved, start
+from chasles.view.posture import displacement, freedoms, moved
 
 RESOLUTION = 1000
 """Number of steps of a slider."""
@@ -63,7 +64,7 @@ class Panel:
         figure.clicked = self._select
         for k, slider in enumerate(self.sliders):
             slider.on_update(partial(self._dragged, k))
-        reset.on_click(lambda _: self.go(start(figure.robot)))
+        reset.on_click(lambda _: self.go(figure.start))
         self.refresh()
 
     def _overlay(self, server: Any, overlay: Overlay) -> Overlay:
@@ -179,13 +180,17 @@ def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:
 
 
 class Playback:
-    """A motion that robots play, under `lock`; clock: its time in s; frames: pictures played."""
+    """A motion that robots play, under `lock`.
+
+    clock: its time in s. frames: number of pictures played. film: the button that asks for a video.
+    filming: held while a video is made.
+    """
 
     def __init__(self, server: Any, motion: Motion, panels: Sequence[Panel], lock: Any) -> None:
         self.motion, self.panels, self._lock = motion, panels, lock
         self.first, self.last = float(motion.t[0]), float(motion.t[-1])
         self.clock, self.playing, self.frames = self.first, False, 0
-        self._end = threading.Event()
+        self._end, self.filming = threading.Event(), threading.Lock()
         with server.gui.add_folder("Motion"):
             self.button = server.gui.add_button("Play")
             self.bar = server.gui.add_slider(
@@ -197,6 +202,8 @@ class Playback:
             )
             self.speed = server.gui.add_dropdown("Speed", SPEEDS, initial_value="1")
             self.repeat = server.gui.add_checkbox("Repeat", initial_value=True)
+            self.film = server.gui.add_button("Save video")
+            self.graphs = Graphs(server, panels[0].figure.whole, motion, self.first, self.last)
         for label, key, action in (
             ("Play or pause", "space", lambda _: self.play(not self.playing)),
             ("One picture forward", "arrowright", lambda _: self.step(1)),
@@ -224,6 +231,19 @@ class Playback:
             self.play(False)
         self.go(self.clock + pictures * float(self.speed.value) / RATE)
 
+    def pictures(self, rate: float) -> Iterator[float]:
+        """Pause, then step through the motion by 1/rate s at the chosen speed; yield times."""
+        self.play(False)
+        label, step = self.film.label, float(self.speed.value) / rate
+        self.film.disabled = True
+        try:
+            for t in np.arange(self.first, self.last + 0.5 * step, step):
+                self.film.label = f"Recording: {t:.1f} of {self.last:.1f} s"
+                self.go(float(t))
+                yield float(t)
+        finally:
+            self.film.label, self.film.disabled = label, False
+
     def go(self, t: float) -> None:
         """Move all figures to their configuration at a time."""
         self._move(t)
@@ -241,6 +261,7 @@ class Playback:
             for panel in self.panels:
                 panel.refresh()
             self.bar.value = self.clock
+            self.graphs.draw(self.clock)
 
     def stop(self) -> None:
         """End the thread that plays."""

@@ -12,15 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import FileError, InputError, ModelError, said
+from chasles.errors import FileError, InputError, ModelError
+from chasles.view.pictures import PATIENCE, RATE, moving_picture, writer
 from chasles.view.viewer import Viewer
 from chasles.writing import check_target, whole
 
 SUFFIXES = (".mp4", ".gif")
 """Kinds of video that can be written."""
-
-RATE = 30.0
-"""Default frame rate of an .mp4 file (frames per second)."""
 
 SIZE = (1280, 720)
 """Default width and height in pixels."""
@@ -34,12 +32,6 @@ FLAGS = (
     *("--disable-background-networking", "--disable-component-update", "--no-proxy-server"),
 )
 """Flags of the browser: no window, a graphics card only if there is one, no other hosts."""
-
-TINY = (16, 9)
-"""Width and height of a picture that nobody sees, in pixels."""
-
-PATIENCE = 60.0
-"""Seconds until the browser has to have opened the page, and for one picture."""
 
 
 def check_video(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -75,7 +67,7 @@ def record(
     Parameters
     ----------
     viewer : Viewer
-        A view with a motion: `chasles.show(robot, motion=...)`.
+        A view with a motion: `robot.show(motion=...)`.
     path : path
         File to write, .mp4 or .gif.
     rate : float
@@ -112,24 +104,13 @@ def record(
     with (
         whole(file, overwrite=overwrite) as part,
         _page(viewer, (width, height)) as client,
-        _writer(part, file.suffix.lower(), rate, (width, height)) as add,
+        writer(part, file.suffix.lower(), rate, (width, height)) as add,
     ):
         for t in instants:
             playback.go(float(t))
-            client.flush()
-            _picture(client, *TINY)  # a busy page draws new poses one picture late
-            add(_picture(client, width, height))
+            add(moving_picture(client, width, height))
             progress(float(t))
     return file
-
-
-def _picture(client: Any, width: int, height: int) -> np.ndarray:
-    try:
-        drawn = client.get_render(height, width, transport_format="jpeg", timeout=PATIENCE)
-    except Exception as error:  # of viser: its own, and those of futures
-        problem = f"the browser drew nothing ({said(error)})"
-        raise ModelError("E-VIEW-024", problem, "try a smaller size") from error
-    return np.ascontiguousarray(drawn[..., :3])
 
 
 @contextmanager
@@ -177,9 +158,6 @@ def _browser() -> str:
     raise ModelError("E-VIEW-026", problem, f"install one of {', '.join(BROWSERS[:3])}")
 
 
-# Files ----------------------------------------------------------------------------------------
-
-
 def _writer_package(file: Path) -> None:
     """Raise an error if the package that writes a kind of file is not installed."""
     try:
@@ -190,28 +168,6 @@ def _writer_package(file: Path) -> None:
     except ImportError:
         remedy = "run pip install 'chasles[view]'"
         raise ModelError("E-VIEW-027", f"{file.suffix} videos need imageio", remedy) from None
-
-
-@contextmanager
-def _writer(
-    part: Path, suffix: str, rate: float, size: tuple[int, int]
-) -> Iterator[Callable[[np.ndarray], object]]:
-    """Yield a function that adds a picture (height, width, 3) of bytes to a file."""
-    if suffix == ".mp4":
-        from imageio_ffmpeg import write_frames
-
-        kept = {"macro_block_size": 2, "quality": 8, "output_params": ["-f", "mp4"]}
-        stream = write_frames(str(part), size, fps=rate, **kept)
-        stream.send(None)
-        try:
-            yield lambda picture: stream.send(picture.tobytes())
-        finally:
-            stream.close()
-        return
-    import imageio.v3 as imageio
-
-    with imageio.imopen(part, "w", plugin="pillow", extension=".gif") as opened:
-        yield lambda picture: opened.write(picture, duration=1000.0 / rate, loop=0)
 
 
 def parse_size(text: str) -> tuple[int, int]:

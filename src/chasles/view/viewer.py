@@ -5,22 +5,27 @@ import html
 import importlib.util
 import re
 import socket
+import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from io import BytesIO
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from chasles.errors import ArgumentError, InputError, ModelError, shown
+from chasles.functions.doors import numbers
 from chasles.robot import Robot
 from chasles.trajectory import Move
 from chasles.view.door import Door, checked, open_server
 from chasles.view.figure import Figure
 from chasles.view.panel import Panel, Playback, read
+from chasles.view.pictures import RATE, moving_picture, writer
 from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.stage import Stage, ground, is_quick
 
@@ -53,6 +58,7 @@ class Viewer:
         self,
         robots: Sequence[Robot],
         *,
+        q: np.ndarray | None = None,
         motion: str | PathLike[str] | Move | None = None,
         host: str = LOCAL,
         port: int = PORT,
@@ -68,7 +74,7 @@ class Viewer:
         with _quiet():
             self.server = open_server(door, port)
         try:
-            self._lay_out(robots, look)
+            self._lay_out(robots, look, q)
         except BaseException:
             with _quiet():
                 self.server.stop()
@@ -80,9 +86,10 @@ class Viewer:
             shown = [(panel, panel.figure.whole) for panel in self.panels]
             able = [panel for panel, robot in shown if (robot.joints, robot.nq) == same]
             self.playback = Playback(self.server, played, able, self._lock)
+            self.playback.film.on_click(self._send_video)
         self.url = door.url(self.server.get_port())
 
-    def _lay_out(self, robots: Sequence[Robot], look: Look) -> None:
+    def _lay_out(self, robots: Sequence[Robot], look: Look, q: np.ndarray | None) -> None:
         server, self._lock = self.server, threading.RLock()
         server.gui.set_panel_label(" | ".join(shown(robot.name) for robot in robots))
         up = _up(robots[0])
@@ -98,7 +105,8 @@ class Viewer:
         offset = np.zeros(3)
         aside = np.roll(up, 2)  # a direction across the vertical one
         for k, robot in enumerate(robots):
-            figure = Figure(server, robot, f"/robot {k + 1}", offset, look.triangles)
+            given = q if k == 0 else None
+            figure = Figure(server, robot, f"/robot {k + 1}", offset, look.triangles, given)
             self.figures.append(figure)
             self.panels.append(Panel(server, figure, self._lock))
             width = float(np.ptp(figure.bounds, axis=0) @ np.abs(aside))
@@ -126,13 +134,28 @@ class Viewer:
         client = event.client
         if client is None:
             return
-        width = min(PICTURE[0], client.camera.image_width)
-        height = min(PICTURE[1], client.camera.image_height)
+        width, height = _size(client)
         picture = client.get_render(height, width, transport_format="png", timeout=20.0)
         stream = BytesIO()
         imageio.imwrite(stream, picture, extension=".png")
-        name = re.sub(r"[^\w.-]+", "-", self.figures[0].whole.name)[:80]
-        client.send_file_download(f"{name}.png", stream.getvalue(), save_immediately=True)
+        client.send_file_download(self._file(".png"), stream.getvalue(), save_immediately=True)
+
+    def _send_video(self, event: Any) -> None:
+        """Play the motion once for a client and send it the video as a file for download."""
+        client, playback = event.client, self.playback
+        if client is None or playback is None:
+            return
+        size = _size(client)
+        with playback.filming, tempfile.TemporaryDirectory(prefix="chasles-") as folder:
+            file = Path(folder, "motion.mp4")
+            with writer(file, file.suffix, RATE, size) as add:
+                for _ in playback.pictures(RATE):
+                    add(moving_picture(client, *size))
+            client.send_file_download(self._file(".mp4"), file.read_bytes(), save_immediately=True)
+
+    def _file(self, suffix: str) -> str:
+        """Return a file name made of the robot's name."""
+        return re.sub(r"[^\w.-]+", "-", self.figures[0].whole.name)[:80] + suffix
 
     def wait(self) -> None:
         """Block until Ctrl-C, then stop the viewer; for scripts, which would end at once."""
@@ -164,6 +187,7 @@ class Viewer:
 
 def show(
     robot: Robot,
+    q: ArrayLike | None = None,
     *,
     beside: Robot | None = None,
     motion: str | PathLike[str] | Move | None = None,
@@ -179,6 +203,9 @@ def show(
     ----------
     robot : Robot
         Robot to show.
+    q : array_like (nq,), optional
+        Configuration to start from. By default the neutral one, within limits and with closed
+        loops.
     beside : Robot, optional
         Second robot, shown next to the first.
     motion : path or trajectory, optional
@@ -228,9 +255,20 @@ def show(
     if isinstance(triangles, bool) or not isinstance(triangles, int) or triangles < 1:
         problem = f"a number of triangles is a positive integer, not {triangles!r}"
         raise InputError("E-VIEW-029", problem, part="show")
+    at = None if q is None else numbers("q", q, robot.nq)
+    if at is not None and at.ndim != 1:
+        problem = f"q must be one configuration of {robot.nq} numbers, not shape {at.shape}"
+        raise InputError("E-VIEW-030", problem, "show several as a motion", part="show")
     robots = [robot] if beside is None else [robot, beside]
     look = Look(triangles, shadows)
-    return Viewer(robots, motion=motion, host=host, port=port, allow=allow, look=look)
+    return Viewer(robots, q=at, motion=motion, host=host, port=port, allow=allow, look=look)
+
+
+def _size(client: Any) -> tuple[int, int]:
+    """Return the even width and height of pictures of a page, at most `PICTURE`."""
+    camera = client.camera
+    width, height = min(PICTURE[0], camera.image_width), min(PICTURE[1], camera.image_height)
+    return max(2 * (width // 2), 2), max(2 * (height // 2), 2)
 
 
 def _suit(stage: Stage, shaded: Any, client: Any) -> None:

@@ -132,7 +132,7 @@ def angeles_ma(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
     """D = P'P with P = N T and M = N'N (Eq 6.2.10 to 6.2.15).
 
     T has for link k and joint i the pair (z_i, z_i x r_ik) along the axes of link k. N is known in
-    advance: the triangular root of an inertia about the centre of mass, and that of a mass.
+    advance: the triangular root of an inertia about the center of mass, and that of a mass.
     """
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     d: Entries = {}

@@ -111,7 +111,7 @@ METHODS: dict[str, dict[str, str]] = {
         "Walker, Orin": "a pair takes 22 products, where 24 are printed, and the printed 14 sums; "
         "a step of the composite body takes 58 and 63, print has 68 and 74",
         "Angeles, Ma": "n^3 is of 6 products for each three joints, as in print; N is a triangular "
-        "root, and twists go from one centre of mass to the next",
+        "root, and twists go from one center of mass to the next",
         "Featherstone": "the sums are those of print; an inertia takes 34 products by two screws, "
         "print has 41",
         "algorithm 6.2": "table 6.1",

@@ -37,8 +37,8 @@ def parked(
     """Plan moves that keep at most `registers` values in registers.
 
     waiting: places of values that are in memory from the start. reusable: values among them whose
-    places may be reused after their last use. new: spells the first, second, ... new place. stored:
-    places of values that are stored as soon as they are computed.
+    places may be reused after their last use. new: returns the name of the first, second, ... new
+    place. stored: places of values that are stored as soon as they are computed.
     """
     uses: dict[int, list[int]] = {}
     for time in range(len(order) - 1, -1, -1):

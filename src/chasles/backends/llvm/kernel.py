@@ -7,7 +7,7 @@ words that the machine code reads (`objects.WAY`), and the objects that these wo
 and numeric arrays are never cleared while they are referenced. So no order of garbage collection,
 no finalizer and no resurrection can leave an entry without its code; the code is freed with the
 last entry and the last kernel. The collector may clear the list of further ways, which is then
-empty. Long because an entry and its code are made together.
+empty.
 """
 
 import ctypes
@@ -51,8 +51,7 @@ _RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
 def _exact() -> dict[str, int]:
     """Return the C library's sine and cosine, for angles too large to reduce in the vector code."""
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
-    names = ("sin", "cos")
-    return {f"chasles_{name}": objects.at_address(getattr(library, name)) for name in names}
+    return {f"chasles_{f}": objects.at_address(getattr(library, f)) for f in ("sin", "cos")}
 
 
 def source(
@@ -221,7 +220,7 @@ def way_of(
     loads: Sequence[Load] | None = None,
 ) -> Way:
     """Return the words of a way and the objects that they point to."""
-    named = [(name, value) for name, value in (options or {}).items()]
+    named = list((options or {}).items())
     held = [(w.key, w.kind, *w.places, w.axes, w.at) for w in loads or ()]
     lists = {
         "sources": np.array(sources, np.int64),
@@ -235,12 +234,9 @@ def way_of(
             np.int64,
         ),
     }
-    counts = {
-        "arguments": arguments,
-        "options": len(named),
-        "wrenches": -1 if loads is None else len(held),
-    }
-    all_facts = {**facts, **counts, **{name: a.ctypes.data for name, a in lists.items()}}
+    all_facts = {**facts, "arguments": arguments, "options": len(named)}
+    all_facts["wrenches"] = -1 if loads is None else len(held)
+    all_facts |= {name: a.ctypes.data for name, a in lists.items()}
     all_facts["bare"] = -1
     if list(sources) == [4 * k for k in range(len(sources))]:
         all_facts["sources"] = 0  # the caller's arguments as they are
@@ -270,7 +266,7 @@ class Owner(tuple[Any, ...]):
         if answer is not NotImplemented:
             return answer
         if fallback is None:
-            raise StateError("E-CALL-016", "the robot of this function has been taken apart")
+            raise StateError("E-CALL-016", "the robot of this function no longer exists")
         return fallback(*arguments, **named)
 
     def __getattr__(self, name: str) -> Any:

@@ -26,7 +26,7 @@ PERIODS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second")
 
 
 def cache(clear: Annotated[bool, option("Remove all entries.")] = False) -> Answer:
-    """Show, or clear, the compiled code that is kept on disk.
+    """Show or clear the cache of compiled code.
 
     The folder is the platform's own, or what CHASLES_CACHE says.
 

@@ -79,7 +79,7 @@ def cost(
         chasles cost general_chain:6 -f inverse_dynamics --rules book
     """
     functions, robot = listed(function), asked.robot()
-    where = frame or robot.frames[-1]
+    where = frame or robot.tool
     if compare:
         if steps:
             remedy = "omit --steps or --table"
@@ -96,7 +96,7 @@ def _checked(rules: str) -> Rules:
     for known in get_args(Rules):
         if rules in ("", known):
             return known
-    raise InputError("E-CLI-006", f"no rules {rules!r}", f"known are {', '.join(get_args(Rules))}")
+    raise InputError("E-CLI-006", f"no rules {rules!r}", f"use one of {', '.join(get_args(Rules))}")
 
 
 def _listed(
@@ -162,7 +162,7 @@ def rows(
     for function in functions:
         if function not in FUNCTIONS:
             problem = f"unknown function {function!r}"
-            raise InputError("E-CLI-007", problem, f"known are {', '.join(FUNCTIONS)}")
+            raise InputError("E-CLI-007", problem, f"use one of {', '.join(FUNCTIONS)}")
     named = functions or MAIN
     found = False
     for function in named:
@@ -179,7 +179,7 @@ def rows(
                 yield function, name, None
     if not found:
         known = dict.fromkeys(name for function in named for name in _methods(robot, function))
-        raise InputError("E-CLI-008", f"no method {method!r}", f"known are {', '.join(known)}")
+        raise InputError("E-CLI-008", f"no method {method!r}", f"use one of {', '.join(known)}")
 
 
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:

@@ -35,9 +35,9 @@ def demo(
 ) -> Answer:
     """Move an arm, check its torques three ways, save a plot.
 
-    The built-in PUMA 560 follows a smooth motion; inverse dynamics says how.
+    The built-in PUMA 560 follows a smooth motion, with torques of inverse dynamics.
 
-    Forward dynamics must give the motion back, and work must become energy.
+    Checks: forward dynamics reproduces the motion, and work equals the change of energy.
 
     Examples:
         chasles demo

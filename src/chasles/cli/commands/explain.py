@@ -38,8 +38,8 @@ def explain(
     robot = asked.robot()
     if function not in METHODS:
         problem = f"unknown function {function!r}"
-        raise InputError("E-CLI-044", problem, f"known are {', '.join(METHODS)}")
-    options = {"frame": frame or robot.frames[-1]} if has_frame(function) else {}
+        raise InputError("E-CLI-044", problem, f"use one of {', '.join(METHODS)}")
+    options = {"frame": frame or robot.tool} if has_frame(function) else {}
     found = robot.explain(function, method=method, **options)
     plain = ("robot", "function", "method", "reason", "source", "lines", "sources")
     data = {name: getattr(found, name) for name in plain} | {

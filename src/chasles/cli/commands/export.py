@@ -83,7 +83,7 @@ def _viewpoint(
             remedy = "use the Python function chasles.export"
             raise InputError("E-CLI-011", f"it needs {words}", remedy, part=f"--function {name}")
     if frame or any(map(has_frame, known)):
-        given["frame"] = frame or robot.frames[-1]
+        given["frame"] = frame or robot.tool
     return given
 
 

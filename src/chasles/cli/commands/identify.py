@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from chasles.api import save
 from chasles.cli import command
-from chasles.cli.options import Asked, Overwrite, among, listed, option, repeatable
+from chasles.cli.options import Asked, Overwrite, among, listed, option, pairs, repeatable
 from chasles.errors import InputError
 from chasles.identification import Identified
 from chasles.identification import identify as found
@@ -84,7 +84,7 @@ def identify(
             read = [file for log in logs for file in files(log)]
             check_target(path, overwrite=overwrite, inputs=read)
     robot = asked.robot()
-    options = {"columns": _pairs("--column", column), "units": _pairs("--unit", unit)}
+    options = {"columns": pairs("--column", column), "units": pairs("--unit", unit)}
     reading: dict[str, Any] = {"smoothing": smoothing, "cutoff": cutoff, "delay": _delay(delay)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # notes say the same
@@ -105,17 +105,6 @@ def identify(
         written["report"] = report
     data = _data(robot, result, error, written)
     return command.Answer(data, partial(_show, robot, result, error, written))
-
-
-def _pairs(flag: str, words: list[str]) -> dict[str, str]:
-    """Return NAME=VALUE pairs as a dictionary."""
-    found = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not (name and equals and value):
-            raise InputError("E-CLI-260", f"{word!r} has no =", "give NAME=VALUE", part=flag)
-        found[name] = value
-    return found
 
 
 def _delay(text: str) -> Any:

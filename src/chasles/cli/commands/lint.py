@@ -44,9 +44,9 @@ def lint(
     no_meshes: Annotated[bool, option("Do not open mesh files.")] = False,
     trust: Trust = False,
 ) -> Answer:
-    """Find what is wrong or odd in robot files, also in those that do not load.
+    """Find errors and oddities in robot files, even if they do not load.
 
-    Inertias, units, left unlike right, limits, names, loops, shapes.
+    Checks inertias, units, symmetry, limits, names, loops and shapes.
 
     Exit status: 0 clean, 1 findings, 2 a file cannot be read.
 

@@ -1,6 +1,6 @@
 """The command `chasles motion`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,9 +10,11 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from chasles.cli import command
+from chasles.cli import command, dataset
+from chasles.cli.dataset import QUANTITIES, Job, Total, count_of, is_dataset, partitions
 from chasles.cli.motion import Summary, Task, run
-from chasles.cli.options import Asked, Overwrite, option, repeatable
+from chasles.cli.options import Asked, Overwrite, listed, option, pairs, repeatable
+from chasles.errors import InputError
 from chasles.formats.files import size
 from chasles.formats.motion import motion_file
 from chasles.plots.paper import efforts, finish, sheet
@@ -26,16 +28,34 @@ def motion(
     motion: Annotated[
         Path,
         typer.Argument(
-            metavar="MOTION", help="Simulation, .csv or .parquet file, or plain text with q qd qdd."
+            metavar="MOTION",
+            help="Simulation, .csv or .parquet file, folder of such, or plain text with q qd qdd.",
         ),
     ],
     frame: Annotated[
         list[str],
         repeatable("Frame to follow; repeatable. Default: the last frame.", metavar="NAME"),
     ],
+    column: Annotated[
+        list[str], repeatable("Name of a column in logs: elbow.q=pos3.", metavar="NAME=COLUMN")
+    ],
+    unit: Annotated[
+        list[str], repeatable("Unit of a quantity or column in logs: q=deg.", metavar="NAME=UNIT")
+    ],
     all_links: Annotated[bool, option("Follow every link and frame of the robot.")] = False,
+    columns: Annotated[
+        str,
+        option(
+            f"Columns to compute from logs: {', '.join(QUANTITIES)}, or names. "
+            "Default for folders: tau.",
+            metavar="NAME,...",
+        ),
+    ] = "",
     output: Annotated[
-        Path | None, option("Table to write (.csv, .parquet).", "--output", "-o")
+        Path | None,
+        option(
+            "Table to write (.csv, .parquet), or folder for those of a folder.", "--output", "-o"
+        ),
     ] = None,
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     forces: Annotated[
@@ -51,20 +71,28 @@ def motion(
     differentiate: Annotated[
         bool, option("Compute missing velocities and accelerations by differences.")
     ] = False,
+    skip_bad: Annotated[bool, option("Leave out and count bad rows and files of logs.")] = False,
     overwrite: Overwrite = False,
 ) -> command.Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
 
-    Direct kinematics and inverse dynamics at every instant of a motion file.
+    Runs forward kinematics and inverse dynamics at every instant of a motion file.
 
-    Writes them as a table and shows peaks; docs/motion.md says what files hold.
+    Writes a table and shows peak values; docs/motion.md describes the files.
 
     Examples:
         chasles motion robot.dat robot.mot --output table.csv
         chasles motion puma560 moves.csv --frame tool --plot moves.png
         chasles motion robot.urdf moves.csv --differentiate --forces push.csv
         chasles motion puma560 simulation --differentiate
+        chasles motion robot.urdf logs/ --output torques/ --columns tau,energy
     """
+    if columns or is_dataset(motion):
+        others = {"--plot": plot, "--forces": forces, "--step": step, "--at-world": at_world,
+                  "--differentiate": differentiate}  # fmt: skip
+        names = {"columns": pairs("--column", column), "units": pairs("--unit", unit)}
+        job = partial(Job, wanted=tuple(listed([columns])) or ("tau",), skip_bad=skip_bad, **names)
+        return _logs(asked, job, frame, motion, output, others, overwrite=overwrite)
     if output is not None:
         command.check_new_table(output, overwrite=overwrite)
     if plot is not None:
@@ -80,7 +108,7 @@ def motion(
         step,
         differentiate,
         at="world" if at_world else "frame",
-        summarized=frame[0] if frame else robot.frames[-1],
+        summarized=frame[0] if frame else robot.tool,
     )
     files = {what: path for what, path in (("table", output), ("plot", plot)) if path is not None}
     for path in files.values():
@@ -93,6 +121,49 @@ def motion(
 
     data = _data(task, summary) | {"files": files}
     return command.Answer(data, partial(_show, task, summary, files))
+
+
+def _logs(
+    asked: Asked,
+    job: Callable[..., Job],
+    frames: list[str],
+    logs: Path,
+    output: Path | None,
+    others: Mapping[str, Any],
+    *,
+    overwrite: bool,
+) -> command.Answer:
+    """Compute tables of logs of any length."""
+    for name, value in others.items():
+        if value:
+            problem = f"{name} cannot be combined with --columns or a folder of logs"
+            raise InputError("E-CLI-273", problem, "omit it, or give one motion file")
+    if output is None or (output.suffix.lower() != ".parquet" and not logs.is_dir()):
+        kind = "a folder" if logs.is_dir() else "a .parquet file"
+        raise InputError("E-CLI-274", "the tables need a place", f"give --output, {kind}")
+    given = job(asked.robot(), frames=tuple(frames))
+    tables = partitions(logs, output)
+    with command.counting(count_of(tables)) as told:
+        total = dataset.run(given, tables, told, overwrite=overwrite)
+    data = total.data(given) | {"files": {"tables": output}, "count": total.files}
+    return command.Answer(data, partial(_show_logs, given, total, output))
+
+
+def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
+    """Print the number of instants, joint torques, and omitted parts."""
+    resumed = f" ({total.resumed} were there already)" if total.resumed else ""
+    console.print(
+        f"[bold]{escape(job.robot.name)}[/]: {total.states} states in {total.files} files"
+        f"{resumed}, {total.rate / 1e6:.3g} million a second"
+    )
+    if "tau" in job.chosen and total.computed:
+        rows = command.table(["joint force"], ["peak", "rms", "unit"])
+        for (name, unit), peak, rms in zip(efforts(job.robot), total.peak, total.rms, strict=True):
+            rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)
+        console.print(rows)
+    for reason, count in total.skipped.items():
+        console.print(f"left out: {reason}: {count}")
+    command.write_saved(console, {"tables" if total.files > 1 else "table": output})
 
 
 def _data(task: Task, summary: Summary) -> dict[str, Any]:

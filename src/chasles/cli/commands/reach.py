@@ -70,7 +70,7 @@ def reach(
     if output is not None:
         command.check_new_table(output, overwrite=overwrite)
     robot = asked.robot()
-    frame = frame or robot.frames[-1]
+    frame = frame or robot.tool
     t, goals = (None, _typed(pose)) if poses is None else read_poses(poses)
     if output is not None:
         read = [*inputs(robot.model.source), *([str(poses)] if poses else [])]

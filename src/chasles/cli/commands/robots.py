@@ -15,7 +15,7 @@ from chasles.robots import ROBOTS
 
 
 def robots() -> Answer:
-    """List the robots that are here by name: built in, and installed.
+    """List the names of built-in and installed robots.
 
     Built-in ones that need numbers take them after a colon: planar:4.
 

@@ -29,7 +29,7 @@ from chasles.cli.options import (
     option,
 )
 from chasles.cli.recording import Recording
-from chasles.cli.scenario import ACTUATORS, LAWS
+from chasles.cli.scenario_fields import ACTUATORS, LAWS
 from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, shoot
 from chasles.formats.motion import numbered
 from chasles.plots.paper import curves, energies, finish, positions, sheet
@@ -150,11 +150,11 @@ def simulate(
     ] = 5.0,
     write_scenario: Annotated[Path | None, option("Write the scenario and exit.")] = None,
 ) -> command.Answer:
-    """Let a robot move, and keep its motion in a folder.
+    """Simulate a robot and store its motion in a folder.
 
-    From flags, or from a scenario, whose values flags replace.
+    Options override the values of a scenario file.
 
-    Ctrl-C keeps what was computed; --resume goes on, to the same bits.
+    Ctrl-C keeps the results; --resume continues bit for bit.
 
     Examples:
         chasles simulate puma560 --random 1 --duration 2

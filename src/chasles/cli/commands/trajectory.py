@@ -215,7 +215,7 @@ def _line(
         problem = "a line needs an end point"
         raise InputError("E-CLI-255", problem, "give --position X,Y,Z", part="trajectory")
     seconds = 1.0 if duration is None else duration
-    chosen = frame or robot.frames[-1]
+    chosen = frame or robot.tool
     return make.line(robot, chosen, points, start=first, blend=blend, duration=seconds)
 
 

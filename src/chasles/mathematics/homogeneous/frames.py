@@ -178,6 +178,23 @@ class Position(_Placed, Factor):
 
     @staticmethod
     def identity() -> "Position":
+        """Return the identity: two frames that coincide.
+
+        Returns
+        -------
+        M : Position
+            The identity.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import homogeneous as hm
+        >>> np.asarray(hm.Position.identity())
+        array([[1., 0., 0., 0.],
+               [0., 1., 0., 0.],
+               [0., 0., 1., 0.],
+               [0., 0., 0., 1.]])
+        """
         return Position(Rotation(), Vector.zero())
 
     @staticmethod
@@ -196,7 +213,20 @@ class Position(_Placed, Factor):
         return Transform(self.R.T, self.t)
 
     def inverse(self) -> "Position":
-        """Return [R' -R't; 0 1]: the first frame in the second."""
+        """Return [R' -R't; 0 1]: the first frame in the second.
+
+        Returns
+        -------
+        M : Position
+            The inverse.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import homogeneous as hm
+        >>> np.asarray(hm.position_from_dh(0.0, 0.4, 0.3, 0.0).inverse())[:3, 3]
+        array([-0.3,  0. , -0.4])
+        """
         return Position(self.R.T, -(self.R.T @ self.t))
 
     def __matmul__(self, other: Placed) -> Placed:
@@ -207,13 +237,49 @@ class Position(_Placed, Factor):
         raise mismatch("multiply", self, other)
 
     def to_first(self, X: AnyFramed) -> AnyFramed:
-        """Return a matrix that is written in the second frame, written in the first."""
+        """Return a matrix in the first frame, given in the second.
+
+        Parameters
+        ----------
+        X : typed matrix
+            Rototranslation, velocity, acceleration, screw, inertia, momentum or action.
+
+        Returns
+        -------
+        X : typed matrix
+            The same quantity in the first frame.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> M = hm.position_from_dh(0.0, 0.0, 1.0, 0.0)
+        >>> hm.six_numbers(M.to_first(hm.joint_velocity("revolute", 2.0)))
+        array([ 0.,  0.,  2.,  0., -2.,  0.])
+        """
         if not isinstance(X, Framed):
             raise mismatch("change the frame by", self, X)
         return X.to_first(self.R, self.t)
 
     def to_second(self, X: AnyFramed) -> AnyFramed:
-        """Return a matrix that is written in the first frame, written in the second."""
+        """Return a matrix in the second frame, given in the first.
+
+        Parameters
+        ----------
+        X : typed matrix
+            Rototranslation, velocity, acceleration, screw, inertia, momentum or action.
+
+        Returns
+        -------
+        X : typed matrix
+            The same quantity in the second frame.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> M = hm.position_from_dh(0.0, 0.0, 1.0, 0.0)
+        >>> hm.six_numbers(M.to_second(hm.joint_velocity("revolute", 2.0)))
+        array([0., 0., 2., 0., 2., 0.])
+        """
         if not isinstance(X, Framed):
             raise mismatch("change the frame by", self, X)
         return X.to_second(self.R, self.t)

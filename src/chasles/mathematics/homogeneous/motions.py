@@ -279,7 +279,27 @@ class Action(_Dual):
 
 
 def momentum(W: Velocity, J: Inertia) -> Momentum:
-    """Gamma = skew(W J) (Eq I.20 and I.26)."""
+    """Return Gamma = skew(W J), the momentum of a body (Eq I.20 and I.26).
+
+    Parameters
+    ----------
+    W : Velocity
+        Velocity of the body.
+    J : Inertia
+        Inertia of the body, in the same frame.
+
+    Returns
+    -------
+    Gamma : Momentum
+        Angular momentum about the origin (kg m2/s) and linear momentum (kg m/s).
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> J = hm.inertia_from_mass(2.0, (0.0, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+    >>> hm.six_numbers(hm.momentum(hm.joint_velocity("revolute", 2.0), J))
+    array([0.  , 0.  , 0.06, 0.  , 0.  , 0.  ])
+    """
     if type(W) is not Velocity or type(J) is not Inertia:
         raise mismatch("take the momentum of", W, J)
     return Momentum(*(W @ J).skew())
@@ -288,7 +308,28 @@ def momentum(W: Velocity, J: Inertia) -> Momentum:
 def action(H: Acceleration, J: Inertia) -> Action:
     """Return Phi = skew(H J) (Eq I.18, I.25), which accelerates a body; its weight if H = Hg.
 
+    Parameters
+    ----------
+    H : Acceleration
+        Acceleration of the body.
+    J : Inertia
+        Inertia of the body, in the same inertial frame.
+
+    Returns
+    -------
+    Phi : Action
+        Couple about the origin (N m) and force (N).
+
+    Notes
+    -----
     skew(G K) takes 15 multiplications (Balafoutis and Patel 1991, section 5.3).
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> J = hm.inertia_from_mass(2.0, (0.1, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+    >>> hm.six_numbers(hm.action(hm.joint_acceleration("revolute", 2.0, 0.5), J)).round(6)
+    array([ 0.   ,  0.   ,  0.025, -0.8  ,  0.1  ,  0.   ])
     """
     if type(H) is not Acceleration or type(J) is not Inertia:
         raise mismatch("take the action of", H, J)
@@ -316,14 +357,54 @@ def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Accelerati
 
 
 def kinetic_energy(W: Velocity, J: Inertia) -> Number:
-    """Return 1/2 trace(W J W')."""
+    """Return the kinetic energy 1/2 trace(W J W') of a body.
+
+    Parameters
+    ----------
+    W : Velocity
+        Velocity of the body.
+    J : Inertia
+        Inertia of the body, in the same inertial frame.
+
+    Returns
+    -------
+    energy : float
+        Kinetic energy (J).
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> J = hm.inertia_from_mass(2.0, (0.1, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+    >>> round(float(hm.kinetic_energy(hm.joint_velocity("revolute", 2.0), J)), 9)
+    0.1
+    """
     if type(W) is not Velocity or type(J) is not Inertia:
         raise mismatch("take the kinetic energy of", W, J)
     return (W @ J).trace(W) * 0.5
 
 
 def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
-    """Return -trace(Hg J), both in the inertial frame; zero if the center of mass is at 0."""
+    """Return the potential energy -trace(Hg J), both in the inertial frame.
+
+    Parameters
+    ----------
+    Hg : Acceleration
+        Acceleration of gravity, from `gravity`.
+    J : Inertia
+        Inertia of the body.
+
+    Returns
+    -------
+    energy : float
+        Potential energy (J), zero if the center of mass is at height 0.
+
+    Examples
+    --------
+    >>> from chasles import homogeneous as hm
+    >>> J = hm.inertia_from_mass(2.0, (0.0, 0.0, 1.0), (0.02, 0.03, 0.03, 0, 0, 0))
+    >>> round(float(hm.potential_energy(hm.gravity(), J)), 9)
+    19.62
+    """
     if type(Hg) is not Acceleration or type(J) is not Inertia:
         raise mismatch("take the potential energy of", Hg, J)
     A = (Hg @ J).A

@@ -14,8 +14,8 @@ from chasles.mathematics.spatial.inertia import (
     RigidInertia,
     shift_of_inertia,
 )
-from chasles.mathematics.spatial.transform import Transform, inverted
-from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions
+from chasles.mathematics.spatial.transform import Transform, inverted, turn_about_z
+from chasles.mathematics.spatial.vectors import Force, Forces, Motion, Motions, group_drift
 
 __all__ = [
     "ArticulatedInertia",
@@ -32,6 +32,8 @@ __all__ = [
     "RigidInertia",
     "Transform",
     "dyad",
+    "group_drift",
     "inverted",
     "shift_of_inertia",
+    "turn_about_z",
 ]

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeVar
 
+from chasles.expr import Number, atan2
 from chasles.mathematics.linear import Matrix, Symmetric, Vector, mismatch
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial.dyadics import Dyadic, GeneralInertia
@@ -119,6 +120,12 @@ def inverted(X: Transform) -> Transform:
     return Transform(X.E.T, -(X.E @ X.r))
 
 
+def turn_about_z(XJ: Transform) -> Number:
+    """Return the angle about z that is closest to the rotation of XJ."""
+    R = XJ.R
+    return atan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])
+
+
 @dataclass(frozen=True, slots=True)
 class Inverse:
     """The inverse of a transform: from B back to A."""
@@ -138,7 +145,7 @@ class Inverse:
             return inverted(self.X) @ other
         if isinstance(other, Dyadic):
             return other.moved(self)
-        raise mismatch("transform back", self.X, other)
+        raise mismatch("multiply the inverse of", self.X, other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +169,7 @@ class Transposed:
             return _shift_coriolis(r, _turn_coriolis(E, other))
         if type(other) is GeneralInertia:
             return other.moved(self.X.inverse())
-        raise mismatch("apply the transpose of", self.X, other)
+        raise mismatch("multiply the transpose of", self.X, other)
 
 
 def _turn_rigid(E: Rotation, inertia: RigidInertia) -> RigidInertia:

@@ -155,3 +155,12 @@ class Transposed(Generic[V]):
         if isinstance(other, _Columns):
             return Matrix(tuple(tuple(a.dot(b) for b in other.columns) for a in self.columns))
         return Vector(tuple(a.dot(other) for a in self.columns))
+
+
+def group_drift(S: Motions, qd: Vector) -> Matrix:
+    """Return -ad(qd) of a joint whose motions form a group and whose S has unit columns."""
+    brackets = (S @ qd).cross(S)
+    rows = (Vector(tuple(s)) for s in S.columns)
+    return Matrix(
+        tuple(tuple(-row.dot(Vector(tuple(m))) for m in brackets.columns) for row in rows)
+    )

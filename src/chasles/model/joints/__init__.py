@@ -13,7 +13,7 @@ from chasles.expr import cos, sin
 from chasles.mathematics.derivatives import leibniz
 from chasles.mathematics.linear import Vector, diagonal
 from chasles.mathematics.rotations import Rotation, about
-from chasles.mathematics.spatial import Forces, Motion, Motions, Transform, inverted
+from chasles.mathematics.spatial import Forces, Motion, Motions, Transform, inverted, turn_about_z
 from chasles.model.joints.contract import (
     LOADS,
     UNITS,
@@ -25,7 +25,6 @@ from chasles.model.joints.contract import (
     Revolute,
     Steady,
     Z,
-    turn_about_z,
 )
 from chasles.model.joints.several_freedoms import (
     Cylindrical,

@@ -1,7 +1,5 @@
 """Joint contract: members that every joint type provides, and defaults that follow from motion.
 
-Long because the contract is read as a whole.
-
 A joint lets its body move against its parent. `transform(q)` takes motion coordinates of the parent
 body's frame to those of the body's frame; `subspace(q)` is S with joint velocity S @ qd, written in
 the body's frame; `subspace_rates(q, rates)` are S and its derivatives in that frame; `bias(q, qd)`
@@ -22,11 +20,20 @@ from itertools import pairwise
 from typing import ClassVar, Literal, NamedTuple
 
 from chasles.errors import UnsupportedError
-from chasles.expr import Number, atan2, less
+from chasles.expr import Number, less
 from chasles.mathematics.derivatives import by_step, by_time
 from chasles.mathematics.linear import Matrix, Symmetric, Vector, diagonal, invert_symmetric
 from chasles.mathematics.rotations import about
-from chasles.mathematics.spatial import Force, Forces, Motion, Motions, RigidInertia, Transform
+from chasles.mathematics.spatial import (
+    Force,
+    Forces,
+    Motion,
+    Motions,
+    RigidInertia,
+    Transform,
+    group_drift,
+    turn_about_z,
+)
 
 UNITS = tuple(Motion.of(*(float(i == k) for i in range(6))) for k in range(6))
 WX, WY, WZ, VX, VY, VZ = UNITS
@@ -387,21 +394,6 @@ class Continuous(Revolute):
     twin = "revolute"
     names = Revolute.names | {"URDF": "continuous", "SDF": "continuous"}
     elsewhere = Revolute.elsewhere | {"Pinocchio": Numbers("cos sin", "rate")}
-
-
-def group_drift(S: Motions, qd: Vector) -> Matrix:
-    """Return -ad(qd) of a joint whose motions form a group and whose S has unit columns."""
-    brackets = (S @ qd).cross(S)
-    rows = (Vector(tuple(s)) for s in S.columns)
-    return Matrix(
-        tuple(tuple(-row.dot(Vector(tuple(m))) for m in brackets.columns) for row in rows)
-    )
-
-
-def turn_about_z(XJ: Transform) -> Number:
-    """Return the angle about z that is closest to the rotation of XJ."""
-    R = XJ.R
-    return atan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])
 
 
 def _along(turned: Sequence[Motions], rates: Vector) -> Motions:

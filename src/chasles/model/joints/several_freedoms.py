@@ -8,7 +8,15 @@ from chasles.mathematics import rotations
 from chasles.mathematics.derivatives import leibniz
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import General, Rotation, about
-from chasles.mathematics.spatial import Force, Forces, Motion, Motions, Transform
+from chasles.mathematics.spatial import (
+    Force,
+    Forces,
+    Motion,
+    Motions,
+    Transform,
+    group_drift,
+    turn_about_z,
+)
 from chasles.model.joints.contract import (
     LOADS,
     UNITS,
@@ -18,8 +26,6 @@ from chasles.model.joints.contract import (
     Part,
     Y,
     Z,
-    group_drift,
-    turn_about_z,
 )
 
 WX, WY, WZ, VX, VY, VZ = UNITS

@@ -74,13 +74,53 @@ class Problem:
         return self.T.T @ self._answers[1] + self.bias
 
     def motion(self, forces: np.ndarray) -> "Motion":
-        """Return the motion under forces (m,) along the columns of T."""
+        """Return the motion under given contact forces.
+
+        Parameters
+        ----------
+        forces : array_like, shape (m,)
+            Forces along the columns of T (N).
+
+        Returns
+        -------
+        motion : Motion
+            Accelerations, forces and separation accelerations.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> n = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]).T
+        >>> problem = contact.body_problem(np.eye(6), np.zeros(6), -9.81 * n[:, 0], n, 0.0 * n)
+        >>> float(problem.motion(np.array([9.81])).qdd[5])
+        0.0
+        """
         turned, free = self._answers
         ydd = free + turned @ forces
         return Motion(self.G @ ydd + self.g, forces, self.T.T @ ydd + self.bias)
 
     def only(self, which: Array) -> "Problem":
-        """Return the problem with the constraints of the given indices."""
+        """Return the problem with some of the constraints.
+
+        Parameters
+        ----------
+        which : sequence of int
+            Indices of the constraints.
+
+        Returns
+        -------
+        problem : Problem
+            The smaller problem.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> n = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]).T
+        >>> problem = contact.body_problem(np.eye(6), np.zeros(6), -9.81 * n[:, 0], n, 0.0 * n)
+        >>> problem.only([]).T.shape
+        (6, 0)
+        """
         index = np.asarray(which, dtype=int)
         return replace(self, T=self.T[:, index], bias=self.bias[index], gap=self.gap[index])
 
@@ -107,9 +147,27 @@ class State(Enum):
 
 
 def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float = 1e-9) -> State:
-    """Return the state of a constraint; distance (m or rad) and speed (per s) are tolerances.
+    """Return the state of a constraint: apart, colliding, leaving or touching.
 
-    A negative gap is tolerated penetration and counts as zero.
+    Parameters
+    ----------
+    gap : float
+        Distance (m or rad). A negative gap is tolerated penetration and counts as zero.
+    gap_rate : float
+        Rate of the gap (per s).
+    distance, speed : float, optional
+        Tolerances of gap and rate.
+
+    Returns
+    -------
+    state : State
+        State of Featherstone (2008, section 11.4).
+
+    Examples
+    --------
+    >>> from chasles import contact
+    >>> contact.state(0.0, -1.0)
+    <State.COLLIDING: '2a'>
     """
     if not (np.isfinite(gap) and np.isfinite(gap_rate)):
         problem = f"gap and gap_rate must be finite, not {gap} and {gap_rate}"
@@ -239,9 +297,33 @@ METHODS: dict[str, Callable[[Problem], np.ndarray]] = {
 def solve(problem: Problem, *, method: str = "lemke") -> Motion:
     """Return the motion with all constraints of a problem in contact, without friction.
 
-    method: "lemke" (a basic solution), "forces" or "accelerations" (quadratic programs, Eq 11.43
-    and 11.44). qdd and separation are unique; forces are unique if the normals are independent.
-    Raises `Infeasible`.
+    Parameters
+    ----------
+    problem : Problem
+        The problem, from `contact_problem` or `body_problem`.
+    method : {"lemke", "forces", "accelerations"}, optional
+        A basic solution, or a quadratic program in forces or accelerations (Eq 11.43 and 11.44).
+
+    Returns
+    -------
+    motion : Motion
+        Accelerations, forces and separation accelerations. qdd and separation are unique; forces
+        are unique if the normals are independent.
+
+    Raises
+    ------
+    Infeasible
+        If no motion satisfies the constraints.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> n = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]).T
+    >>> weight = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -9.81])
+    >>> problem = contact.body_problem(np.eye(6), np.zeros(6), weight, n, 0.0 * n)
+    >>> contact.solve(problem).forces
+    array([9.81])
     """
     if method not in METHODS:
         what = f"method must be one of {', '.join(METHODS)}, not {method!r}"
@@ -250,7 +332,29 @@ def solve(problem: Problem, *, method: str = "lemke") -> Motion:
 
 
 def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return lambda = max(0, -d/M) and zetadot = max(0, d) of a frictionless contact (Eq 11.10)."""
+    """Return lambda = max(0, -d/M) and zetadot = max(0, d) of a frictionless contact (Eq 11.10).
+
+    Parameters
+    ----------
+    M : array_like
+        Inverse inertia along the normal (1/kg), positive.
+    d : array_like
+        Acceleration of the gap without a force (m/s2).
+
+    Returns
+    -------
+    force : ndarray
+        Contact force (N).
+    separation : ndarray
+        Acceleration of the gap (m/s2).
+
+    Examples
+    --------
+    >>> from chasles import contact
+    >>> force, separation = contact.single_contact(0.5, -9.81)
+    >>> float(force), float(separation)
+    (19.62, 0.0)
+    """
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if not np.all(M > 0.0):
         problem = "M must be positive, like n.I^-1 n"
@@ -261,10 +365,35 @@ def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
 def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) -> Problem:
     """Return the contact problem of one free body (Featherstone 2008, sections 11.1 and 11.2).
 
-    Spatial vectors have 6 entries, angular part first, about any one point and along any axes:
-    inertia (6, 6), velocity v, force f on the body (gravity included), contact normals N (6, m),
-    which are unit forces along the contact normals, and their rates N_rate. `Motion.qdd` is the
-    spatial acceleration of the body.
+    Parameters
+    ----------
+    inertia : array_like, shape (6, 6)
+        Spatial inertia.
+    v : array_like, shape (6,)
+        Spatial velocity.
+    f : array_like, shape (6,)
+        Spatial force on the body, gravity included.
+    N : array_like, shape (6, m)
+        Unit forces along the contact normals.
+    N_rate : array_like, shape (6, m)
+        Their rates.
+
+    Returns
+    -------
+    problem : Problem
+        The problem; `Motion.qdd` of its solution is the spatial acceleration of the body.
+
+    Notes
+    -----
+    Spatial vectors have the angular part first, about any one point and along any axes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> n = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]).T
+    >>> contact.body_problem(np.eye(6), np.zeros(6), np.zeros(6), n, 0.0 * n).T.shape
+    (6, 1)
     """
     I, v, f, N, N_rate = (np.asarray(a, dtype=float) for a in (inertia, v, f, N, N_rate))
     if I.shape != (6, 6) or v.shape != (6,) or f.shape != (6,) or N.shape[:1] != (6,):
@@ -294,10 +423,44 @@ def contact_problem(
 ) -> Problem:
     """Return the problem of a robot in a single state whose contacts all touch without friction.
 
-    q (nq,), qd (nv,), tau (nv,). For a robot with closed loops, the problem is in independent
-    coordinates. The constraints are the contacts, followed by joint limits at most `limits` away
-    (rad or m; None: no limits). zetadot = T' qdd + bias with t = J' n, J = J_successor -
-    J_predecessor, and bias = n.(Jdot qd) + ndot.(J qd) (Featherstone 2008, Eq 11.25 and 11.30).
+    Parameters
+    ----------
+    robot : Robot
+        The robot. With closed loops, the problem is in independent coordinates.
+    q : array_like, shape (nq,)
+        Joint positions (rad or m).
+    qd, tau : array_like, shape (nv,)
+        Joint velocities, and joint torques (N m or N).
+    contacts : sequence of Contact
+        Contacts of `contact_points`.
+    limits : float, optional
+        Distance (rad or m) at which joint limits are constraints too, after the contacts. Default:
+        no limits.
+    f_ext : mapping, optional
+        External wrenches, as in `Robot.inverse_dynamics`.
+    dissipation : bool, optional
+        Include joint damping and friction.
+
+    Returns
+    -------
+    problem : Problem
+        H, force, T and bias of H qdd = force + T lambda, T' qdd + bias >= 0.
+
+    Notes
+    -----
+    zetadot = T' qdd + bias with t = J' n, J = J_successor - J_predecessor, and bias = n.(Jdot qd) +
+    ndot.(J qd) (Featherstone 2008, Eq 11.25 and 11.30).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import chasles
+    >>> from chasles import contact
+    >>> robot = chasles.robots.planar(2)
+    >>> q, zero = [0.3, -0.6], np.zeros(2)
+    >>> found = contact.contact_points(robot, q, zero, contact.Point("tip"), contact.Plane())
+    >>> contact.contact_problem(robot, q, zero, zero, found).T.shape
+    (2, 1)
     """
     mechanism, contacts = robot.mechanism, listed("contact_problem", contacts)
     q, qd, tau = one_state("contact_problem", mechanism.model, q, qd, tau)
@@ -341,15 +504,54 @@ def contact_dynamics(
 ) -> ContactMotion:
     """Return the accelerations of one state under joint torques, contacts and joint limits.
 
-    contacts: the result of `contact_points` at this q and qd, near or not. Contacts with a gap up
-    to `distance` (m) and a normal velocity within `speed` (m/s) touch. A contact that closes faster
-    raises an error: apply an impact first. Contacts with a tangential velocity above `speed` slide.
+    Parameters
+    ----------
+    robot : Robot
+        The robot. With closed loops, it moves in its independent coordinates.
+    q : array_like, shape (nq,)
+        Joint positions (rad or m).
+    qd, tau : array_like, shape (nv,)
+        Joint velocities, and joint torques (N m or N).
+    contacts : sequence of Contact
+        Contacts of `contact_points` at this q and qd, near or not. Contacts with a gap up to
+        `distance` and a normal velocity within `speed` touch; contacts with a tangential velocity
+        above `speed` slide.
+    friction : {"coulomb", "convex", "polyhedral"}, optional
+        Law of friction: Coulomb's, the convex one (with dilation), or a pyramid of 8 facets.
+        Contacts with mu = 0 are frictionless.
+    limits : float, optional
+        Distance (rad or m) at which a joint limit acts; None for no limits.
+    distance : float, optional
+        Largest gap of a touching contact (m).
+    speed : float, optional
+        Largest normal velocity of a touching contact (m/s).
+    f_ext : mapping, optional
+        External wrenches, as in `Robot.inverse_dynamics`.
+    dissipation : bool, optional
+        Include joint damping and friction.
 
-    friction: "coulomb", "convex" (with dilation) or "polyhedral" (8 facets); contacts with mu = 0
-    are frictionless. A closing contact that no force can move raises `Infeasible` with its name.
-    limits: distance (rad or m) at which a joint limit acts, None for no limits. `f_ext` and
-    `dissipation` as in `Robot.inverse_dynamics`. Robots with closed loops move in their independent
-    coordinates.
+    Returns
+    -------
+    motion : ContactMotion
+        Accelerations, contact forces and moments.
+
+    Raises
+    ------
+    Infeasible
+        If a contact closes and no force can move it; the error has its name.
+    InputError
+        If a contact closes faster than `speed`; apply an impact first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import chasles
+    >>> from chasles import contact
+    >>> robot = chasles.robots.planar(2)
+    >>> q, zero = [0.3, -0.6], np.zeros(2)
+    >>> found = contact.contact_points(robot, q, zero, contact.Point("tip"), contact.Plane())
+    >>> contact.contact_dynamics(robot, q, zero, zero, found).qdd.round(3)
+    array([-11.139,  22.279])
     """
     if friction not in LAWS:
         part = "contact_dynamics"

@@ -40,15 +40,29 @@ def file_pairs(
 
     Parameters
     ----------
-    ground : a plane that all collision shapes touch, for files without one, such as URDF.
-    friction : sliding friction coefficient of all pairs. Default: that of the file, or 1.
-    restitution : coefficient of restitution of all pairs.
-    own : enable contact between shapes of the robot.
+    robot : Robot
+        The robot.
+    ground : Plane, optional
+        A plane that all collision shapes touch, for files without one, such as URDF.
+    friction : float, optional
+        Sliding friction coefficient of all pairs. Default: that of the file, or 1.
+    restitution : float, optional
+        Coefficient of restitution of all pairs.
+    own : bool, optional
+        Enable contact between shapes of the robot.
 
-    Warns
-    -----
-    UserWarning
-        If pairs cannot be compiled, or are too many; these pairs do not touch.
+    Returns
+    -------
+    pairs : list of Pair
+        The pairs, for `contacts=` of `Robot.simulate`. A warning counts pairs that cannot be
+        compiled, or are too many; these do not touch.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles import contact
+    >>> contact.file_pairs(chasles.robots.planar(2), ground=contact.Plane())
+    []
     """
     model = robot.model
     shapes = [(s, made) for s in model.source.shapes if s.collides for made in _shape(model, s)]

@@ -49,11 +49,37 @@ class Impact(NamedTuple):
 def velocity_step(
     robot: Machine, q: Array, impulse: Array, *, frame: str, axes: Axes = "world", at: At = "frame"
 ) -> np.ndarray:
-    """Return the step of qd (..., nv) by an impulse (..., 6) on a frame's body (Eq 11.57, 11.58).
+    """Return the step of joint velocities by an impulse on a frame's body (Eq 11.57, 11.58).
 
-    M d(qd) = J' impulse, in the independent coordinates of closed loops, which remain closed.
-    `axes` and `at` define the components of the impulse, as in `jacobian`; J times the step is the
-    velocity step of the frame.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    impulse : array_like, shape (..., 6)
+        Moment impulse (N m s), then force impulse (N s).
+    frame : str
+        The frame.
+    axes, at
+        Axes and point of the components, as in `Robot.jacobian`.
+
+    Returns
+    -------
+    step : ndarray, shape (..., nv)
+        Change of qd; J times the step is the velocity step of the frame.
+
+    Notes
+    -----
+    M d(qd) = J' impulse (Featherstone 2008), in the independent coordinates of closed loops, which
+    remain closed.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(1)
+    >>> chasles.contact.velocity_step(robot, [0.0], [0, 0, 0, 0, 0, 1.0], frame="tip").round(6)
+    array([3.])
     """
     iota = numbers("velocity_step: impulse", impulse, 6)
     J = robot.mechanism.jacobian(q, frame=frame, axes=axes, at=at)
@@ -70,20 +96,56 @@ def impact(
     treatment: Treatment = "propagated",
     distance: float = 1e-9,
 ) -> Impact:
-    """Compute the impact of a robot's bodies: q (..., nq), qd before it (..., nv).
+    """Compute the velocities of a robot after an impact.
 
-    contacts: the result of `contact_points` in this state, near or not; contacts with a gap up to
-    `distance` (m) and a negative normal velocity collide. law: `Newton`, `Sticking`, `Poisson`,
-    `Stronge` or `Moreau`. The coefficients of the law are used, not those of the contacts.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Joint velocities before the impact.
+    contacts : sequence of Contact
+        Contacts of `contact_points` in this state, near or not.
+    law : ImpactLaw
+        `Newton`, `Sticking`, `Poisson`, `Stronge` or `Moreau`. Its coefficients are used, not those
+        of the contacts.
+    treatment : {"propagated", "simultaneous", "sequential"}, optional
+        Treatment of several contacts; see Notes.
+    distance : float, optional
+        Contacts with a gap up to this (m) and a negative normal velocity collide.
 
-    With several contacts, treatment="simultaneous" applies Newton's law without friction to all of
-    them: each separates at least as fast as its restitution requires, and has an impulse only if no
-    faster. It raises `Infeasible` if that is impossible. With friction, use `Moreau`. "propagated"
-    applies the same law to the contacts between bodies that approach each other, then to those that
-    approach after that, until none do; without restitution all contacts take part at once.
-    "sequential" applies any law to the fastest approaching contact, repeatedly. The results differ:
-    in Newton's cradle with three balls, only the third moves after propagated or sequential
-    impacts, and all three move after simultaneous ones.
+    Returns
+    -------
+    result : Impact
+        Velocities after the impact, and impulses.
+
+    Raises
+    ------
+    Infeasible
+        If "simultaneous" impacts have no solution.
+
+    Notes
+    -----
+    "simultaneous" applies Newton's law without friction to all contacts: each separates at least as
+    fast as its restitution requires, and has an impulse only if no faster. With friction, use
+    `Moreau`. "propagated" applies the same law to the contacts between bodies that approach each
+    other, then to those that approach after that, until none do; without restitution all contacts
+    take part at once. "sequential" applies any law to the fastest approaching contact, repeatedly.
+
+    The results differ: in Newton's cradle with three balls, only the third moves after propagated
+    or sequential impacts, and all three move after simultaneous ones.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles import contact
+    >>> robot = chasles.robots.planar(1)
+    >>> q, qd = [0.0], [-1.0]
+    >>> found = contact.contact_points(robot, q, qd, contact.Point("tip"), contact.Plane())
+    >>> contact.impact(robot, q, qd, found, contact.Newton(0.5)).qd.round(6)
+    array([0.5])
     """
     if treatment not in get_args(Treatment):
         known = " or ".join(map(repr, get_args(Treatment)))
@@ -294,16 +356,48 @@ def impact_derivatives(
     treatment: Treatment = "propagated",
     distance: float = 1e-9,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the derivatives of the velocities after an impact by q and qd: (..., nv, nv) each.
+    """Return the derivatives of the velocities after an impact by q and qd.
 
-    contact: one contact, or several with a `treatment`, as in `impact`. Derivatives by q are along
-    `integrate`, as in `derivatives`. For a robot with closed loops they are by the positions and
-    rates of its independent coordinates, while the loops stay closed: (..., nv, n) each. Contact
-    points move with the successors, and normals are constant in the world. The derivatives are
-    exact for `Sticking`, `Newton` without friction and `Moreau`; other laws use central
-    differences, accurate to about 1e-9. No derivative exists where slip changes its kind, or
-    where a contact opens or closes, between neighboring impacts. `Sticking` needs a point that can
-    move in all three directions.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Joint velocities before the impact.
+    contact : Contact or sequence of Contact
+        One contact, or several with a `treatment`.
+    law : ImpactLaw
+        Law of the impact.
+    treatment : {"propagated", "simultaneous", "sequential"}, optional
+        Treatment of several contacts, as in `impact`.
+    distance : float, optional
+        Largest gap of a contact that collides (m).
+
+    Returns
+    -------
+    by_q, by_qd : ndarray, shape (..., nv, nv)
+        Derivatives; those by q are along `integrate`. With closed loops they are by the positions
+        and rates of the independent coordinates, (..., nv, n) each.
+
+    Notes
+    -----
+    Contact points move with the successors, and normals are constant in the world. The derivatives
+    are exact for `Sticking`, `Newton` without friction and `Moreau`; other laws use central
+    differences, accurate to about 1e-9. No derivative exists where slip changes its kind, or where
+    a contact opens or closes, between neighboring impacts. `Sticking` needs a point that can move
+    in all three directions.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles import contact
+    >>> robot = chasles.robots.planar(1)
+    >>> q, qd = [0.0], [-1.0]
+    >>> found = contact.contact_points(robot, q, qd, contact.Point("tip"), contact.Plane())
+    >>> contact.impact_derivatives(robot, q, qd, found, contact.Newton(0.5))[1].round(6)
+    array([[-0.5]])
     """
     check_law("impact_derivatives: law", law)
     one = [contact] if isinstance(contact, Contact) else contact

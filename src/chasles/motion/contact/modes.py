@@ -333,16 +333,63 @@ class Event(NamedTuple):
 def new_sets(problem: Problem, motion: Motion) -> Sets:
     """Return the sets after the problem of touching contacts was solved (steps 4 and 6).
 
-    Current contacts are those that do not separate. Active contacts are those with a force and, if
-    their normals do not span those of all current ones (a degenerate solution), others without
-    force.
+    Parameters
+    ----------
+    problem : Problem
+        The contact problem.
+    motion : Motion
+        Its solution.
+
+    Returns
+    -------
+    sets : Sets
+        Current contacts are those that do not separate. Active contacts are those with a force and,
+        if their normals do not span those of all current ones (a degenerate solution), others
+        without force.
+
+    Notes
+    -----
+    Steps are those of Featherstone (2008), table 11.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> n = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]).T
+    >>> problem = contact.body_problem(np.eye(6), np.zeros(6), -9.81 * n[:, 0], n, 0.0 * n)
+    >>> contact.new_sets(problem, contact.solve(problem))
+    Sets(current=(0,), active=(0,))
     """
     still = _still(motion.separation, problem.d)
     return _sets(problem, still, _acting(motion.forces) & still)
 
 
 def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
-    """Return the sets after contacts slid off an edge (step 5); others are held in their place."""
+    """Return the sets after contacts slid off an edge (step 5); others are held in their place.
+
+    Parameters
+    ----------
+    problem : Problem
+        The contact problem.
+    sets : Sets
+        Current and active contacts.
+    lost : collection of int
+        Indices of the lost contacts.
+
+    Returns
+    -------
+    sets : Sets
+        The remaining contacts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> n = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]).T
+    >>> problem = contact.body_problem(np.eye(6), np.zeros(6), -9.81 * n[:, 0], n, 0.0 * n)
+    >>> contact.without(problem, contact.new_sets(problem, contact.solve(problem)), [0])
+    Sets(current=(), active=())
+    """
     numbers = np.arange(len(problem.bias))
     kept = ~np.isin(numbers, list(lost))
     return _sets(problem, *(np.isin(numbers, group) & kept for group in sets))
@@ -358,7 +405,26 @@ def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
 def held(problem: Problem, sets: Sets) -> Motion:
     """Return the motion with active contacts held as if they could pull, others free (step 1).
 
-    It equals the motion of the whole problem as long as no force is negative.
+    Parameters
+    ----------
+    problem : Problem
+        The contact problem.
+    sets : Sets
+        Current and active contacts.
+
+    Returns
+    -------
+    motion : Motion
+        The motion, which equals that of the whole problem as long as no force is negative.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> n = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]).T
+    >>> problem = contact.body_problem(np.eye(6), np.zeros(6), -9.81 * n[:, 0], n, 0.0 * n)
+    >>> contact.held(problem, contact.new_sets(problem, contact.solve(problem))).forces
+    array([9.81])
     """
     active = list(sets.active)
     forces = np.zeros(len(problem.bias))
@@ -377,9 +443,36 @@ def events(
 ) -> list[Event]:
     """Return the changes of a problem's contacts, near or touching (step 2).
 
-    A gain is a contact that is not current and collides. A loss is a current contact farther than
-    `distance`. A negative force is that of an active contact. qd: rates of the problem's
-    coordinates (n,).
+    Parameters
+    ----------
+    problem : Problem
+        The contact problem.
+    qd : array_like, shape (n,)
+        Rates of the problem's coordinates.
+    sets : Sets
+        Current and active contacts.
+    motion : Motion
+        Motion of the problem, from `held`.
+    distance : float, optional
+        Gap beyond which a current contact is lost (m).
+    speed : float, optional
+        Tolerance of velocities (m/s).
+
+    Returns
+    -------
+    events : list of Event
+        A gain is a contact that is not current and collides, a loss a current contact farther than
+        `distance`, a negative force that of an active contact.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> n = np.array([[0.0, 0.0, 0.0, 0.0, 0.0, 1.0]]).T
+    >>> problem = contact.body_problem(np.eye(6), np.zeros(6), -9.81 * n[:, 0], n, 0.0 * n)
+    >>> sets = contact.new_sets(problem, contact.solve(problem))
+    >>> contact.events(problem, np.zeros(6), sets, contact.held(problem, sets))
+    []
     """
     rates = problem.T.T @ np.asarray(qd, dtype=float)
     least = -ACTS * np.max(np.abs(motion.forces), initial=0.0)

@@ -144,8 +144,8 @@ def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> A
     driven = Activated(mechanism, plan.control, plan.ctrl, q.shape[:-1])
     dry = plan.dissipation and dry_friction(mechanism.model).any()
     if driven.size and (touches or dry):
-        problem = "activations step by step do not go with contacts, limits and dry friction"
-        remedy = "take integrator='time-stepping', or a motion that can be compiled"
+        problem = "activations step by step do not support contacts, limits and dry friction"
+        remedy = "use integrator='time-stepping', or a motion that can be compiled"
         raise InputError("E-MOTION-146", problem, remedy, part="simulate")
     return driven
 

@@ -11,7 +11,7 @@ from chasles.motion.steps.system import State, Taken
 
 
 class Watched(Pace):
-    """Steps of another pace, with a record of the contacts; lead: the shape of a batch."""
+    """Steps of another driver, with a record of the contacts; lead: the shape of a batch."""
 
     def __init__(self, pace: Pace, soft: Surfaces, lead: tuple[int, ...]) -> None:
         self._pace, self._soft = pace, soft

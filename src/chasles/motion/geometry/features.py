@@ -69,11 +69,33 @@ def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
 def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:
     """Return the contacts without redundant ones: a minimal set.
 
+    Parameters
+    ----------
+    contacts : sequence of Contact
+        Contacts of one state.
+    tolerance : float, optional
+        Relative tolerance, with lengths relative to the size of the patch.
+
+    Returns
+    -------
+    kept : list of Contact
+        For an edge on a plane its two ends remain, for a face the corners of its convex hull.
+        Without friction the motion does not change.
+
+    Notes
+    -----
     A contact is redundant if its normal, as a unit force along its line, is a combination of others
-    between the same two bodies with coefficients >= 0 (Featherstone 2008, section 11.6). For an
-    edge on a plane its two ends remain, for a face the corners of its convex hull. Without friction
-    the motion does not change. contacts: the contacts of one state. tolerance: relative, with
-    lengths relative to the size of the patch.
+    between the same two bodies with coefficients >= 0 (Featherstone 2008, section 11.6).
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles import contact
+    >>> robot = chasles.robots.planar(1)
+    >>> box = contact.Box("tip", (0.2, 0.2, 0.2))
+    >>> found = contact.contact_points(robot, [0.0], [0.0], box, contact.Plane())
+    >>> len(found), len(contact.minimal(found))
+    (8, 4)
     """
     kept = list(contacts)
     for contact in contacts:

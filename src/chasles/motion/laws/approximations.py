@@ -16,12 +16,44 @@ Array = Any
 
 
 def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int = 8) -> np.ndarray:
-    """Return forces f (nc, 3 or 4) with pyramids of `facets` sides instead of cones.
+    """Return contact forces with pyramids of `facets` sides instead of cones.
 
+    Parameters
+    ----------
+    G : array_like, shape (3 nc, 3 nc)
+        Delassus matrix, in contact axes (tangents, then normal).
+    c : array_like, shape (3 nc,)
+        Accelerations of the contact points without contact forces (m/s2).
+    mu : array_like, shape (nc,)
+        Friction coefficients.
+    slip : array_like, shape (nc, 2), optional
+        Unit directions of slip, as in `coulomb`.
+    facets : int, optional
+        Number of sides, at least 3.
+
+    Returns
+    -------
+    f : ndarray, shape (nc, 3) or (nc, 4)
+        Forces; four columns with torsion.
+
+    Raises
+    ------
+    InputError
+        If `facets` is less than 3.
+
+    Notes
+    -----
     This is a linear complementarity problem, solved by Lemke's method, which has a solution
     whenever contacts can be maintained (Stewart and Trinkle 1996; Anitescu and Potra 1997). The
     pyramids are inscribed in the cones: friction may be less than Coulomb's by 1 - cos(pi/facets),
     and its direction off by pi/facets. Torsion, if any, adds one spoke on each side of their plane.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> contact.polyhedral(np.eye(3), [1.0, 0.0, -9.81], [0.5]).round(6)
+    array([[-1.  ,  0.  ,  9.81]])
     """
     law = Law.checked("polyhedral", G, c, mu, slip)
     if not isinstance(facets, int) or facets < 3:
@@ -60,14 +92,44 @@ def cone_gauss_seidel(
     sweeps: int = 2000,
     tolerance: float = ACCURATE,
 ) -> Iterated:
-    """Return forces (..., nc, 3 or 4) of a batch, by projecting each contact on its cone in turn.
+    """Return contact forces of a batch, by projecting each contact on its cone in turn.
 
-    G (..., 3 nc, 3 nc), c (..., 3 nc), mu (..., nc), slip (..., nc, 2); leading shapes broadcast; 4
-    and 3 instead of 3 and 2 with torsion. start (..., nc, 3): initial forces, such as those of the
-    last step. All problems advance together, by Coulomb's law (Jourdan, Alart and Jean 1998), or
-    the convex one with dilates=True. The iteration stops when every residual is below `tolerance`
-    times the largest |c| of its problem, or after `sweeps` sweeps. Problems without a solution do
-    not raise an error; their residual stays large.
+    Parameters
+    ----------
+    G : array_like, shape (..., 3 nc, 3 nc)
+        Delassus matrices; leading shapes broadcast.
+    c : array_like, shape (..., 3 nc)
+        Accelerations without contact forces (m/s2).
+    mu : array_like, shape (..., nc)
+        Friction coefficients.
+    slip : array_like, shape (..., nc, 2), optional
+        Unit directions of slip, as in `coulomb`.
+    start : array_like, shape (..., nc, 3), optional
+        Initial forces, such as those of the last step.
+    dilates : bool, optional
+        Use the convex law instead of Coulomb's.
+    sweeps : int, optional
+        Largest number of sweeps.
+    tolerance : float, optional
+        Largest residual, relative to the largest |c| of a problem.
+
+    Returns
+    -------
+    result : Iterated
+        Forces (..., nc, 3), residuals and the number of sweeps. Problems without a solution do not
+        raise an error; their residual stays large.
+
+    Notes
+    -----
+    All problems advance together (Jourdan, Alart and Jean 1998). With torsion, shapes have 4 and 3
+    instead of 3 and 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> contact.cone_gauss_seidel(np.eye(3), [1.0, 0.0, -9.81], [0.5]).forces.round(6)
+    array([[-1.  ,  0.  ,  9.81]])
     """
     law = _batch(G, c, mu, slip, dilates)
     lead, n, wide = law.mu.shape[:-1], law.mu.shape[-1], law.width

@@ -163,7 +163,26 @@ class Law(NamedTuple):
 
 
 def project(f: Array, mu: Array) -> np.ndarray:
-    """Return the point of the cone |f_t| <= mu f_n nearest to f (..., 3 or 4); mu broadcasts."""
+    """Return the point of the friction cone |f_t| <= mu f_n nearest to a force.
+
+    Parameters
+    ----------
+    f : array_like, shape (..., 3) or (..., 4)
+        Forces: tangents, then normal.
+    mu : array_like
+        Friction coefficients, which broadcast.
+
+    Returns
+    -------
+    f : ndarray
+        Projected forces, of the same shape.
+
+    Examples
+    --------
+    >>> from chasles import contact
+    >>> contact.project([2.0, 0.0, 1.0], 0.5)
+    array([0.8, 0. , 1.6])
+    """
     f, mu = np.asarray(f, dtype=float), np.asarray(mu, dtype=float)
     normal, size = f[..., -1], length(f[..., :-1])
     s = np.maximum(normal + mu * size, 0.0) / (1.0 + mu * mu)
@@ -208,27 +227,85 @@ def length(v: np.ndarray) -> np.ndarray:
 def coulomb(
     G: Array, c: Array, mu: Array, slip: Array = None, *, bound: Array = np.inf
 ) -> np.ndarray:
-    """Return forces f (nc, 3 or 4) of Coulomb's law; rows with a finite `bound` are joints at rest.
+    """Return contact forces of Coulomb's law for accelerations a = G f + c.
 
+    Parameters
+    ----------
+    G : array_like, shape (3 nc, 3 nc)
+        Delassus matrix, in contact axes (tangents, then normal).
+    c : array_like, shape (3 nc,)
+        Accelerations of the contact points without contact forces (m/s2).
+    mu : array_like, shape (nc,)
+        Friction coefficients.
+    slip : array_like, shape (nc, 2), optional
+        Unit directions of slip, zero for contacts that stick. Default: no contact slides.
+    bound : array_like, optional
+        Finite for rows of joints at rest: their largest friction force.
+
+    Returns
+    -------
+    f : ndarray, shape (nc, 3) or (nc, 4)
+        Forces; four columns with torsion.
+
+    Raises
+    ------
+    Inconsistent, Indeterminate
+        If all contacts slide and there is no unique motion.
+    NoUniqueMotion
+        If some contacts slide, others do not, and no forces are found.
+
+    Notes
+    -----
     If every contact slides, this is a linear complementarity problem in normal forces with an
-    asymmetric matrix. Without a unique motion it raises `Inconsistent` or `Indeterminate`; with
-    more than 12 contacts it returns the solution of Lemke's method. If some contacts slide, others
-    do not, and no forces are found, it raises `NoUniqueMotion`. A load carried by redundant
-    contacts is distributed with the smallest forces, as for a table that turns and slides on four
-    legs. Otherwise the cone program is solved repeatedly with De Saxce's correction mu |a_t| of the
-    normal acceleration (De Saxce and Feng 1998; Acary et al. 2011), each time followed by Newton's
-    method (Alart and Curnier 1991), until f and a satisfy the law to 1e-10 of the largest |c|.
+    asymmetric matrix; with more than 12 contacts the result is the solution of Lemke's method. A
+    load carried by redundant contacts is distributed with the smallest forces, as for a table that
+    turns and slides on four legs. Otherwise the cone program is solved repeatedly with De Saxce's
+    correction mu |a_t| of the normal acceleration (De Saxce and Feng 1998; Acary et al. 2011), each
+    time followed by Newton's method (Alart and Curnier 1991), until f and a satisfy the law to
+    1e-10 of the largest |c|.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> contact.coulomb(np.eye(3), [1.0, 0.0, -9.81], [0.5]).round(6)
+    array([[-1.  ,  0.  ,  9.81]])
     """
     return _solved(Law.checked("coulomb", G, c, mu, slip, bound=bound))
 
 
 def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
-    """Return forces f (nc, 3 or 4) of the convex law: Coulomb's without De Saxce's correction.
+    """Return contact forces of the convex law: Coulomb's without De Saxce's correction.
 
+    Parameters
+    ----------
+    G : array_like, shape (3 nc, 3 nc)
+        Delassus matrix, in contact axes (tangents, then normal).
+    c : array_like, shape (3 nc,)
+        Accelerations of the contact points without contact forces (m/s2).
+    mu : array_like, shape (nc,)
+        Friction coefficients.
+    slip : array_like, shape (nc, 2), optional
+        Unit directions of slip, as in `coulomb`.
+
+    Returns
+    -------
+    f : ndarray, shape (nc, 3) or (nc, 4)
+        Forces; four columns with torsion.
+
+    Notes
+    -----
     For contacts that do not slide it is the `cone_program`, which has a solution whenever contacts
     can be maintained, the one that dissipates most (Anitescu 2006). It differs from Coulomb's law
     where a contact begins to slide: there a_n = mu |a_t| instead of 0, so that the bodies separate
-    as if they swelled (dilation). Sliding contacts have the friction of Coulomb's law.
+    (dilation). Sliding contacts have the friction of Coulomb's law.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> contact.convex(np.eye(3), [1.0, 0.0, -9.81], [0.5]).round(6)
+    array([[-1.  ,  0.  ,  9.81]])
     """
     return _solved(Law.checked("convex", G, c, mu, slip, dilates=True))
 
@@ -356,9 +433,37 @@ def _sliding(law: Law) -> np.ndarray:
 
 
 def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
-    """Return forces f (nc, 3 or 4) that minimize f'G f / 2 + f'c over the cones |f_t| <= mu f_n.
+    """Return forces that minimize f'G f / 2 + f'c over the cones |f_t| <= mu f_n.
 
-    Clarabel solves it to about nine digits; see `convex`. An unbounded program raises `Infeasible`.
+    Parameters
+    ----------
+    G : array_like, shape (3 nc, 3 nc)
+        Symmetric positive semidefinite matrix.
+    c : array_like, shape (3 nc,)
+        Linear term.
+    mu : array_like, shape (nc,)
+        Friction coefficients.
+
+    Returns
+    -------
+    f : ndarray, shape (nc, 3) or (nc, 4)
+        Forces, accurate to about nine digits.
+
+    Raises
+    ------
+    Infeasible
+        If the program is unbounded.
+
+    Notes
+    -----
+    Solved by Clarabel (extra `contact`); see `convex`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> contact.cone_program(np.eye(3), [1.0, 0.0, -9.81], [0.5]).round(6)
+    array([[-1.  ,  0.  ,  9.81]])
     """
     return _program(Law.checked("cone_program", G, c, mu))
 

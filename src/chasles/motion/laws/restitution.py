@@ -44,10 +44,54 @@ class ImpactLaw(Protocol):
     """Law of the impulse at one point."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """Return lambda (..., 3), in N s."""
+        """Return the impulse at a contact point.
+
+        Parameters
+        ----------
+        W : array_like, shape (..., 3, 3)
+            Inverse inertia of the point (1/kg), in axes (tangent, tangent, normal).
+        zeta : array_like, shape (..., 3)
+            Velocity of the point before the impact (m/s).
+
+        Returns
+        -------
+        impulse : ndarray, shape (..., 3)
+            Impulse lambda (N s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> contact.Newton(0.5).impulse(np.eye(3), [0.0, 0.0, -2.0])
+        array([0., 0., 3.])
+        """
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return the derivatives of lambda by W (..., 3, 3, 3), which is symmetric, and by zeta."""
+        """Return the derivatives of the impulse.
+
+        Parameters
+        ----------
+        W : array_like, shape (..., 3, 3)
+            Inverse inertia of the point (1/kg), symmetric.
+        zeta : array_like, shape (..., 3)
+            Velocity of the point before the impact (m/s).
+
+        Returns
+        -------
+        by_W : ndarray, shape (..., 3, 3, 3)
+            Derivatives by the entries of W.
+        by_zeta : ndarray, shape (..., 3, 3)
+            Derivatives by zeta.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> contact.Newton(0.5).derivatives(np.eye(3), [0.0, 0.0, -2.0])[1]
+        array([[ 0. ,  0. ,  0. ],
+               [ 0. ,  0. ,  0. ],
+               [ 0. ,  0. , -1.5]])
+        """
 
 
 def check_law(what: str, law: Any) -> None:
@@ -289,9 +333,31 @@ def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def contact_forces(point: Array, normal: Array) -> np.ndarray:
-    """Return N (..., 6, 3), unit forces through a point (m) along tangents and normal (Eq 11.68).
+    """Return unit forces through a point along tangents and normal (Eq 11.68).
 
-    normal: of any length. The tangents are unit vectors perpendicular to it, right-handed with it.
+    Parameters
+    ----------
+    point : array_like, shape (..., 3)
+        Contact point (m).
+    normal : array_like, shape (..., 3)
+        Contact normal, of any length.
+
+    Returns
+    -------
+    N : ndarray, shape (..., 6, 3)
+        Columns are spatial forces, moments first. The tangents are unit vectors perpendicular to
+        the normal, right-handed with it.
+
+    Raises
+    ------
+    InputError
+        If the normal is zero or not finite.
+
+    Examples
+    --------
+    >>> from chasles import contact
+    >>> contact.contact_forces([1.0, 0.0, 0.0], [0.0, 0.0, 1.0])[:, 2]
+    array([ 0., -1.,  0.,  0.,  0.,  1.])
     """
     n = numbers("contact_forces: normal", normal, 3).astype(float)
     length = np.linalg.norm(n, axis=-1, keepdims=True)
@@ -309,9 +375,41 @@ def collide(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the velocities of two bodies after a collision, and the impulse on the second.
 
-    inertias (..., 6, 6) and velocities (..., 6), angular part first, in one frame for both; an
-    inertia of None is an immovable body. forces: N (..., 6, 3), `contact_forces` with the normal
-    from the first body to the second (Featherstone 2008, Eq 11.60 to 11.72).
+    Parameters
+    ----------
+    inertias : pair of array_like, shape (..., 6, 6)
+        Spatial inertias in one frame; None is an immovable body.
+    velocities : pair of array_like, shape (..., 6)
+        Velocities before, angular part first.
+    forces : array_like, shape (..., 6, 3)
+        Result of `contact_forces` with the normal from the first body to the second.
+    law : ImpactLaw
+        Law of the impact.
+
+    Returns
+    -------
+    first, second : ndarray, shape (..., 6)
+        Velocities after the collision.
+    impulse : ndarray, shape (..., 3)
+        Impulse on the second body (N s), along tangents and normal.
+
+    Raises
+    ------
+    InputError
+        If a shape is wrong.
+
+    Notes
+    -----
+    Source: Featherstone (2008), Eq 11.60 to 11.72.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles import contact
+    >>> N = contact.contact_forces([0.0, 0.0, 0.0], [0.0, 0.0, 1.0])
+    >>> v = np.array([0.0, 0.0, 0.0, 0.0, 0.0, -2.0])
+    >>> contact.collide((None, np.eye(6)), (0.0 * v, v), N, contact.Newton(0.5))[1]
+    array([0., 0., 0., 0., 0., 1.])
     """
     N = np.asarray(forces, dtype=float)
     if N.shape[-2:] != (6, 3):

@@ -13,6 +13,7 @@ together.
 """
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
@@ -31,7 +32,10 @@ SETTLED = 1e-13
 """Fraction of the initial velocity, or of the rate of change, that counts as zero."""
 
 HALVINGS = 60
-"""Number of bisections of an interval around a root, down to rounding."""
+"""Largest number of bisections of an interval around a root, down to rounding."""
+
+EPS = 4.0 * float(np.finfo(float).eps)
+"""Change of a step size, relative to the whole step, that is rounding."""
 
 Quantity = Literal["impulse", "velocity", "work"]
 """Quantity that ends a path: the normal impulse, velocity, or work (N s, m/s, J)."""
@@ -63,9 +67,12 @@ class Slip:
     def rate(self, path: np.ndarray) -> np.ndarray:
         """Return the derivative of the path by slip time: |slip| times that by impulse."""
         slip, normal = path[:, 4:6], path[:, 6]
-        size = np.hypot(slip[:, 0], slip[:, 1])
-        impulse = np.column_stack([-self.mu[:, None] * slip, size])
-        return np.column_stack([impulse, normal * size, applied(self.W, impulse)])
+        rate = np.empty_like(path)
+        rate[:, :2] = -self.mu[:, None] * slip
+        rate[:, 2] = size = np.hypot(slip[:, 0], slip[:, 1])
+        rate[:, 3] = normal * size
+        rate[:, 4:] = applied(self.W, rate[:, :3])
+        return rate
 
     def follow(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
         """Continue the path until a quantity, which is below its goal, reaches it."""
@@ -120,13 +127,23 @@ class Slip:
     def _reach(
         self, path: np.ndarray, h: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Take the step, between 0 and h, that ends on the goal."""
-        low, high = np.zeros_like(h), h
+        """Take the step, between 0 and h, that ends on the goal.
+
+        Newton's method finds it in a few rounds; where it would leave the interval around the root,
+        the interval is halved.
+        """
+        low, high, step = np.zeros_like(h), h, 0.5 * h
         for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            past = self.measured(_stepped(self, path, middle), quantity) >= goal
-            low, high = np.where(past, low, middle), np.where(past, middle, high)
-        return _stepped(self, path, high)
+            end = _stepped(self, path, step)
+            missing = goal - self.measured(end, quantity)
+            low, high = np.where(missing > 0.0, step, low), np.where(missing > 0.0, high, step)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                after = step + missing / self.measured(self.rate(end), quantity)
+            after = np.where((after >= low) & (after <= high), after, 0.5 * (low + high))
+            moved, step = np.abs(after - step), after
+            if np.all(moved <= EPS * h):
+                break
+        return _stepped(self, path, np.minimum(step + EPS * h, high))  # not before the goal
 
     def _straight(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
         """Return the rest of the path if slip does not turn: until it stops, then as by `_held`."""
@@ -191,9 +208,16 @@ class Slip:
 
 def _stepped(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
     """Take one step of Dormand and Prince's method of order 8, with SciPy's coefficients."""
-    method, step = scipy.integrate.DOP853, h[:, None]
-    slopes: list[np.ndarray] = []
-    for row in method.A:
-        here = path + step * sum(a * k for a, k in zip(row, slopes, strict=False))
-        slopes.append(slip.rate(here))
-    return path + step * sum(b * k for b, k in zip(method.B, slopes, strict=True))
+    step, slopes = h[:, None], list[np.ndarray]()
+    *stages, result = _stages()
+    for row in stages:
+        slopes.append(slip.rate(path + step * sum([a * slopes[k] for k, a in row])))
+    return path + step * sum([b * slopes[k] for k, b in result])
+
+
+@cache
+def _stages() -> tuple[tuple[tuple[int, float], ...], ...]:
+    """Return the coefficients of each stage, and of the result, that are not zero."""
+    method = scipy.integrate.DOP853
+    rows = (*method.A, method.B)
+    return tuple(tuple((k, float(a)) for k, a in enumerate(row) if a) for row in rows)

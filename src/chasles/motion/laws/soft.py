@@ -37,22 +37,126 @@ class NormalLaw(Protocol):
         """Number of state variables."""
 
     def touches(self, state: Values, gap: Value) -> Value:
-        """Return 1.0 where there may be a force, 0.0 where the surface is out of reach."""
+        """Return 1.0 where there may be a force, 0.0 where the surface is out of reach.
+
+        Parameters
+        ----------
+        state : sequence
+            State variables of the law.
+        gap : float or array_like
+            Gap (m), negative for penetration.
+
+        Returns
+        -------
+        touching : float or ndarray
+            1.0 or 0.0.
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> float(contact.HuntCrossley(1e5, 0.1).touches([], -1e-3))
+        1.0
+        """
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
-        """Return the force on each body, away from the other (N), and the rates of the states.
+        """Return the contact force and the rates of the states.
 
-        touching: the result of `touches` at the beginning of a step. Default: the current one.
+        Parameters
+        ----------
+        state : sequence
+            State variables of the law.
+        gap : float or array_like
+            Gap (m), negative for penetration.
+        rate : float or array_like
+            Rate of the gap (m/s).
+        touching : float or array_like, optional
+            Result of `touches` at the beginning of a step. Default: the current one.
+
+        Returns
+        -------
+        force : float or ndarray
+            Force on each body, away from the other (N).
+        rates : list
+            Rates of the state variables.
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> contact.HuntCrossley(1e5, 0.1, 1.0).response([], -1e-3, 0.0)
+        (100.0, [])
         """
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """Return the energy of the springs (J)."""
+        """Return the energy of the springs.
+
+        Parameters
+        ----------
+        state : sequence
+            State variables of the law.
+        gap : float or array_like
+            Gap (m), negative for penetration.
+
+        Returns
+        -------
+        energy : float or ndarray
+            Energy (J).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> round(float(contact.HuntCrossley(1e5, 0.1, 1.0).energy([], -1e-3)), 6)
+        0.05
+        """
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        """Return the states after dt seconds under the force of the step, at the gap after it."""
+        """Return the states after a step.
+
+        Parameters
+        ----------
+        state : sequence
+            State variables at the beginning of the step.
+        force : float or array_like
+            Force of the step (N).
+        gap : float or array_like
+            Gap after the step (m).
+        dt : float
+            Step size (s).
+
+        Returns
+        -------
+        state : list
+            State variables after the step.
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> contact.HuntCrossley(1e5, 0.1).advanced([], 0.0, 0.1, 1e-3)
+        []
+        """
 
     def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
-        """Return integrated states made exact: on the gap if there is a force."""
+        """Return integrated states made exact: on the gap if there is a force.
+
+        Parameters
+        ----------
+        state : sequence
+            Integrated state variables.
+        force : float or array_like
+            Force (N).
+        gap : float or array_like
+            Gap (m).
+
+        Returns
+        -------
+        state : list
+            Corrected state variables.
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> contact.SoftSurface(1e5, 1e3).settled([-1.1e-3], 100.0, -1e-3)
+        [-0.001]
+        """
 
 
 class _InSeries(NormalLaw):
@@ -148,7 +252,25 @@ class TwoSoftSurfaces(_InSeries):
         return self.first, self.second
 
     def lumped(self) -> SoftSurface:
-        """Return one surface for both, K1 K2/(K1 + K2) and D1 D2/(D1 + D2), if K1/D1 = K2/D2."""
+        """Return one surface for both, K1 K2/(K1 + K2) and D1 D2/(D1 + D2), if K1/D1 = K2/D2.
+
+        Returns
+        -------
+        surface : SoftSurface
+            The equivalent surface.
+
+        Raises
+        ------
+        InputError
+            If the ratios of stiffness and damping differ.
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> surface = contact.SoftSurface(1e5, 1e3)
+        >>> contact.TwoSoftSurfaces(surface, surface).lumped()
+        SoftSurface(stiffness=49999.99999999999, damping=500.0)
+        """
         a, b = self.first, self.second
         if not math.isclose(a.stiffness * b.damping, b.stiffness * a.damping, rel_tol=1e-9):
             ratios = f"{a.stiffness / a.damping:g} and {b.stiffness / b.damping:g} 1/s"
@@ -248,7 +370,34 @@ class SoftFriction:
     def response(
         self, state: Values, normal_force: Value, slip: Values
     ) -> tuple[list[Any], list[Any]]:
-        """Return the forces along tangents (N) and the rates of x, at slip velocities v (m/s)."""
+        """Return the friction forces and the rates of the states.
+
+        Parameters
+        ----------
+        state : sequence
+            Displacements x of the surface along each tangent (m).
+        normal_force : float or array_like
+            Normal force (N).
+        slip : sequence
+            Slip velocities along each tangent (m/s).
+
+        Returns
+        -------
+        forces : list
+            Forces along the tangents (N), at most mu times the normal force.
+        rates : list
+            Rates of x (m/s).
+
+        Notes
+        -----
+        Source: Featherstone (2008), Eq 11.75 to 11.79.
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> contact.SoftFriction(0.5, 1e5, 1e3).response([1e-5], 10.0, [0.0])
+        ([-1.0], [-0.0])
+        """
         K, D = self.stiffness, self.damping
         held = [-K * x - D * v for x, v in zip(state, slip, strict=True)]
         square, bound = sum(f * f for f in held), self.coefficient * normal_force
@@ -258,11 +407,49 @@ class SoftFriction:
         return forces, [-(K * x + f) / D for x, f in zip(state, forces, strict=True)]
 
     def energy(self, state: Values) -> Value:
-        """Return K_t x^2 / 2."""
+        """Return the energy of the springs, K_t x^2 / 2.
+
+        Parameters
+        ----------
+        state : sequence
+            Displacements x of the surface along each tangent (m).
+
+        Returns
+        -------
+        energy : float or ndarray
+            Energy (J).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> round(contact.SoftFriction(0.5, 1e5, 1e3).energy([1e-3]), 6)
+        0.05
+        """
         return 0.5 * self.stiffness * sum(x * x for x in state)
 
     def advanced(self, state: Values, forces: Values, dt: float) -> list[Value]:
-        """Return x after a step of constant force, the exact solution of Eq 11.77."""
+        """Return x after a step of constant force, the exact solution of Eq 11.77.
+
+        Parameters
+        ----------
+        state : sequence
+            Displacements x at the beginning of the step (m).
+        forces : sequence
+            Forces along the tangents (N).
+        dt : float
+            Step size (s).
+
+        Returns
+        -------
+        state : list
+            Displacements after the step (m).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> [round(x, 6) for x in contact.SoftFriction(0.5, 1e5, 1e3).advanced([1e-3], [0.0], 0.01)]
+        [0.000368]
+        """
         surface = SoftSurface(self.stiffness, self.damping)
         return [_decayed(surface, x, f, dt) for x, f in zip(state, forces, strict=True)]
 
@@ -299,17 +486,64 @@ class SoftContact:
         return self.normal.states + (self.tangents if self.friction is not None else 0)
 
     def touches(self, state: Values, gap: Value) -> Value:
-        """Return 1.0 where there may be a force, 0.0 where the surface is out of reach."""
+        """Return 1.0 where there may be a force, 0.0 where the surface is out of reach.
+
+        Parameters
+        ----------
+        state : sequence
+            State variables.
+        gap : float or array_like
+            Gap (m), negative for penetration.
+
+        Returns
+        -------
+        touching : float or ndarray
+            1.0 or 0.0.
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> float(contact.SoftContact(contact.HuntCrossley(1e5, 0.1)).touches([], 0.1))
+        1.0
+        """
         return self.normal.touches(self._parts(state)[0], gap)
 
     def response(
         self, state: Values, gap: Value, rate: Value, slip: Values, touching: Value = None
     ) -> tuple[list[Any], list[Any]]:
-        """Return the forces on the body (N; tangents, then normal), and the rates of the states.
+        """Return the contact forces and the rates of the states.
 
-        state: `states` numbers. slip: tangential velocities (m/s) of the body's contact point
-        relative to the other body. touching: the result of `touches` at the beginning of a step.
-        Default: the current one.
+        Parameters
+        ----------
+        state : sequence
+            State variables, `states` numbers.
+        gap : float or array_like
+            Gap (m), negative for penetration.
+        rate : float or array_like
+            Rate of the gap (m/s).
+        slip : sequence
+            Tangential velocities (m/s) of the body's contact point relative to the other body.
+        touching : float or array_like, optional
+            Result of `touches` at the beginning of a step. Default: the current one.
+
+        Returns
+        -------
+        forces : list
+            Forces on the body (N): tangents, then normal.
+        rates : list
+            Rates of the state variables.
+
+        Raises
+        ------
+        InputError
+            If the number of states or tangents is wrong.
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> law = contact.SoftContact(contact.HuntCrossley(1e5, 0.1, 1.0))
+        >>> law.response([], -1e-3, 0.0, [0.0, 0.0])[0]
+        [0.0, 0.0, 100.0]
         """
         normal, sideways = self._parts(state)
         if len(slip) != self.tangents:
@@ -322,13 +556,57 @@ class SoftContact:
         return [*forces, force], [*rates, *slipped]
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """Return the energy of all springs (J)."""
+        """Return the energy of all springs.
+
+        Parameters
+        ----------
+        state : sequence
+            State variables.
+        gap : float or array_like
+            Gap (m), negative for penetration.
+
+        Returns
+        -------
+        energy : float or ndarray
+            Energy (J).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> law = contact.SoftContact(contact.HuntCrossley(1e5, 0.1, 1.0))
+        >>> round(float(law.energy([], -1e-3)), 6)
+        0.05
+        """
         normal, sideways = self._parts(state)
         held = 0.0 if self.friction is None else self.friction.energy(sideways)
         return self.normal.energy(normal, gap) + held
 
     def advanced(self, state: Values, forces: Values, gap: Value, dt: float) -> list[Value]:
-        """Return the states after a step of dt seconds under these forces, at the gap after it."""
+        """Return the states after a step.
+
+        Parameters
+        ----------
+        state : sequence
+            State variables at the beginning of the step.
+        forces : sequence
+            Forces of the step (N): tangents, then normal.
+        gap : float or array_like
+            Gap after the step (m).
+        dt : float
+            Step size (s).
+
+        Returns
+        -------
+        state : list
+            State variables after the step.
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> law = contact.SoftContact(contact.HuntCrossley(1e5, 0.1))
+        >>> law.advanced([], [0.0, 0.0, 0.0], 0.1, 1e-3)
+        []
+        """
         normal, sideways = self._parts(state)
         after = self.normal.advanced(normal, forces[-1], gap, dt)
         if self.friction is None:
@@ -336,7 +614,29 @@ class SoftContact:
         return [*after, *self.friction.advanced(sideways, forces[:-1], dt)]
 
     def settled(self, state: Values, forces: Values, gap: Value) -> list[Value]:
-        """Return integrated states, with surfaces on the gap if there is a force."""
+        """Return integrated states, with surfaces on the gap if there is a force.
+
+        Parameters
+        ----------
+        state : sequence
+            Integrated state variables.
+        forces : sequence
+            Forces (N): tangents, then normal.
+        gap : float or array_like
+            Gap (m).
+
+        Returns
+        -------
+        state : list
+            Corrected state variables.
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> law = contact.SoftContact(contact.SoftSurface(1e5, 1e3))
+        >>> law.settled([-1.1e-3], [0.0, 0.0, 100.0], -1e-3)
+        [-0.001]
+        """
         normal, sideways = self._parts(state)
         return [*self.normal.settled(normal, forces[-1], gap), *sideways]
 

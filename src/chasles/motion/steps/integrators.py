@@ -351,7 +351,7 @@ def known(name: str) -> Integrator:
     if not isinstance(name, str) or name not in INTEGRATORS:
         names = ", ".join(map(repr, INTEGRATORS))
         problem = f"unknown integrator {name!r}"
-        raise InputError("E-MOTION-046", problem, f"known are {names}", part="simulate")
+        raise InputError("E-MOTION-046", problem, f"use one of {names}", part="simulate")
     return INTEGRATORS[name]
 
 

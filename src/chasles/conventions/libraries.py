@@ -1,20 +1,18 @@
-"""Conversion of states, forces and matrices to and from Pinocchio, MuJoCo, Drake and ROS.
+"""States, forces and matrices of a robot as Pinocchio, MuJoCo and Drake have them.
 
-None of these libraries is imported. Joint types list their coordinates in each library in order;
-all conversions follow from these lists.
-Long because of the docstrings of a public module.
+Joint types list their coordinates in each library in order; all conversions follow from these
+lists.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from chasles.errors import InputError, ModelError
-from chasles.functions.doors import by_name, from_names, numbers
-from chasles.mathematics.linear import Vector
-from chasles.mathematics.rotations import matrix_by
+from chasles.conventions.poses import matrix, stacked, swap, unit
+from chasles.errors import ModelError
+from chasles.functions.doors import numbers
 from chasles.mathematics.spatial import Transform
 from chasles.model import JOINTS, WORLD
 from chasles.model.joints import Numbers
@@ -40,14 +38,6 @@ LINEAR_FIRST = ("Pinocchio",)
 FREE_IN_WORLD = ("MuJoCo",)
 """The libraries whose free joints are relative to the world."""
 
-REFERENCE_FRAMES = {
-    "LOCAL": {"axes": "frame", "at": "frame"},
-    "WORLD": {"axes": "world", "at": "world"},
-    "LOCAL_WORLD_ALIGNED": {"axes": "world", "at": "frame"},
-}
-"""Pinocchio's one word for axes and point."""
-
-
 # A robot here and there -----------------------------------------------------------------------
 
 
@@ -66,9 +56,9 @@ class _Turn(NamedTuple):
         """Return the rotation from body axes to parent axes: (..., 3, 3) or (..., 2, 2)."""
         turn = q[..., self.attitude]
         if turn.shape[-1] == 4:
-            return _matrix(turn)
+            return matrix(turn)
         c, s = np.cos(turn[..., 0]), np.sin(turn[..., 0])
-        return _stacked([[c, -s], [s, c]])
+        return stacked([[c, -s], [s, c]])
 
     def drift(self, qd: np.ndarray) -> np.ndarray:
         """Return w x v, the part of the derivative along parent axes due to rotation."""
@@ -104,16 +94,59 @@ class Convention:
     _turns: tuple[_Turn, ...]
 
     def to_position(self, q: Array) -> np.ndarray:
-        """Return the library's positions (..., nq), with quaternions of unit length."""
+        """Return the library's positions.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+
+        Returns
+        -------
+        x : ndarray, shape (..., nq)
+            Positions in the library, with quaternions of unit length.
+
+        Raises
+        ------
+        InputError
+            If a quaternion is zero.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> chasles.conventions.pinocchio(robot).to_position(robot.neutral())[:7]
+        array([0., 0., 0., 0., 0., 0., 1.])
+        """
         x = numbers("q", q, self._nq_here)[..., self._places]
         x[..., self._cosines] = np.cos(x[..., self._cosines])
         x[..., self._sines] = np.sin(x[..., self._sines])
         for joint, places in self._quaternions.items():
-            x[..., places] = _unit(f"joint {joint!r}", x[..., places])
+            x[..., places] = unit(f"joint {joint!r}", x[..., places])
         return x
 
     def from_position(self, x: Array) -> np.ndarray:
-        """Return q (..., robot.nq); angles from a cosine and a sine are in [-pi, pi]."""
+        """Return q from the library's positions.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+
+        Returns
+        -------
+        q : ndarray, shape (..., robot.nq)
+            Joint positions; angles from a cosine and a sine are in [-pi, pi].
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> there = chasles.conventions.mujoco(robot)
+        >>> q = robot.neutral()
+        >>> bool((there.from_position(there.to_position(q)) == q).all())
+        True
+        """
         x = numbers("x", x, self.nq)
         q = np.empty((*x.shape[:-1], self._nq_here), x.dtype)
         q[..., self._places] = x
@@ -122,58 +155,294 @@ class Convention:
         return q
 
     def to_velocity(self, q: Array, qd: Array) -> np.ndarray:
-        """Return the library's velocities (..., nv)."""
+        """Return the library's velocities.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+        qd : array_like, shape (..., nv)
+            Joint velocities.
+
+        Returns
+        -------
+        v : ndarray, shape (..., nv)
+            Velocities in the library.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> qd = np.arange(robot.nv, dtype=float)
+        >>> chasles.conventions.pinocchio(robot).to_velocity(robot.neutral(), qd)[:6]
+        array([3., 4., 5., 0., 1., 2.])
+        """
         return self._there(numbers("q", q, self._nq_here), numbers("qd", qd, self.nv))
 
     def from_velocity(self, x: Array, v: Array) -> np.ndarray:
-        """Return qd (..., nv)."""
+        """Return qd from the library's state.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+        v : array_like, shape (..., nv)
+            Velocities in the library.
+
+        Returns
+        -------
+        qd : ndarray, shape (..., nv)
+            Joint velocities.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> there = chasles.conventions.pinocchio(robot)
+        >>> there.from_velocity(there.to_position(robot.neutral()), np.arange(18.0))[:6]
+        array([3., 4., 5., 0., 1., 2.])
+        """
         return self._here(self.from_position(x), numbers("v", v, self.nv))
 
     def to_acceleration(self, q: Array, qd: Array, qdd: Array) -> np.ndarray:
-        """Return the time derivatives (..., nv) of the library's velocities."""
+        """Return the time derivatives of the library's velocities.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+        qd, qdd : array_like, shape (..., nv)
+            Joint velocities and accelerations.
+
+        Returns
+        -------
+        a : ndarray, shape (..., nv)
+            Accelerations in the library.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> there = chasles.conventions.mujoco(robot)
+        >>> there.to_acceleration(robot.neutral(), np.ones(18), np.zeros(18))[:6]
+        array([0., 0., 0., 0., 0., 0.])
+        """
         qd, qdd = numbers("qd", qd, self.nv), numbers("qdd", qdd, self.nv)
         return self._there(numbers("q", q, self._nq_here), qdd + self._drift(qd))
 
     def from_acceleration(self, x: Array, v: Array, a: Array) -> np.ndarray:
-        """Return qdd (..., nv)."""
+        """Return qdd from the library's state and accelerations.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+        v, a : array_like, shape (..., nv)
+            Velocities and accelerations in the library.
+
+        Returns
+        -------
+        qdd : ndarray, shape (..., nv)
+            Joint accelerations.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> there = chasles.conventions.mujoco(robot)
+        >>> x = there.to_position(robot.neutral())
+        >>> there.from_acceleration(x, np.zeros(18), np.ones(18))[:6]
+        array([1., 1., 1., 1., 1., 1.])
+        """
         qd = self.from_velocity(x, v)
         return self._here(self.from_position(x), numbers("a", a, self.nv)) - self._drift(qd)
 
     def to_effort(self, q: Array, tau: Array) -> np.ndarray:
-        """Return the library's joint forces (..., nv), of the same power."""
+        """Return the library's joint torques, of the same power.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+        tau : array_like, shape (..., nv)
+            Joint torques (N m or N).
+
+        Returns
+        -------
+        tau : ndarray, shape (..., nv)
+            Joint torques in the library.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> chasles.conventions.pinocchio(robot).to_effort(robot.neutral(), np.arange(18.0))[:6]
+        array([3., 4., 5., 0., 1., 2.])
+        """
         return self._there(numbers("q", q, self._nq_here), numbers("tau", tau, self.nv))
 
     def from_effort(self, x: Array, tau: Array) -> np.ndarray:
-        """Return tau (..., nv)."""
+        """Return tau from the library's positions and joint torques.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+        tau : array_like, shape (..., nv)
+            Joint torques in the library.
+
+        Returns
+        -------
+        tau : ndarray, shape (..., nv)
+            Joint torques (N m or N).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> there = chasles.conventions.pinocchio(robot)
+        >>> there.from_effort(there.to_position(robot.neutral()), np.arange(18.0))[:6]
+        array([3., 4., 5., 0., 1., 2.])
+        """
         return self._here(self.from_position(x), numbers("tau", tau, self.nv))
 
     def to_jacobian(self, q: Array, J: Array) -> np.ndarray:
-        """Return a Jacobian (..., 6, nv) in the library's velocities and row order.
+        """Return a Jacobian in the library's velocities and row order.
 
         The centroidal momentum matrix converts in the same way.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+        J : array_like, shape (..., 6, nv)
+            Jacobian, angular rows first.
+
+        Returns
+        -------
+        J : ndarray, shape (..., 6, nv)
+            Jacobian in the library.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> J = robot.jacobian([0.0, 0.0], frame="tip")
+        >>> chasles.conventions.pinocchio(robot).to_jacobian([0.0, 0.0], J)[2]
+        array([2., 1.])
         """
         q = numbers("q", q, self._nq_here)[..., None, :]
         return self.spatial(self._there(q, numbers("J", J, self.nv)), axis=-2)
 
     def from_jacobian(self, x: Array, J: Array) -> np.ndarray:
-        """Return the Jacobian (..., 6, nv) of chasles, angular rows first."""
+        """Return the Jacobian of chasles, angular rows first.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+        J : array_like, shape (..., 6, nv)
+            Jacobian in the library.
+
+        Returns
+        -------
+        J : ndarray, shape (..., 6, nv)
+            Jacobian.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> there = chasles.conventions.pinocchio(chasles.robots.planar(2))
+        >>> there.from_jacobian([0.0, 0.0], np.eye(6, 2))[3]
+        array([1., 0.])
+        """
         q = self.from_position(x)[..., None, :]
         return self.spatial(self._here(q, numbers("J", J, self.nv)), axis=-2)
 
     def to_mass_matrix(self, q: Array, M: Array) -> np.ndarray:
-        """Return the library's mass matrix (..., nv, nv); its inverse converts the same way."""
+        """Return the library's mass matrix; its inverse converts the same way.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., robot.nq)
+            Joint positions.
+        M : array_like, shape (..., nv, nv)
+            Mass matrix (kg m2 or kg).
+
+        Returns
+        -------
+        M : ndarray, shape (..., nv, nv)
+            Mass matrix in the library.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.quadruped()
+        >>> q = robot.neutral()
+        >>> M = chasles.conventions.pinocchio(robot).to_mass_matrix(q, robot.mass_matrix(q))
+        >>> round(float(M[0, 0]), 3)
+        18.64
+        """
         q = numbers("q", q, self._nq_here)[..., None, :]
         half = self._there(q, numbers("M", M, self.nv)).swapaxes(-1, -2)
         return self._there(q, half).swapaxes(-1, -2)
 
     def from_mass_matrix(self, x: Array, M: Array) -> np.ndarray:
-        """Return the mass matrix (..., nv, nv) of chasles; its inverse converts the same way."""
+        """Return the mass matrix of chasles; its inverse converts the same way.
+
+        Parameters
+        ----------
+        x : array_like, shape (..., nq)
+            Positions in the library.
+        M : array_like, shape (..., nv, nv)
+            Mass matrix in the library.
+
+        Returns
+        -------
+        M : ndarray, shape (..., nv, nv)
+            Mass matrix (kg m2 or kg).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> there = chasles.conventions.drake(chasles.robots.planar(2))
+        >>> there.from_mass_matrix([0.0, 0.0], np.diag([2.0, 1.0]))
+        array([[2., 0.],
+               [0., 1.]])
+        """
         q = self.from_position(x)[..., None, :]
         half = self._here(q, numbers("M", M, self.nv)).swapaxes(-1, -2)
         return self._here(q, half).swapaxes(-1, -2)
 
     def spatial(self, value: Array, *, axis: int = -1) -> np.ndarray:
-        """Convert a twist, wrench or momentum, either way: swap halves if linear comes first."""
+        """Convert a twist, wrench or momentum, either way: swap halves if linear comes first.
+
+        Parameters
+        ----------
+        value : array_like
+            6-vectors along one axis.
+        axis : int, optional
+            The axis of the six numbers. Default: the last.
+
+        Returns
+        -------
+        value : ndarray
+            The same shape, in the order of the other side.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.conventions.pinocchio(chasles.robots.planar(2)).spatial([1, 2, 3, 4, 5, 6])
+        array([4, 5, 6, 1, 2, 3])
+        """
         return swap(value, axis=axis) if self.library in LINEAR_FIRST else np.array(value)
 
     def _there(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -201,30 +470,101 @@ class Convention:
 
 
 def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """Return the conversion to Pinocchio; joints: its `list(model.names)[1:]`.
+    """Return the conversion of a robot's states to Pinocchio.
 
-    The default is the order of chasles. A free joint at the root may have another name in
-    Pinocchio. Its reader makes continuous joints (cosine, sine), and mimic joints independent: load
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    joints : sequence of str, optional
+        Joint names in Pinocchio's order, `list(model.names)[1:]`. Default: the order of chasles. A
+        free joint at the root may have another name in Pinocchio.
+
+    Returns
+    -------
+    convention : Convention
+        Methods `to_...` and `from_...` convert states, forces and matrices.
+
+    Raises
+    ------
+    ModelError
+        If Pinocchio has no such joint, or the names do not match.
+
+    Notes
+    -----
+    Pinocchio's reader makes continuous joints (cosine, sine), and mimic joints independent: load
     with `mimic=False`.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.pinocchio(chasles.robots.quadruped()).nq
+    19
     """
     return _convention("Pinocchio", robot, joints)
 
 
 def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """Return the conversion to MuJoCo; joints: the names of its `model.joint(i)`, in order.
+    """Return the conversion of a robot's states to MuJoCo.
 
-    The default is the order of chasles. A free joint at the root may have another name in MuJoCo,
-    or none. Coordinates of a robot from an MJCF file include the `ref` of joints. For other robots
-    `ref` is unknown: MuJoCo's coordinate is that of chasles plus `ref`.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    joints : sequence of str, optional
+        Names of `model.joint(i)`, in order. Default: the order of chasles. A free joint at the root
+        may have another name in MuJoCo, or none.
+
+    Returns
+    -------
+    convention : Convention
+        Methods `to_...` and `from_...` convert states, forces and matrices.
+
+    Raises
+    ------
+    ModelError
+        If MuJoCo has no such joint, or the names do not match.
+
+    Notes
+    -----
+    Coordinates of a robot from an MJCF file include the `ref` of joints. For other robots `ref` is
+    unknown: MuJoCo's coordinate is that of chasles plus `ref`.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.mujoco(chasles.robots.quadruped()).nq
+    19
     """
     return _convention("MuJoCo", robot, joints)
 
 
 def drake(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
-    """Return the conversion to Drake; joints: their names in the order of `position_start()`.
+    """Return the conversion of a robot's states to Drake.
 
-    The default is the order of chasles. A QuaternionFloatingJoint at the root may have another name
-    in Drake.
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    joints : sequence of str, optional
+        Joint names in the order of `position_start()`. Default: the order of chasles. A
+        QuaternionFloatingJoint at the root may have another name in Drake.
+
+    Returns
+    -------
+    convention : Convention
+        Methods `to_...` and `from_...` convert states, forces and matrices.
+
+    Raises
+    ------
+    ModelError
+        If Drake has no such joint, or the names do not match.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.drake(chasles.robots.quadruped()).nq
+    19
     """
     return _convention("Drake", robot, joints)
 
@@ -316,153 +656,6 @@ def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ..
     return tuple(names)
 
 
-# 6-vectors, quaternions, poses ----------------------------------------------------------------
-
-
-def reference_frame(word: Any) -> dict[str, str]:
-    """Return `axes=` and `at=` for a reference frame of Pinocchio: "LOCAL", pin.LOCAL and so on.
-
-    `robot.frame_velocity(q, qd, frame="hand", **reference_frame("LOCAL"))`
-    """
-    if str(word) not in REFERENCE_FRAMES:
-        known = ", ".join(REFERENCE_FRAMES)
-        problem = f"unknown reference frame {str(word)!r}"
-        raise InputError("E-CONVENTION-006", problem, f"known are {known}")
-    return dict(REFERENCE_FRAMES[str(word)])
-
-
-def swap(value: Array, *, axis: int = -1) -> np.ndarray:
-    """Exchange the halves of 6-vectors: angular first to linear first, and back.
-
-    Linear first: Pinocchio, geometry_msgs/Twist and Wrench, MuJoCo's xfrc_applied. Angular first:
-    chasles, Drake, MuJoCo's other 6-vectors.
-    """
-    array = np.asarray(value)
-    if not -array.ndim <= axis < array.ndim or array.shape[axis] != 6:
-        raise InputError(
-            "E-CONVENTION-007", f"a 6-vector must have 6 numbers, not shape {array.shape}"
-        )
-    return np.roll(array, 3, axis)
-
-
-def scalar_last(quaternion: Array) -> np.ndarray:
-    """Convert quaternions (w, x, y, z) to (x, y, z, w), for Pinocchio, ROS and SciPy."""
-    return np.roll(numbers("a quaternion", quaternion, 4), -1, axis=-1)
-
-
-def scalar_first(quaternion: Array) -> np.ndarray:
-    """Convert quaternions (x, y, z, w) to (w, x, y, z), for chasles, MuJoCo and Drake."""
-    return np.roll(numbers("a quaternion", quaternion, 4), 1, axis=-1)
-
-
-def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Convert homogeneous matrices (..., 4, 4) to positions and quaternions (x, y, z, w) of ROS.
-
-    The quaternions have unit length and w >= 0.
-    """
-    T = numbers("a pose", T, 4)
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(T[..., :3, :3], (-2, -1), (0, 1))
-    products = _stacked(  # 4 q q': each row is the quaternion, the longest one the most exact
-        [
-            [1.0 + xx - yy - zz, xy + yx, zx + xz, zy - yz],
-            [xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx],
-            [zx + xz, yz + zy, 1.0 - xx - yy + zz, yx - xy],
-            [zy - yz, xz - zx, yx - xy, 1.0 + xx + yy + zz],
-        ]
-    )
-    longest = np.argmax(np.einsum("...ii->...i", products), axis=-1)[..., None, None]
-    turn = _unit("a pose", np.take_along_axis(products, longest, axis=-2)[..., 0, :])
-    return T[..., :3, 3].copy(), np.where(turn[..., 3:] < 0.0, -turn, turn)
-
-
-def from_pose(position: Array, quaternion: Array) -> np.ndarray:
-    """Return homogeneous matrices (..., 4, 4) of positions and quaternions (x, y, z, w)."""
-    p, turn = numbers("a position", position, 3), _unit("a pose", scalar_first(quaternion))
-    T = np.zeros((*np.broadcast_shapes(p.shape[:-1], turn.shape[:-1]), 4, 4))
-    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = _matrix(turn), p, 1.0
-    return T
-
-
-# By joint name, and ROS -----------------------------------------------------------------------
-
-
-def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
-    """Return {joint: its part of q}: (...) for joints with one coordinate, else (..., n)."""
-    return by_name(numbers("q", q, robot.nq), robot.position_slice, robot.joints)
-
-
-def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
-    """{joint: its part of qd, qdd or tau}: (...) for joints with one degree of freedom, else (...,
-    n).
-    """
-    return by_name(numbers("qd", qd, robot.nv), robot.velocity_slice, robot.joints)
-
-
-def position_from_names(
-    robot: Robot, values: Mapping[str, Array], *, default: Array = None
-) -> np.ndarray:
-    """Return q (..., nq) from {joint: position}; other joints as in `default` (`robot.state`)."""
-    return robot.state(values, default=default)
-
-
-def velocity_from_names(
-    robot: Robot, values: Mapping[str, Array], *, default: Array = None
-) -> np.ndarray:
-    """Return qd, qdd or tau (..., nv) from {joint: value}; others as in `default` (zero)."""
-    qd = numbers("default", np.zeros(robot.nv) if default is None else default, robot.nv)
-    return from_names(values, robot.velocity_slice, qd)
-
-
-def to_joint_state(
-    robot: Robot, q: Array, qd: Array = None, tau: Array = None
-) -> dict[str, list[Any]]:
-    """Return the fields of sensor_msgs/JointState: name, position, velocity, effort (or empty).
-
-    The message only supports joints with one degree of freedom; convert a floating base with
-    `to_pose`.
-    """
-    bodies = [robot.model.bodies[i] for i in robot.model.movers]
-    names = [body.data.name for body in bodies if body.joint.nq == 1]
-    p = [robot.position_slice(name).start for name in names]
-    v = [robot.velocity_slice(name).start for name in names]
-    return {
-        "name": names,
-        "position": numbers("q", q, robot.nq)[..., p].tolist(),
-        "velocity": [] if qd is None else numbers("qd", qd, robot.nv)[..., v].tolist(),
-        "effort": [] if tau is None else numbers("tau", tau, robot.nv)[..., v].tolist(),
-    }
-
-
-def from_joint_state(
-    robot: Robot, message: Any, *, default: Array = None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (q, qd, tau) of a sensor_msgs/JointState, or of a mapping with its fields.
-
-    Joints that it does not name, and all joints if a field is empty, are as in `default` (a q;
-    neutral if omitted), at rest and without force. Mimic followers in it are ignored, because they
-    move with their leaders.
-    """
-    names: list[str] = list(_field(message, "name"))
-    followers = set(robot.moving_joints) - set(robot.joints)
-
-    def by_name(key: str) -> dict[str, np.ndarray]:
-        given = _field(message, key)
-        if len(given) == 0:
-            return {}
-        values = numbers(f"JointState.{key}", given, len(names))
-        return {name: values[..., k] for k, name in enumerate(names) if name not in followers}
-
-    return (
-        position_from_names(robot, by_name("position"), default=default),
-        velocity_from_names(robot, by_name("velocity")),
-        velocity_from_names(robot, by_name("effort")),
-    )
-
-
-def _field(message: Any, key: str) -> Any:
-    return message.get(key, ()) if isinstance(message, Mapping) else getattr(message, key)
-
-
 # Arrays ---------------------------------------------------------------------------------------
 
 
@@ -472,27 +665,5 @@ def _spread(value: np.ndarray, q: np.ndarray) -> np.ndarray:
     return np.broadcast_to(value, (*lead, value.shape[-1]))
 
 
-def _unit(what: str, quaternion: np.ndarray) -> np.ndarray:
-    """Normalize quaternions of any nonzero length."""
-    size = np.max(np.abs(quaternion), axis=-1, keepdims=True)
-    if not np.all(size):
-        raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")
-    scaled = quaternion / size  # whose squares have a sum
-    return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
-
-
-def _matrix(quaternion: np.ndarray) -> np.ndarray:
-    """Return rotation matrices (..., 3, 3) of nonzero quaternions (w, x, y, z)."""
-    scaled = quaternion / np.max(np.abs(quaternion), axis=-1, keepdims=True)
-    entries: Any = tuple(np.moveaxis(scaled, -1, 0))
-    k: Any = 2.0 / np.sum(scaled * scaled, axis=-1)
-    return _stacked(matrix_by(Vector(entries), k).rows)
-
-
 def _product(R: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.einsum("...ij,...j->...i", R, v)
-
-
-def _stacked(rows: Sequence[Sequence[Any]]) -> np.ndarray:
-    """Return matrices (..., rows, columns) from arrays (...)."""
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

@@ -1,0 +1,225 @@
+"""Functions of a robot as programs: compile, cost."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, overload
+
+from chasles import backends
+from chasles.algorithms import that_runs
+from chasles.errors import InputError
+from chasles.functions.compiled import Compiled
+from chasles.functions.cost import Cost, Rules, measured, recorder
+from chasles.functions.devices import Automatic
+from chasles.functions.doors import (
+    Wrench,
+    check_robot,
+    checked_options,
+    derivative_names,
+    wrench_arguments,
+)
+from chasles.functions.made import Tiered
+from chasles.functions.programs import Derivative, program
+from chasles.robot import Robot
+
+
+@overload
+def compile(
+    robot: Robot, function: str, *, device: Literal["auto"], **options: Any
+) -> Automatic: ...
+@overload
+def compile(
+    robot: Robot,
+    function: str,
+    *,
+    device: Literal["cpu", "cuda"] | None = None,
+    backend: str | None = None,
+    method: str = "fastest",
+    dissipation: bool = False,
+    f_ext: Mapping[str, Wrench] | None = None,
+    parameters: Sequence[str] = (),
+    wrt: str | Sequence[str] | None = None,
+    dtype: str = "float64",
+    tier: Literal["best"] = "best",
+    **options: Any,
+) -> Compiled: ...
+@overload
+def compile(
+    robot: Robot, function: str, *, tier: Literal["quick"], **options: Any
+) -> Compiled | Tiered: ...
+def compile(
+    robot: Robot,
+    function: str,
+    *,
+    device: Literal["cpu", "cuda", "auto"] | None = None,
+    backend: str | None = None,
+    method: str = "fastest",
+    dissipation: bool = False,
+    f_ext: Mapping[str, Wrench] | None = None,
+    parameters: Sequence[str] = (),
+    wrt: str | Sequence[str] | None = None,
+    dtype: str = "float64",
+    tier: Literal["best", "quick"] = "best",
+    **options: Any,
+) -> Compiled | Automatic | Tiered:
+    """Compile a function of a robot and return the callable.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    function : str
+        Name of a method of `Robot`, for example "inverse_dynamics".
+    device : {"cpu", "cuda", "auto"}, optional
+        "cuda" takes arrays in GPU memory (docs/gpu.md). "auto" takes arrays in host memory and runs
+        each batch on the device that was measured to be faster, including copies; `.choice(count)`
+        and `.report()` show the choice.
+    backend : str, optional
+        For the CPU "llvm" (machine code, default), "llvm-quick" (compiles faster, runs slower),
+        "numpy" (vectorized Python) or "interpret" (one operation at a time, the reference). For a
+        GPU "cuda".
+    method : str, optional
+        Algorithm, as in the method of `Robot`.
+    dissipation : bool, optional
+        Include joint damping and friction.
+    f_ext : mapping from str to Wrench or array_like, optional
+        External wrenches that the function will take as extra arrays, in alphabetical order of
+        their frames. Their values are ignored.
+    parameters : sequence of str, optional
+        Model parameters that remain inputs, batched and differentiable, after all other arrays:
+        "<link>.mass", "<link>.center", "<link>.inertia", "<joint>.placement" or "gravity".
+        `robot.parameter(name)` gives their shapes and values.
+    wrt : str or sequence of str, optional
+        Compile the derivatives with respect to these arguments and parameters instead.
+    dtype : {"float64", "float32"}, optional
+        Precision. "float64" switches to float32 if all arrays are float32.
+    tier : {"best", "quick"}, optional
+        "best" waits for the fastest code. "quick" starts with code that compiles faster and
+        switches when the best is ready (`.tier`, `.wait()`), for functions of large robots.
+    **options
+        Options of the method of `Robot`, for example frame="tool".
+
+    Returns
+    -------
+    callable
+        Function of the arrays in order, with the keyword `out`. It can be pickled.
+
+    Notes
+    -----
+    For a robot that depends on time, the time t (...) is an array before the parameters.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> mass = chasles.compile(chasles.robots.planar(2), "mass_matrix")
+    >>> mass([0.0, 0.5]).shape
+    (2, 2)
+    """
+    check_robot("compile", robot)
+    robot.mechanism.refuse_open("compile", function)
+    chosen = _backend(device, backend)
+    keys, _ = wrench_arguments(robot.model, f_ext)
+    derivative = None
+    if wrt is not None:
+        order = dict(checked_options(robot.model, function, options)).get("order", 1)
+        names = derivative_names(function, wrt, parameters, order=order, model=robot.model)
+        derivative = Derivative("jacobian", names)
+    known = ("best", "quick") if backends.row(chosen).first else ("best",)
+    if tier not in known:
+        problem = f"tier must be 'best' or, with backend='llvm', 'quick', not {tier!r}"
+        raise InputError("E-ROBOT-040", problem, part="compile")
+    compiled = robot.function(
+        function,
+        backend=chosen,
+        method=method,
+        dissipation=dissipation,
+        wrenches=keys,
+        derivative=derivative,
+        parameters=parameters,
+        dtype=dtype,
+        **options | ({"tier": tier} if tier == "quick" and device != "auto" else {}),
+    )
+    return Automatic(compiled) if device == "auto" else compiled
+
+
+def _backend(device: str | None, backend: str | None) -> str:
+    """Return the backend for a device, or the given one if it belongs to that device."""
+    if device is None:
+        return backend or backends.USUAL
+    devices = backends.devices()
+    if device not in devices:
+        problem = f"unknown device {device!r}"
+        raise InputError("E-ROBOT-003", problem, f"use one of {', '.join(devices)}")
+    known = devices[device]
+    if backend is not None and backend not in known:
+        problem = (
+            f"device={device!r} is served by {' or '.join(known)}, not by the backend {backend!r}"
+        )
+        raise InputError("E-ROBOT-004", problem, "omit one of the two")
+    return backend or known[0]
+
+
+def cost(
+    robot: Robot,
+    function: str,
+    *,
+    method: str = "fastest",
+    dissipation: bool = False,
+    f_ext: Mapping[str, Wrench] | None = None,
+    rules: Rules = "simplified",
+    **options: Any,
+) -> Cost:
+    """Count the operations of a function for one state of this robot.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    function : str
+        Name of a method of `Robot`.
+    method : str, optional
+        Algorithm, as in the method of `Robot`.
+    dissipation : bool, optional
+        Include joint damping and friction.
+    f_ext : mapping from str to Wrench or array_like, optional
+        External wrenches that the function takes. Their values are ignored.
+    rules : {"simplified", "book"}, optional
+        Count the simplified program that runs (default), or by the rules of Balafoutis and Patel;
+        see Notes.
+    **options
+        Options of the method of `Robot`, for example frame="tool".
+
+    Returns
+    -------
+    Cost
+        Number of operations by kind, by statement of the algorithm (`.steps`), the longest path
+        (`.depth`) and the largest number of live values (`.live`).
+
+    Notes
+    -----
+    rules="book" counts as Balafoutis and Patel do by hand (1991, sections 5.3 and 6.3): structural
+    zeros and ones, signs and trigonometric functions are free, a doubling is an addition, a
+    division is a multiplication, and nothing is shared between two equations unless it has a name.
+    For a robot with loops, "fastest" of "forward_dynamics" is the program of
+    "constrained_dynamics".
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.cost(chasles.robots.planar(2), "mass_matrix").additions
+    2
+    """
+    check_robot("cost", robot)
+    function = that_runs(robot.model, function)
+    robot.mechanism.refuse_open("cost", function)
+    model = robot.mechanism.chosen(function)
+    keys, _ = wrench_arguments(model, f_ext)
+    chosen = dict(checked_options(model, function, options))
+    traced = program(
+        model,
+        function,
+        method=method,
+        dissipation=dissipation,
+        wrenches=keys,
+        record=recorder(rules),
+        **chosen,
+    )
+    return measured(traced, rules)

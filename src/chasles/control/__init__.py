@@ -1,0 +1,42 @@
+"""Models for control: task-space dynamics of a frame and its sensitivities, and computed torque.
+
+from chasles import control
+Lambda, bias = control.operational_dynamics(robot, q, qd, frame="hand")
+
+A task selects a part of a frame's motion, along the world axes, at the frame's origin:
+
+| task | rows | coordinates chi |
+|---|---|---|
+| "twist" | angular velocity, then linear velocity: 6 | none: their integral depends on the path |
+| "position" | linear velocity: 3 | x, y, z (m) |
+| "pose" | rates of chi: 6 | roll, pitch, yaw (rad; R = Rz Ry Rx), then x, y, z |
+
+"pose" has no rates where the pitch is a right angle. Functions take leading shapes that broadcast.
+Jacobians are those of the tree, with all nv rates; dynamics keep loops closed, or refuse them.
+Balafoutis and Patel (1991), section 7.4; Khatib (1987).
+"""
+
+from chasles.control.operational import operational_dynamics, operational_torques
+from chasles.control.perturbations import (
+    joint_perturbations,
+    operational_sensitivities,
+    task_perturbations,
+)
+from chasles.control.rates import resolved_rate
+from chasles.control.tasks import task_coordinates, task_jacobian, task_jacobian_rate
+from chasles.motion.controllers import computed_torque
+from chasles.motion.perturbations import torque_perturbations
+
+__all__ = [
+    "computed_torque",
+    "joint_perturbations",
+    "operational_dynamics",
+    "operational_sensitivities",
+    "operational_torques",
+    "resolved_rate",
+    "task_coordinates",
+    "task_jacobian",
+    "task_jacobian_rate",
+    "task_perturbations",
+    "torque_perturbations",
+]

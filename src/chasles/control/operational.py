@@ -1,0 +1,167 @@
+"""Dynamics of a task: the inertia and bias that a frame has, and its joint torques."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.control.tasks import (
+    Array,
+    Task,
+    apply,
+    check_regular,
+    checked_task,
+    square_jacobians,
+    task_jacobians,
+    transposed,
+)
+from chasles.errors import InputError
+from chasles.mechanisms import TOLERANCE
+from chasles.robot import Robot
+
+
+def operational_dynamics(
+    robot: Robot,
+    q: Array,
+    qd: Array,
+    frame: str,
+    *,
+    task: Task = "twist",
+    damping: float | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the operational-space inertia and bias of a task.
+
+    They satisfy f = Lambda xdd + bias with joint torques tau = J' f, where xdd is the derivative of
+    the task velocity.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Joint velocities (rad/s or m/s).
+    frame : str
+        Name of a link or frame.
+    task : {"twist", "position", "pose"}, optional
+        Part of the frame's motion; see the table of `chasles.control`.
+    damping : float, optional
+        Adds its square to the diagonal of J M^-1 J' (1/kg, 1/(kg m2)).
+
+    Returns
+    -------
+    Lambda : ndarray, shape (..., k, k)
+        Operational-space inertia.
+    bias : ndarray, shape (..., k)
+        Bias force, including gravity.
+
+    Notes
+    -----
+    With a square J, Lambda = J^-T M J^-1 and bias = J^-T h - Lambda Jdot qd (Eq 7.4.1 to 7.4.4). A
+    redundant robot has Lambda = (J M^-1 J')^-1 (Khatib 1987). A task with more rows than degrees of
+    freedom, or a singular configuration, is an error unless `damping` is given. For a robot with
+    loops and qd = G yd at a closed q, J G and G' M G replace J and M; all joint torques with the
+    same G' tau as J' f have the same effect.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2).with_gravity((0, 0, 0))
+    >>> Lambda, bias = chasles.control.operational_dynamics(
+    ...     chasles.robots.puma560(), [0.3, 0.5, -1.0, 0.2, 0.9, -0.4], [0.0] * 6, frame="tool"
+    ... )
+    >>> Lambda.shape, bias.shape
+    ((6, 6), (6,))
+    """
+    J, Jd = task_jacobians(robot, (q, qd), frame, checked_task(task))
+    if damping is not None and not (np.isfinite(damping) and damping > 0.0):
+        problem = f"damping must be a positive number, not {damping}"
+        raise InputError("E-CONTROL-002", problem, part="operational_dynamics")
+    J, M, h, Jd_qd = _freedoms(robot, q, qd, J, Jd)
+    k, n = J.shape[-2:]
+    if damping is None and k > n:
+        problem = f"task {task!r} has {k} rows, but robot {robot.name!r} has {n} degrees of freedom"
+        remedy = "choose a smaller task, or give `damping`"
+        raise InputError("E-CONTROL-003", problem, remedy, part="operational_dynamics")
+    solved = np.linalg.solve(M, transposed(J))
+    mobility = J @ solved
+    if damping is None:
+        check_regular("operational_dynamics", mobility, "give damping=")
+    else:
+        mobility = mobility + damping**2 * np.eye(k)
+    Lambda = np.linalg.inv(mobility)
+    Lambda = 0.5 * (Lambda + transposed(Lambda))
+    drift = apply(transposed(solved), h) - Jd_qd
+    return Lambda, apply(Lambda, drift)
+
+
+class _Freedoms(NamedTuple):
+    """J, M, h and Jdot qd of a task in the independent coordinates."""
+
+    J: np.ndarray
+    M: np.ndarray
+    h: np.ndarray
+    Jd_qd: np.ndarray
+
+
+def _freedoms(robot: Robot, q: Array, qd: Array, J: np.ndarray, Jd: np.ndarray) -> _Freedoms:
+    """Return the task dynamics in independent coordinates, qd = G yd and qdd = G ydd + g.
+
+    G' M G ydd + G' (h + M g) = G' tau and xdd = J qdd + Jd qd. Without loops G is 1 and g is 0
+    (Featherstone 2008, Eq 8.44).
+    """
+    M, h, v = robot.mass_matrix(q), robot.bias_forces(q, qd), np.asarray(qd, dtype=float)
+    drift = apply(Jd, v)
+    G, M_closed = robot.mechanism.reduced("operational_dynamics", q)
+    loops = robot.mechanism.closing
+    loops.check_rates("operational_dynamics", q, v, tolerance=TOLERANCE)
+    g = loops.accelerated(q, v, np.zeros(G.shape[-1]), TOLERANCE)
+    bias = apply(transposed(G), h + apply(M, g))
+    return _Freedoms(J @ G, M_closed, bias, drift + apply(J, g))
+
+
+def operational_torques(
+    robot: Robot, q: Array, qd: Array, *, frame: str, task: Task = "twist"
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return D, C and G of the joint torques tau = D xdd + C + G for task accelerations xdd.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Joint velocities (rad/s or m/s).
+    frame : str
+        Name of a link or frame.
+    task : {"twist", "position", "pose"}, optional
+        Part of the frame's motion; see the table of `chasles.control`.
+
+    Returns
+    -------
+    D : ndarray, shape (..., nv, nv)
+        M J^-1; J must be square and regular.
+    C : ndarray, shape (..., nv)
+        C(q, qd) - D Jdot qd.
+    G : ndarray, shape (..., nv)
+        Gravity and spring forces.
+
+    Notes
+    -----
+    See Balafoutis and Patel (1991), Eq 7.4.5. Unlike `operational_dynamics`, there are no forces on
+    the frame.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.puma560()
+    >>> q, qd = [0.3, 0.5, -1.0, 0.2, 0.9, -0.4], [0.0] * 6
+    >>> D, C, G = chasles.control.operational_torques(robot, q, qd, frame="tool")
+    >>> D.shape, C.shape, G.shape
+    ((6, 6), (6,), (6,))
+    """
+    J, Jd = square_jacobians("operational_torques", robot, (q, qd), frame, task)
+    D, G = robot.mass_matrix(q) @ np.linalg.inv(J), robot.bias_forces(q, np.zeros(robot.nv))
+    v = np.asarray(qd, dtype=float)
+    return D, robot.bias_forces(q, v) - G - apply(D, apply(Jd, v)), G

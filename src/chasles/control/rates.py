@@ -1,0 +1,66 @@
+"""Joint velocities for wanted velocities of frames."""
+
+import math
+from typing import Any
+
+from chasles.control.tasks import Array
+from chasles.motion.rates import ResolvedRate
+from chasles.robot import Robot
+
+
+def resolved_rate(
+    robot: Robot,
+    tasks: Any,
+    *,
+    dt: float,
+    acceleration: Array = math.inf,
+    weights: Array = 1.0,
+    damping: float = 0.05,
+    singular: float = 0.05,
+    passes: int | None = None,
+) -> ResolvedRate:
+    """Return a compiled step from wanted velocities of frames to joint velocities, within limits.
+
+    Parameters
+    ----------
+    tasks
+        {frame: "twist", "position" or "orientation"}, or a list of these, the first of which has
+        the highest priority. The key "center of mass" accepts "position". Velocities are along the
+        world's axes, at the frame's origin; angular velocities come first.
+    dt
+        Time step (s), during which positions must not pass their limits.
+    acceleration
+        Largest joint acceleration (rad/s2 or m/s2): one number, or one for each (nv,).
+    weights
+        Weights of the squared errors: one number, or one for each row of the tasks. 0 ignores a
+        row.
+    damping, singular
+        Damping near singularities, for rows in rad and relative to the robot's size. The damping is
+        damping^2 (1 - (s / singular)^2)^2 where s < singular, and 1e-10 elsewhere, with
+        s^2 = 1 / trace((J J')^-1), which vanishes with the least singular value of J.
+    passes
+        Number of active-set iterations for each priority: by default nv + 4, at most 12. Fewer
+        iterations give a velocity within all limits that may not be optimal.
+
+    Returns
+    -------
+    ResolvedRate
+        `step(q, qd, rates, preferred=None, out=None)`. Limits of position and velocity are those
+        of the robot; `step.velocity[:] = 0.5` changes them.
+
+    Notes
+    -----
+    Each priority is a least-squares problem with bounds, solved by a primal active set within the
+    null space of the higher ones. Acceleration bounds take precedence over velocity bounds, and
+    these over position bounds. The equations of closed loops have the highest priority.
+
+    Examples
+    --------
+    >>> robot = chasles.robots.puma560()
+    >>> step = chasles.control.resolved_rate(robot, {"tool": "twist"}, dt=0.001)
+    >>> qd = step(robot.neutral(), np.zeros(6), [0.0, 0.0, 0.1, 0.0, 0.0, 0.0])
+    """
+    limits = {name: getattr(robot.limits, name) for name in ("lower", "upper", "velocity")}
+    options: dict[str, Any] = {"acceleration": acceleration, "weights": weights, "passes": passes}
+    options |= {"damping": damping, "singular": singular}
+    return ResolvedRate(robot.mechanism, limits, tasks, dt=dt, **options)

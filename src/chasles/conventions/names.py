@@ -1,0 +1,219 @@
+"""Positions and velocities by joint name, and as messages of ROS."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.functions.doors import from_names, numbers
+from chasles.robot import Array, Robot
+
+
+def position_by_name(robot: Robot, q: Array) -> dict[str, np.ndarray]:
+    """Return joint positions by joint name.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions.
+
+    Returns
+    -------
+    values : dict
+        {joint: its part of q}: (...) for joints with one coordinate, else (..., n).
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.position_by_name(chasles.robots.planar(2), [0.1, 0.2])
+    {'joint1': array(0.1), 'joint2': array(0.2)}
+    """
+    return _by_name(numbers("q", q, robot.nq), robot.position_slice, robot.joints)
+
+
+def velocity_by_name(robot: Robot, qd: Array) -> dict[str, np.ndarray]:
+    """Return joint velocities, accelerations or torques by joint name.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    qd : array_like, shape (..., nv)
+        Values of qd, qdd or tau.
+
+    Returns
+    -------
+    values : dict
+        {joint: its part}: (...) for joints with one degree of freedom, else (..., n).
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.velocity_by_name(chasles.robots.planar(2), [0.1, 0.2])
+    {'joint1': array(0.1), 'joint2': array(0.2)}
+    """
+    return _by_name(numbers("qd", qd, robot.nv), robot.velocity_slice, robot.joints)
+
+
+def position_from_names(
+    robot: Robot, values: Mapping[str, Array], *, default: Array = None
+) -> np.ndarray:
+    """Return q from joint positions by name, as `robot.state` does.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    values : mapping
+        {joint: position}.
+    default : array_like, shape (..., nq), optional
+        Positions of the other joints. Default: neutral.
+
+    Returns
+    -------
+    q : ndarray, shape (..., nq)
+        Joint positions.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.position_from_names(chasles.robots.planar(2), {"joint2": 0.5})
+    array([0. , 0.5])
+    """
+    return robot.state(values, default=default)
+
+
+def velocity_from_names(
+    robot: Robot, values: Mapping[str, Array], *, default: Array = None
+) -> np.ndarray:
+    """Return qd, qdd or tau from values by joint name.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    values : mapping
+        {joint: value}.
+    default : array_like, shape (..., nv), optional
+        Values of the other joints. Default: zero.
+
+    Returns
+    -------
+    qd : ndarray, shape (..., nv)
+        Velocities, accelerations or torques.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.velocity_from_names(chasles.robots.planar(2), {"joint2": 0.5})
+    array([0. , 0.5])
+    """
+    qd = numbers("default", np.zeros(robot.nv) if default is None else default, robot.nv)
+    return from_names(values, robot.velocity_slice, qd)
+
+
+def to_joint_state(
+    robot: Robot, q: Array, qd: Array = None, tau: Array = None
+) -> dict[str, list[Any]]:
+    """Return the fields of sensor_msgs/JointState: name, position, velocity, effort.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    q : array_like, shape (..., nq)
+        Joint positions.
+    qd : array_like, shape (..., nv), optional
+        Joint velocities; the field is empty without.
+    tau : array_like, shape (..., nv), optional
+        Joint torques; the field is empty without.
+
+    Returns
+    -------
+    message : dict
+        Lists by field.
+
+    Notes
+    -----
+    The message supports only joints with one degree of freedom; convert a floating base with
+    `to_pose`.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.to_joint_state(chasles.robots.planar(2), [0.1, 0.2])["name"]
+    ['joint1', 'joint2']
+    """
+    bodies = [robot.model.bodies[i] for i in robot.model.movers]
+    names = [body.data.name for body in bodies if body.joint.nq == 1]
+    p = [robot.position_slice(name).start for name in names]
+    v = [robot.velocity_slice(name).start for name in names]
+    return {
+        "name": names,
+        "position": numbers("q", q, robot.nq)[..., p].tolist(),
+        "velocity": [] if qd is None else numbers("qd", qd, robot.nv)[..., v].tolist(),
+        "effort": [] if tau is None else numbers("tau", tau, robot.nv)[..., v].tolist(),
+    }
+
+
+def from_joint_state(
+    robot: Robot, message: Any, *, default: Array = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (q, qd, tau) of a sensor_msgs/JointState, or of a mapping with its fields.
+
+    Parameters
+    ----------
+    robot : Robot
+        The robot.
+    message : JointState or mapping
+        The message.
+    default : array_like, shape (nq,), optional
+        Positions of joints that the message does not name. Default: neutral.
+
+    Returns
+    -------
+    q : ndarray, shape (..., nq)
+        Joint positions.
+    qd, tau : ndarray, shape (..., nv)
+        Joint velocities and torques; zero for joints without a value.
+
+    Notes
+    -----
+    Mimic followers in the message are ignored, because they move with their leaders.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> message = {"name": ["joint2"], "position": [0.5]}
+    >>> chasles.conventions.from_joint_state(chasles.robots.planar(2), message)[0]
+    array([0. , 0.5])
+    """
+    names: list[str] = list(_field(message, "name"))
+    followers = set(robot.moving_joints) - set(robot.joints)
+
+    def values_of(key: str) -> dict[str, np.ndarray]:
+        given = _field(message, key)
+        if len(given) == 0:
+            return {}
+        values = numbers(f"JointState.{key}", given, len(names))
+        return {name: values[..., k] for k, name in enumerate(names) if name not in followers}
+
+    return (
+        position_from_names(robot, values_of("position"), default=default),
+        velocity_from_names(robot, values_of("velocity")),
+        velocity_from_names(robot, values_of("effort")),
+    )
+
+
+def _field(message: Any, key: str) -> Any:
+    return message.get(key, ()) if isinstance(message, Mapping) else getattr(message, key)
+
+
+def _by_name(
+    array: np.ndarray, where: Callable[[str], slice], joints: Sequence[str]
+) -> dict[str, np.ndarray]:
+    """Return {joint: its part}: (...) for joints with one number, (..., n) for others."""
+    parts = {name: array[..., where(name)] for name in joints}
+    return {name: p[..., 0] if p.shape[-1] == 1 else p for name, p in parts.items()}

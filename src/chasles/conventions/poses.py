@@ -1,0 +1,227 @@
+"""6-vectors, quaternions and poses in the conventions of other libraries."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.functions.doors import numbers
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import matrix_by
+from chasles.robot import Array
+
+REFERENCE_FRAMES = {
+    "LOCAL": {"axes": "frame", "at": "frame"},
+    "WORLD": {"axes": "world", "at": "world"},
+    "LOCAL_WORLD_ALIGNED": {"axes": "world", "at": "frame"},
+}
+"""Pinocchio's one word for axes and point."""
+
+
+def reference_frame(word: Any) -> dict[str, str]:
+    """Return `axes=` and `at=` for a reference frame of Pinocchio.
+
+    Parameters
+    ----------
+    word : str or pinocchio.ReferenceFrame
+        "LOCAL", "WORLD" or "LOCAL_WORLD_ALIGNED", or Pinocchio's own value.
+
+    Returns
+    -------
+    options : dict
+        Keyword arguments of functions of a frame.
+
+    Raises
+    ------
+    InputError
+        If the reference frame is unknown.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.reference_frame("LOCAL")
+    {'axes': 'frame', 'at': 'frame'}
+    """
+    if str(word) not in REFERENCE_FRAMES:
+        known = ", ".join(REFERENCE_FRAMES)
+        problem = f"unknown reference frame {str(word)!r}"
+        raise InputError("E-CONVENTION-006", problem, f"known are {known}")
+    return dict(REFERENCE_FRAMES[str(word)])
+
+
+def swap(value: Array, *, axis: int = -1) -> np.ndarray:
+    """Exchange the halves of 6-vectors: angular first to linear first, and back.
+
+    Parameters
+    ----------
+    value : array_like
+        6-vectors along one axis.
+    axis : int, optional
+        The axis of the six numbers. Default: the last.
+
+    Returns
+    -------
+    value : ndarray
+        The same shape, halves exchanged.
+
+    Raises
+    ------
+    InputError
+        If the axis does not have six entries.
+
+    Notes
+    -----
+    Linear first: Pinocchio, geometry_msgs/Twist and Wrench, MuJoCo's xfrc_applied. Angular first:
+    chasles, Drake, MuJoCo's other 6-vectors.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.swap([1, 2, 3, 4, 5, 6])
+    array([4, 5, 6, 1, 2, 3])
+    """
+    array = np.asarray(value)
+    if not -array.ndim <= axis < array.ndim or array.shape[axis] != 6:
+        raise InputError(
+            "E-CONVENTION-007", f"a 6-vector must have 6 numbers, not shape {array.shape}"
+        )
+    return np.roll(array, 3, axis)
+
+
+def scalar_last(quaternion: Array) -> np.ndarray:
+    """Convert quaternions (w, x, y, z) to (x, y, z, w), for Pinocchio, ROS and SciPy.
+
+    Parameters
+    ----------
+    quaternion : array_like, shape (..., 4)
+        Scalar first.
+
+    Returns
+    -------
+    quaternion : ndarray, shape (..., 4)
+        Scalar last.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.scalar_last([1.0, 0.0, 0.0, 0.0])
+    array([0., 0., 0., 1.])
+    """
+    return np.roll(numbers("a quaternion", quaternion, 4), -1, axis=-1)
+
+
+def scalar_first(quaternion: Array) -> np.ndarray:
+    """Convert quaternions (x, y, z, w) to (w, x, y, z), for chasles, MuJoCo and Drake.
+
+    Parameters
+    ----------
+    quaternion : array_like, shape (..., 4)
+        Scalar last.
+
+    Returns
+    -------
+    quaternion : ndarray, shape (..., 4)
+        Scalar first.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.scalar_first([0.0, 0.0, 0.0, 1.0])
+    array([1., 0., 0., 0.])
+    """
+    return np.roll(numbers("a quaternion", quaternion, 4), 1, axis=-1)
+
+
+def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
+    """Convert homogeneous matrices to positions and quaternions (x, y, z, w) of ROS.
+
+    Parameters
+    ----------
+    T : array_like, shape (..., 4, 4)
+        Poses.
+
+    Returns
+    -------
+    position : ndarray, shape (..., 3)
+        Positions (m).
+    quaternion : ndarray, shape (..., 4)
+        Quaternions of unit length, scalar last, w >= 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import chasles
+    >>> chasles.conventions.to_pose(np.eye(4))
+    (array([0., 0., 0.]), array([0., 0., 0., 1.]))
+    """
+    T = numbers("a pose", T, 4)
+    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(T[..., :3, :3], (-2, -1), (0, 1))
+    products = stacked(  # 4 q q': each row is the quaternion, the longest one the most exact
+        [
+            [1.0 + xx - yy - zz, xy + yx, zx + xz, zy - yz],
+            [xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx],
+            [zx + xz, yz + zy, 1.0 - xx - yy + zz, yx - xy],
+            [zy - yz, xz - zx, yx - xy, 1.0 + xx + yy + zz],
+        ]
+    )
+    longest = np.argmax(np.einsum("...ii->...i", products), axis=-1)[..., None, None]
+    turn = unit("a pose", np.take_along_axis(products, longest, axis=-2)[..., 0, :])
+    return T[..., :3, 3].copy(), np.where(turn[..., 3:] < 0.0, -turn, turn)
+
+
+def from_pose(position: Array, quaternion: Array) -> np.ndarray:
+    """Return homogeneous matrices of positions and quaternions (x, y, z, w).
+
+    Parameters
+    ----------
+    position : array_like, shape (..., 3)
+        Positions (m).
+    quaternion : array_like, shape (..., 4)
+        Quaternions of any nonzero length, scalar last.
+
+    Returns
+    -------
+    T : ndarray, shape (..., 4, 4)
+        Poses.
+
+    Raises
+    ------
+    InputError
+        If a quaternion is zero.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> chasles.conventions.from_pose([1.0, 2.0, 3.0], [0.0, 0.0, 0.0, 1.0])
+    array([[1., 0., 0., 1.],
+           [0., 1., 0., 2.],
+           [0., 0., 1., 3.],
+           [0., 0., 0., 1.]])
+    """
+    p, turn = numbers("a position", position, 3), unit("a pose", scalar_first(quaternion))
+    T = np.zeros((*np.broadcast_shapes(p.shape[:-1], turn.shape[:-1]), 4, 4))
+    T[..., :3, :3], T[..., :3, 3], T[..., 3, 3] = matrix(turn), p, 1.0
+    return T
+
+
+def unit(what: str, quaternion: np.ndarray) -> np.ndarray:
+    """Normalize quaternions of any nonzero length."""
+    size = np.max(np.abs(quaternion), axis=-1, keepdims=True)
+    if not np.all(size):
+        raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")
+    scaled = quaternion / size  # whose squares have a sum
+    return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
+
+
+def matrix(quaternion: np.ndarray) -> np.ndarray:
+    """Return rotation matrices (..., 3, 3) of nonzero quaternions (w, x, y, z)."""
+    scaled = quaternion / np.max(np.abs(quaternion), axis=-1, keepdims=True)
+    entries: Any = tuple(np.moveaxis(scaled, -1, 0))
+    k: Any = 2.0 / np.sum(scaled * scaled, axis=-1)
+    return stacked(matrix_by(Vector(entries), k).rows)
+
+
+def stacked(rows: Sequence[Sequence[Any]]) -> np.ndarray:
+    """Return matrices (..., rows, columns) from arrays (...)."""
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

@@ -1,0 +1,74 @@
+"""Targets, postures and fixed joints that are given to inverse kinematics, checked."""
+
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import ArgumentError, InputError
+from chasles.functions.doors import checked_frame, leading_shape, numbers
+from chasles.functions.reaching import Task
+from chasles.functions.targets import CENTER, CenterOfMass, Relative, Target, stated
+from chasles.mechanisms.mechanism import Mechanism
+from chasles.mechanisms.postures import Bounds
+from chasles.model.given import a_mapping, some_names
+
+PART = "inverse_kinematics"
+
+
+def task_of(
+    mechanism: Mechanism, bounds: Bounds, targets: Any
+) -> tuple[Task, tuple[int, ...], list[np.ndarray]]:
+    """Return the task, the leading shape, and goals, weights and tolerances (..., size)."""
+    pairs: list[tuple[str, Target]] = []
+    for frame, value in a_mapping("targets", targets, PART).items():
+        for target in stated(value):
+            if isinstance(target, CenterOfMass) != (frame == CENTER):
+                problem = f"CenterOfMass and the key {CENTER!r} must be used together"
+                raise ArgumentError("E-CALL-370", problem, part=PART)
+            if frame != CENTER:
+                checked_frame(mechanism.model, PART, frame, several=False)
+            if isinstance(target, Relative):
+                checked_frame(mechanism.model, PART, target.to, several=False)
+            pairs.append((frame, target))
+    if not pairs:
+        problem = "no targets were given"
+        raise InputError("E-CALL-372", problem, "give {frame: pose}", part=PART)
+    closing = mechanism.loops.rows * mechanism.model.holonomic_rows if mechanism.rows else ()
+    scales = tuple(map(float, closing))
+    task = Task(mechanism.model, tuple(pairs), bounds.lower, bounds.upper, scales)
+    goals = [target.numbers() for _, target in pairs]
+    named = {f"target of {frame!r}": a for (frame, _), a in zip(pairs, goals, strict=True)}
+    lead = leading_shape(PART, **named)
+    whole = np.concatenate([np.broadcast_to(a, (*lead, a.shape[-1])) for a in goals], axis=-1)
+    rows = [[target.each(name) for _, target in pairs] for name in ("weight", "tolerance")]
+    weights, tolerances = (np.concatenate(each)[None] for each in rows)
+    weights = weights / (weights.max() or 1.0)  # only ratios matter
+    return task, lead, [whole, weights, tolerances]
+
+
+def checked_posture(mechanism: Mechanism, name: str, given: Any) -> np.ndarray | None:
+    if given is None:
+        return None
+    posture = numbers(f"{PART}: {name}", given, mechanism.nq).astype(float)
+    if not np.isfinite(posture).all():
+        raise InputError("E-CALL-374", f"{name} must be finite", part=PART)
+    return posture
+
+
+def fixed_joints(mechanism: Mechanism, fixed: Any) -> list[str]:
+    names = some_names("fixed", [fixed] if isinstance(fixed, str) else fixed, PART)
+    for name in names:
+        mechanism.position_slice(name)  # an error lists the joints
+    return names
+
+
+def check_together(ease: Any, near: Any, solutions: str, wraps: bool) -> None:
+    """Raise an error for options that exclude each other."""
+    one = solutions == "first"
+    if (ease is not None and not (near is None and one)) or (near is not None and not one):
+        problem = "`comfort` and `near` require solutions='first', and exclude each other"
+    elif wraps and one:
+        problem = "`wraps` requires solutions='all'"
+    else:
+        return
+    raise InputError("E-CALL-378", problem, "omit one of them", part=PART)

@@ -1,0 +1,70 @@
+"""Visual and collision shapes of links, by kind."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from chasles.mathematics.spatial import Transform
+
+
+@dataclass(frozen=True)
+class ShapeData:
+    """A visual or collision shape of a link, with its pose in the link's frame.
+
+    `kind` determines the numbers of `size` in m: lengths along x, y, z of a "box"; the radius of a
+    "sphere"; the radius and the length along z of a "cylinder" or "capsule", without round ends;
+    the half axes of an "ellipsoid"; scale factors along x, y, z of a "mesh", whose `file` is named
+    as in the robot's file. `color` holds red, green, blue and opacity from 0 to 1. `role` is one of
+    `ROLES`; collision shapes are drawn only if there is no other. `bits` are MuJoCo's contype and
+    conaffinity, if the file has them: they determine contacts regardless of the role. `friction`
+    holds coefficients of sliding (1), spinning and rolling (m), if the file has them; `directions`
+    is the number of those that act, MuJoCo's condim. The shape with the higher `priority`
+    determines the friction of a pair.
+    """
+
+    link: str
+    kind: str
+    size: tuple[float, ...]
+    pose: Transform = field(default_factory=Transform.identity)
+    file: str = ""
+    color: tuple[float, ...] | None = None
+    role: str = "visual"
+    bits: tuple[int, int] | None = None
+    friction: tuple[float, float, float] | None = None
+    directions: int = 3
+    priority: int = 0
+
+    @property
+    def collides(self) -> bool:
+        """Return True if the shape can touch others."""
+        return self.role == "collision" if self.bits is None else any(self.bits)
+
+
+ROLES = ("visual", "collision")
+"""Roles of a shape."""
+
+
+class ShapeTraits(NamedTuple):
+    """A kind of shape. sizes: names in files, and numbers of values of each.
+
+    halved: indices of the sizes that MuJoCo halves. urdf: True if URDF has the shape.
+    """
+
+    sizes: tuple[tuple[str, int], ...]
+    halved: tuple[int, ...] = ()
+    urdf: bool = True
+
+
+_ROUND = (("radius", 1), ("length", 1))
+
+SHAPE_TRAITS = {
+    "box": ShapeTraits((("size", 3),), halved=(0, 1, 2)),
+    "sphere": ShapeTraits((("radius", 1),)),
+    "cylinder": ShapeTraits(_ROUND, halved=(1,)),
+    "capsule": ShapeTraits(_ROUND, halved=(1,)),
+    "ellipsoid": ShapeTraits((("radii", 3),), urdf=False),
+    "mesh": ShapeTraits((("scale", 3),)),
+}
+"""One row a kind of shape."""
+
+SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAITS.items()}
+"""Number of sizes of each kind of shape."""

@@ -1,0 +1,284 @@
+"""Motions of a plan in machine code: a controller traced into the step, on the CPU or a GPU."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from chasles.backends.arrays import checked_count
+from chasles.errors import InputError, MissingPackageError, ModelError, said
+from chasles.expr import RULES, Arena
+from chasles.functions.doors import library_of
+from chasles.functions.numeric import checked_step
+from chasles.model import Model
+from chasles.model.given import some_numbers
+from chasles.motion.apart import MayRemember, apart
+from chasles.motion.contract import Array, Machine
+from chasles.motion.controllers import BUILT_IN, follows
+from chasles.motion.controls import Controls, activations, host_controls, named_results
+from chasles.motion.drivers import stepping
+from chasles.motion.drivers.compiled import DONE, WATCH, Course, Rollout, checked_steps, prepared
+from chasles.motion.drivers.interpreted import host_forces, step_count
+from chasles.motion.drivers.running import other_motion, resumed
+from chasles.motion.drivers.stepping import TIME_STEPPING
+from chasles.motion.options import DT, Plan
+from chasles.motion.records import End, Trajectory
+from chasles.motion.steps.stepping import EFFORT
+
+WHOLE = 1e-9
+"""Tolerance, relative to a step, within which a duration is a multiple of dt."""
+
+
+def attempted(
+    robot: Machine,
+    plan: Plan,
+    q: Array,
+    qd: Array,
+    compiled: bool | None,
+    device: str | None,
+    threads: int | None,
+) -> Trajectory | str:
+    """Return the compiled motion of a plan, or why its controller cannot be compiled."""
+    dt, total = _equal_steps(plan)
+    try:
+        made, why = _made(robot, plan, dt, compiled, batch=np.ndim(q) > 1)
+    except MayRemember as error:
+        return str(error)
+    except ModelError as error:
+        return error.at(part=error.part.removeprefix("rollout")).message
+    except InputError as error:
+        raise error.at(part="simulate") from None
+    return why or _run(robot, made, q, qd, plan, dt, total, device, threads)
+
+
+def stepped(
+    robot: Machine,
+    plan: Plan,
+    q: Array,
+    qd: Array,
+    compiled: bool | None,
+    device: str | None,
+    threads: int | None,
+) -> Trajectory:
+    """Simulate by time stepping; a controller that cannot be traced is called at each step."""
+    for found, words in (
+        *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
+        (compiled is False, "compiled=False"),
+        (plan.free != "body", "free='mixed'"),
+        (plan.f_ext, "f_ext"),
+        (plan.events, "events"),
+        (plan.times is not None, "times"),
+        ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),
+    ):
+        if found:
+            problem = f"integrator {TIME_STEPPING!r} does not support: {words}"
+            raise ModelError("E-MOTION-135", problem, "use another integrator", part="simulate")
+    dt, total = _equal_steps(plan)
+    control, host, why = plan.control, None, ""
+    if (callable(plan.asked) and not isinstance(plan.asked, BUILT_IN)) or follows(control):
+        made, why = _traced_step(robot, plan, dt, compiled, batch=np.ndim(q) > 1)
+        if why and compiled:
+            problem = f"this motion cannot be compiled: {why}"
+            raise ModelError("E-MOTION-136", problem, part="simulate")
+        if why and isinstance(control, Controls):
+            host = host_controls(robot.mechanism, control, None, np.shape(q)[:-1])
+        elif why:
+            host = host_forces(robot.mechanism, control, qd)
+    else:
+        made = stepping.prepared(robot, plan, dt, control)
+    if why and device == "cuda":
+        problem = f"device='cuda' needs a controller that can be compiled: {why}"
+        raise ModelError("E-MOTION-171", problem, "omit device", part="simulate")
+    run = partial(made, host=host)
+    return replace(_run(robot, run, q, qd, plan, dt, total, device, threads), why=why)
+
+
+def _traced_step(
+    robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
+) -> tuple[stepping.Stepped, str]:
+    """Return the step with its controller traced, or one with torques as inputs and the reason."""
+    control, why = plan.control, ""
+    if follows(control):
+        why = "control follows a trajectory"
+    elif not isinstance(plan.asked, FunctionType) and not compiled:
+        why = "control is an object, which may hold state"
+    else:
+        try:
+            alone = control if compiled else _apart(control)
+            made = stepping.prepared(robot, plan, dt, alone, again=True)
+            why = "" if compiled else _changes(robot, alone, made, batch=batch)
+        except (MayRemember, ModelError) as error:
+            if compiled:
+                raise
+            why = str(error)
+    if why and plan.parameters is not None:
+        problem = f"a controller with parameters must be compiled, and cannot: {why}"
+        raise ModelError("E-MOTION-161", problem, part="simulate")
+    if why:
+        rows = Controls() if isinstance(control, Controls) else None
+        made = stepping.prepared(robot, plan, dt, rows)
+    return made, why
+
+
+def _equal_steps(plan: Plan) -> tuple[float, int]:
+    """Return the size of equal steps, which is dt if it divides the duration, and their number."""
+    dt = checked_step(DT if plan.dt is None else plan.dt, "simulate: dt")
+    whole = checked_step(plan.duration, "simulate: duration")
+    total = step_count(whole, dt)
+    return dt if abs(total * dt - whole) <= WHOLE * dt else whole / total, total
+
+
+def _made(
+    robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
+) -> tuple[Rollout, str]:
+    """Return the compiled step of a plan, and why it may differ from the controller, or ""."""
+    control, rest = plan.control, (plan.dissipation, plan.contacts or None, dt, plan.parameters)
+    function = isinstance(plan.asked, FunctionType)
+    if compiled or not function:
+        return prepared(robot, plan.integrator, control, *rest, again=function), ""
+    made = prepared(robot, plan.integrator, _apart(control), *rest, again=True)
+    return made, _changes(robot, _apart(control), made, batch=batch)
+
+
+def _apart(control: Any) -> Any:
+    """Return a copy of a function, or of controls with one, without shared mutable objects."""
+    if isinstance(control, Controls):
+        return Controls(_apart(control.function))
+    return apart(control)
+
+
+def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
+    """Return why a traced function may differ from the original (state, randomness), or "".
+
+    The function is called with two states, one after the other or, for a batch, together.
+    """
+    assert made.control is not None
+    model, rng, expected = robot.model, np.random.default_rng(0), []
+    batch = batch and not made.parameters
+    mechanism = robot.mechanism
+    places = mechanism.integrate(mechanism.neutral(), rng.normal(size=(2, model.nv)))
+    sizes = [n for n in (model.nv, made.parameters) if n]
+    states = [[place, *(rng.normal(size=n) for n in sizes)] for place in places]
+    driven = isinstance(control, Controls)
+    name, control = ("ctrl", control.function) if driven else ("tau", control)
+    rest = [0.0] * activations(model)
+    for t, state in zip((0.0, 0.0 if batch else 0.7), states, strict=True):
+        names = ("q", "qd", "parameters")
+        given = dict(zip(names, map(np.ndarray.tolist, state), strict=False)) | {"t": [t]}
+        expected.append(named_results(made.control, Arena(RULES), given | {"act": rest})[name])
+    try:
+        if batch:
+            found = np.asarray(control(0.0, *map(np.array, zip(*states, strict=True))))
+            found = np.broadcast_to(found, np.shape(expected))
+        else:
+            found = np.array([control(0.0, *states[0]), control(0.7, *states[1])])
+        same = found.dtype != object and np.allclose(found, expected, 1e-9, 1e-12, True)
+    except Exception as error:
+        return f"control failed on numbers: {type(error).__name__}: {said(error)}"
+    what = "treat all members of a batch alike" if batch else "depend only on t, q and qd"
+    return "" if same else f"control does not {what}"
+
+
+def _run(
+    robot: Machine,
+    made: Callable[..., Trajectory],
+    q: Array,
+    qd: Array,
+    plan: Plan,
+    dt: float,
+    total: int,
+    device: str | None,
+    threads: int | None,
+) -> Trajectory:
+    """Run the steps of a plan in machine code."""
+    driven = isinstance(plan.control, Controls)
+    forces = None if driven or callable(plan.control) else _rows("tau", plan.control, q, qd)
+    ctrl = None if not driven or callable(plan.ctrl) else _rows("ctrl", plan.ctrl, q, qd)
+    states, act, watch, done = plan.contact_states, plan.act, None, 0
+    if plan.resume is not None:
+        own = activations(robot.model) if driven else 0
+        q, qd, states, act, done = _resumed(robot.model, plan.resume, q, qd, total, own)
+        watch = plan.resume.memory.get(WATCH)
+    most = total if plan.steps is None else checked_count("simulate: steps", plan.steps)
+    steps = min(most, total - done)
+    tau, ctrl = (
+        a[..., done : done + steps, :]
+        if a is not None and a.ndim > 1 and a.shape[-2] == total
+        else a
+        for a in (forces, ctrl)
+    )
+    start = 0.0 if plan.start is None else plan.start
+    numbers = checked_steps(dt, steps, plan.every, start, threads, "simulate")
+    dt, steps, every, start, threads = numbers
+    counts = (dt, steps, every, start, threads, done, total)
+
+    def motion(q: Any, qd: Any, tau: Any, states: Any, parameters: Any, *last: Any) -> Trajectory:
+        return made(Course(q, qd, tau, states, parameters, *counts, "simulate", *last))
+
+    given = (q, qd, tau, states, plan.parameters, watch, ctrl, act)
+    moved = _transfers(device, q, qd)
+    if moved is None:
+        return motion(*given)
+    send, bring = moved
+    return bring(motion(*map(send, given)))
+
+
+def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
+    """Return joint torques or controls, with an axis for steps if they differ within the batch."""
+    if given is None:
+        return None
+    array = given if library_of(given) else some_numbers(name, given, "simulate")
+    return array[..., None, :] if 2 <= array.ndim <= max(np.ndim(q), np.ndim(qd)) else array
+
+
+def _resumed(
+    model: Model, resume: End, q: Array, qd: Array, total: int, activations: int
+) -> tuple[Any, Any, Any, Any, int]:
+    """Return the state from which a compiled motion resumes, and the number of steps before."""
+    end = resumed(resume)
+    done, lead = int(end.memory[DONE]), np.broadcast_shapes(np.shape(q)[:-1], np.shape(qd)[:-1])
+    if not 0 < done < total or end.q.shape[:-1] != lead or end.qd.shape[-1] != model.nv:
+        raise other_motion("E-MOTION-101")
+    first = end.q.shape[-1] - activations
+    behind = end.q[..., model.nq : first], end.q[..., first:]
+    surfaces, act = (a if a.shape[-1] else None for a in behind)
+    return end.q[..., : model.nq], end.qd, surfaces, act, done
+
+
+def _transfers(
+    device: str | None, *states: Any
+) -> tuple[Callable[[Any], Any], Callable[[Trajectory], Trajectory]] | None:
+    """Return functions that move arrays to a device, and a motion back to that of the states.
+
+    Return None if the states are on the device.
+    """
+    if device not in (None, "cpu", "cuda"):
+        problem = f"device must be 'cpu' or 'cuda', not {device!r}"
+        raise InputError("E-MOTION-097", problem, part="simulate")
+    there = any(library_of(a) is not None for a in states)
+    if device is None or there == (device == "cuda"):
+        return None
+    try:
+        import cupy
+    except ImportError as error:
+        problem, remedy = f"device='cuda' needs CuPy ({error})", "run pip install 'chasles[cuda]'"
+        raise MissingPackageError("E-MOTION-102", problem, remedy, part="simulate") from None
+
+    here, send = (cupy.asnumpy, cupy.asarray) if device == "cuda" else (cupy.asarray, cupy.asnumpy)
+
+    def bring(run: Trajectory) -> Trajectory:
+        assert run.end is not None
+        memory = dict(run.end.memory)
+        if WATCH in memory:
+            memory[WATCH] = here(memory[WATCH])
+        end = run.end._replace(q=here(run.end.q), qd=here(run.end.qd), memory=memory)
+        touching = None if run.touching is None else type(run.touching)(*map(here, run.touching))
+        states = {"q": here(run.q), "qd": here(run.qd)}
+        for name in ("unstable", "act", *EFFORT):
+            states[name] = None if getattr(run, name) is None else here(getattr(run, name))
+        return replace(run, touching=touching, end=end, **states)
+
+    return lambda array: None if array is None else send(array), bring

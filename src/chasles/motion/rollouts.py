@@ -1,0 +1,180 @@
+"""Rollouts: motions of fixed steps that are always compiled, and their gradients."""
+
+from collections.abc import Sequence
+from typing import Any, Required, TypedDict, Unpack
+
+from chasles.errors import ArgumentError
+from chasles.motion.contact import watch as watching
+from chasles.motion.contact.pairs import Pair
+from chasles.motion.contract import Array, Machine
+from chasles.motion.controls import Controls
+from chasles.motion.drivers.compiled import Course, Rollout, checked_steps, prepared
+from chasles.motion.keywords import renamed, shown
+from chasles.motion.records import Trajectory
+from chasles.motion.steps.traced import RolloutGradient
+
+
+class Steps(TypedDict, total=False):
+    """Options of `rollout` and `rollout_pullback`."""
+
+    dt: Required[float]
+    steps: Required[int]
+    every: int
+    control: Any
+    parameters: Array
+    ctrl: Any
+    act: Array
+    integrator: str
+    start: float
+    dissipation: bool
+    contacts: Sequence[Pair] | None
+    contact_states: Array
+    threads: int | None
+
+
+def _course(
+    robot: Machine,
+    q: Array,
+    qd: Array,
+    tau: Any,
+    *,
+    dt: float,
+    steps: int,
+    every: int = 1,
+    control: Any = None,
+    parameters: Array = None,
+    ctrl: Any = None,
+    act: Array = None,
+    integrator: str = "semi-implicit",
+    start: float = 0.0,
+    dissipation: bool = False,
+    contacts: Sequence[Pair] | None = None,
+    contact_states: Array = None,
+    threads: int | None = None,
+) -> tuple[Rollout, Course]:
+    """Return the compiled step for the options, and the inputs of the motion."""
+    if tau is not None and control is not None:
+        raise ArgumentError("E-MOTION-103", "give `tau` or `control`, not both", part="rollout")
+    tau = tau if control is None else control
+    if ctrl is not None:
+        if tau is not None:
+            raise ArgumentError("E-MOTION-144", "give ctrl or tau, not both", part="rollout")
+        tau = Controls.of(ctrl)
+    numbers = checked_steps(dt, steps, every, start, threads)
+    made = prepared(robot, integrator, tau, dissipation, contacts, numbers[0], parameters)
+    driven = isinstance(tau, Controls)
+    forces = None if driven or callable(tau) else tau
+    given = (q, qd, forces, contact_states, parameters)
+    own = ctrl if driven and not callable(ctrl) else None
+    return made, Course(*given, *numbers, ctrl=own, act=act)
+
+
+@renamed(method="integrator")
+@shown(Steps, _course.__kwdefaults__)
+def rollout(
+    robot: Machine, q: Array, qd: Array, tau: Any = None, **options: Unpack[Steps]
+) -> Trajectory:
+    """Simulate a robot in compiled steps of fixed size.
+
+    Parameters
+    ----------
+    robot : Robot
+        A robot without loops that does not depend on time; otherwise use `simulate`.
+    q : array_like, shape (..., nq)
+        Initial joint positions (rad or m).
+    qd : array_like, shape (..., nv)
+        Initial joint velocities (rad/s or m/s).
+    tau, control : array_like or controller, optional
+        Joint torques (N m or N), by one of these names: constant (nv,), one row per step (...,
+        steps, nv), or a controller that is traced into the step: a function tau(t, q, qd) of
+        numbers that returns nv of them (with the functions of `chasles.expr` beyond arithmetic), or
+        `PDControl`, `GravityCompensation` or `ComputedTorque` of `chasles.rollouts`.
+    ctrl : array_like or function, optional
+        Controls of actuators instead of torques: constant (nu,), one row per step (..., steps, nu),
+        or a function, as in `simulate`.
+    act : array_like, shape (..., na), optional
+        Activations at the start. Default: zero.
+    dt : float
+        Step size (s).
+    steps : int
+        Number of steps.
+    every : int, optional
+        Record one state out of this many, and the last.
+    parameters : array_like, shape (..., m), optional
+        Parameters p of a controller tau(t, q, qd, p), which is traced once for all values.
+    integrator : {"semi-implicit", "euler", "rk4"}, optional
+        Integrator on the configuration space: first order, or fourth order for "rk4".
+    start : float, optional
+        Time of the first step (s).
+    dissipation : bool, optional
+        As in `simulate`.
+    contacts : sequence of Pair, optional
+        Pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`.
+    contact_states : array_like, shape (..., states), optional
+        Initial states of surfaces and friction. Default: at rest.
+    threads : int, optional
+        Number of threads. Default: all for large batches.
+
+    Returns
+    -------
+    Trajectory
+        Recorded states. `Trajectory.touching` holds forces, gaps and states of contacts;
+        `Trajectory.unstable` the first step that is too long for the ground, with a warning (not on
+        a GPU).
+
+    Notes
+    -----
+    CuPy arrays are computed on their GPU in one launch, in float32 if all are float32, without
+    checks for finite values.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> robot = chasles.robots.planar(2)
+    >>> robot.rollout([0.0, 0.5], [0.0, 0.0], dt=0.001, steps=10).q.shape
+    (11, 2)
+    """
+    made, course = _course(robot, q, qd, tau, **options)
+    return watching.told("rollout", made(course))
+
+
+@renamed(method="integrator")
+@shown(Steps, _course.__kwdefaults__)
+def rollout_pullback(
+    robot: Machine,
+    q: Array,
+    qd: Array,
+    tau: Any = None,
+    *,
+    covectors: Sequence[Array],
+    **options: Unpack[Steps],
+) -> RolloutGradient:
+    """Return the gradient of a function of a motion with respect to its inputs (compiled).
+
+    Covectors of the states are pulled back to the initial state, the torques and the controller's
+    parameters.
+
+    Parameters
+    ----------
+    robot, q, qd, tau, **options
+        As in `rollout`; NumPy arrays only.
+    covectors : tuple of array_like, shape (..., n, nv)
+        Derivatives of the function with respect to the recorded q and qd, or None for zero.
+        Derivatives with respect to q are along `integrate`.
+
+    Returns
+    -------
+    tuple of ndarray
+        Gradients for each member of a batch, also with respect to shared inputs.
+
+    Notes
+    -----
+    Memory grows with the square root of `steps`, in addition to the arguments and results (the
+    adjoint method with checkpoints: Griewank and Walther 2008, chapter 12).
+
+    Examples
+    --------
+    >>> found = robot.rollout_pullback(q, qd, covectors=(dq, None), dt=dt, steps=9) # doctest: +SKIP
+    """
+    made, course = _course(robot, q, qd, tau, **options)
+    return made.pullback(course, covectors)

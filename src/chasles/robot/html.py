@@ -1,0 +1,33 @@
+"""A robot as notebooks show it: a table of its joints."""
+
+import html
+import math
+
+from chasles.errors import shown
+from chasles.model import Model
+
+MOST_ROWS = 60
+"""Largest number of joints in the table."""
+
+
+def as_html(model: Model, title: str, tool: str) -> str:
+    """Return a title and a table of the joints with coordinates: type, links, limits."""
+    rows = [_row(model, i) for i in model.movers[:MOST_ROWS]]
+    more = len(model.movers) - len(rows)
+    rows += [f'<tr><td colspan="5">{more} more joints</td></tr>'] * (more > 0)
+    mass = sum(float(body.inertia.m) for body in model.bodies)
+    head = "".join(f"<th>{name}</th>" for name in ("joint", "type", "from", "to", "limits"))
+    return (
+        f"<div><b>{html.escape(title)}</b>, moving mass {mass:.4g} kg, "
+        f"tool {html.escape(shown(tool))}"
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _row(model: Model, i: int) -> str:
+    data, joint = model.bodies[i].data, model.bodies[i].joint
+    limits = data.limits
+    bounded = len(joint.units) == 1 and math.isfinite(limits.upper - limits.lower)
+    span = f"{limits.lower:.4g} to {limits.upper:.4g} {joint.units[0]}" if bounded else ""
+    cells = (data.name, data.kind, data.parent or "world", data.child, span)
+    return "<tr>" + "".join(f"<td>{html.escape(shown(cell))}</td>" for cell in cells) + "</tr>"

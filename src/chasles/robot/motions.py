@@ -1,0 +1,214 @@
+"""Motions of a frame of any order, by vectors and by Mitra's matrices."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.algorithms.spatial.kinematics import At, Axes
+from chasles.errors import ArgumentError
+from chasles.functions import doors, numeric
+from chasles.robot.configuration import Configuring
+from chasles.robot.identity import Array
+
+
+class Moving(Configuring):
+    """Functions that take any number of time derivatives of q."""
+
+    def frame_motion(
+        self,
+        q: Array,
+        *rates: Array | str,
+        frame: str | None = None,
+        axes: Axes = "world",
+        at: At = "frame",
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+        **named_rates: Array,
+    ) -> np.ndarray:
+        """Return velocity, acceleration, jerk and higher derivatives of a frame.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        *rates, **named_rates : array_like, shape (..., nv)
+            Time derivatives qd, qdd, qddd, ..., in this order or by these names. Their number is
+            the order.
+        frame : str
+            Name of a link or frame; may follow the rates by position.
+        axes : {"world", "frame"}, optional
+            Axes along which the components are given.
+        at : {"frame", "world"} or (3,) array_like, optional
+            Reference point, as in `frame_velocity`; it moves with the body.
+        method : str, optional
+            "joint-motion" (Mitra, in the base frame), "link-frames" (in the frames of the links) or
+            "fastest".
+        out, threads
+            As in `frame_velocity`.
+
+        Returns
+        -------
+        ndarray, shape (..., order, 6)
+            Row k holds the derivative of the angular velocity (first three, rad/s^(k+1)) and of the
+            position of the reference point (last three, m/s^(k+1)). Rows 0 and 1 are
+            `frame_velocity` and the classical `frame_acceleration`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> robot.frame_motion([0.0, 0.5], [1.0, 0.0], [0.0, 0.0], frame="tip").round(3)
+        array([[ 0.   , -1.   ,  0.   , -0.479,  0.   ,  1.878],
+               [ 0.   , -0.   ,  0.   , -1.878,  0.   , -0.479]])
+        """
+        rates, frame = _frame_last("frame_motion", rates, frame)
+        rates += doors.rates_by_name("frame_motion", rates, named_rates)
+        order = doors.order_of("frame_motion", rates)
+        view = ("frame", frame, "axes", axes, "at", at, "order", order, "method", method)
+        return self._call("frame_motion", (q, *rates), view, None, out, threads)
+
+    def jacobian_rate(
+        self,
+        q: Array,
+        *rates: Array | str,
+        frame: str | None = None,
+        axes: Axes = "world",
+        at: At = "frame",
+        order: int | None = None,
+        method: str = "fastest",
+        out: Array = None,
+        threads: int | None = None,
+        **named_rates: Array,
+    ) -> np.ndarray:
+        """Return a time derivative of the Jacobian along the motion.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        *rates, **named_rates : array_like, shape (..., nv)
+            Time derivatives qd, qdd, ..., in this order or by these names; n of them give the n-th
+            derivative.
+        frame : str
+            Name of a link or frame.
+        axes, at
+            As in `jacobian`.
+        order : int, optional
+            Number of rates, checked if given.
+        method : str, optional
+            "spatial" (Featherstone 2008, example 2.5; first order), "joint-motion" (Mitra, 2.9) or
+            "fastest".
+        out, threads
+            As in `jacobian`.
+
+        Returns
+        -------
+        ndarray, shape (..., 6, nv)
+            Time derivative of the entries of `jacobian`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> robot = chasles.robots.planar(2)
+        >>> robot.jacobian_rate([0.0, 0.5], [1.0, 0.0], frame="tip").round(3)
+        array([[ 0.   ,  0.   ],
+               [ 0.   ,  0.   ],
+               [ 0.   ,  0.   ],
+               [-1.878, -0.878],
+               [ 0.   ,  0.   ],
+               [-0.479, -0.479]])
+        """
+        rates, frame = _frame_last("jacobian_rate", rates, frame)
+        rates += doors.rates_by_name("jacobian_rate", rates, named_rates)
+        given = doors.order_of("jacobian_rate", rates)
+        if order is not None and doors.checked_order("jacobian_rate", order) != given:
+            problem = (
+                f"order={order} needs {order} time derivatives after q, but {given} were given"
+            )
+            raise ArgumentError("E-ROBOT-026", problem, part="jacobian_rate")
+        view = ("frame", frame, "axes", axes, "at", at, "order", given, "method", method)
+        return self._call("jacobian_rate", (q, *rates), view, None, out, threads)
+
+    def joint_motion_matrices(
+        self, q: Array, *rates: Array | str, frame: str | None = None
+    ) -> np.ndarray:
+        """Return Mitra's joint-motion property matrices D of a frame's body.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        *rates, **named_rates : array_like, shape (..., nv)
+            Time derivatives qd, qdd, ...; n of them give the n-th time derivative of D.
+        frame : str
+            Name of a link or frame.
+
+        Returns
+        -------
+        D : ndarray, shape (..., nv, 4, 4)
+            Velocity matrix of the body in the base frame per unit rate of each coordinate; zero for
+            joints that do not move the body.
+
+        Notes
+        -----
+        D is [e~ r x e; 0 0] for a revolute joint about e through r, and [0 e; 0 0] for a prismatic
+        one. Its derivative is Ddot = Omega D - D Omega (Mitra, Eq 3).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).joint_motion_matrices([0.0, 0.5], frame="tip").shape
+        (2, 4, 4)
+        """
+        rates, frame = _frame_last("joint_motion_matrices", rates, frame)
+        view: dict[str, Any] = {"frame": frame, "at": "world"}
+        J = self.jacobian_rate(q, *rates, **view) if rates else self.jacobian(q, **view)
+        return numeric.twist_matrices(np.swapaxes(J, -1, -2))
+
+    def motion_matrices(
+        self, q: Array, *rates: Array | str, frame: str | None = None
+    ) -> np.ndarray:
+        """Return Mitra's motion matrices of a frame's body in the base frame.
+
+        Parameters
+        ----------
+        q : array_like, shape (..., nq)
+            Joint positions (rad or m).
+        *rates, **named_rates : array_like, shape (..., nv)
+            Time derivatives qd, qdd, ...
+        frame : str
+            Name of a link or frame.
+
+        Returns
+        -------
+        ndarray, shape (..., order, 4, 4)
+            One matrix per rate. They map a point P of the body, in homogeneous coordinates, to its
+            velocity Omega P, acceleration A_H P, jerk J_H P and so on.
+
+        Notes
+        -----
+        See Mitra, sections 2.6 and 2.7: each matrix is the derivative of the position matrix of the
+        body times its inverse.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.planar(2).motion_matrices([0.0, 0.5], [1.0, 0.0], frame="tip").shape
+        (1, 4, 4)
+        """
+        rates, frame = _frame_last("motion_matrices", rates, frame)
+        return numeric.motion_matrices(self.frame_motion(q, *rates, frame=frame, at="world"))
+
+
+def _frame_last(function: str, rates: Sequence[Any], frame: str | None) -> tuple[Any, str | None]:
+    """Return the rates, and the name of a frame given after them by position or by keyword."""
+    given = (*rates, frame) if frame is not None else tuple(rates)
+    names = [x for x in given if isinstance(x, str)]
+    if not names:
+        return given, None
+    if len(names) != 1 or given[-1] is not names[0]:
+        problem = f"{function} takes the name of one frame, after all time derivatives"
+        raise ArgumentError("E-CALL-340", problem)
+    return given[:-1], names[0]

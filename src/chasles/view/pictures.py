@@ -1,0 +1,58 @@
+"""Pictures of a page, and video files made of them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import ModelError, said
+
+RATE = 30.0
+"""Default frame rate of an .mp4 file (frames per second)."""
+
+PATIENCE = 60.0
+"""Seconds until a page has to have drawn a picture."""
+
+TINY = (16, 9)
+"""Width and height of a picture that nobody sees, in pixels."""
+
+
+def picture(client: Any, width: int, height: int) -> np.ndarray:
+    """Return the picture (height, width, 3) of a page, in bytes."""
+    try:
+        drawn = client.get_render(height, width, transport_format="jpeg", timeout=PATIENCE)
+    except Exception as error:  # of viser: its own, and those of futures
+        problem = f"the browser drew nothing ({said(error)})"
+        raise ModelError("E-VIEW-024", problem, "try a smaller size") from error
+    return np.ascontiguousarray(drawn[..., :3])
+
+
+def moving_picture(client: Any, width: int, height: int) -> np.ndarray:
+    """Return a picture with the poses sent last, which a busy page draws one picture late."""
+    client.flush()
+    picture(client, *TINY)
+    return picture(client, width, height)
+
+
+@contextmanager
+def writer(
+    part: Path, suffix: str, rate: float, size: tuple[int, int]
+) -> Iterator[Callable[[np.ndarray], object]]:
+    """Yield a function that adds a picture (height, width, 3) of bytes to a file."""
+    if suffix == ".mp4":
+        from imageio_ffmpeg import write_frames
+
+        kept = {"macro_block_size": 2, "quality": 8, "output_params": ["-f", "mp4"]}
+        stream = write_frames(str(part), size, fps=rate, **kept)
+        stream.send(None)
+        try:
+            yield lambda picture: stream.send(picture.tobytes())
+        finally:
+            stream.close()
+        return
+    import imageio.v3 as imageio
+
+    with imageio.imopen(part, "w", plugin="pillow", extension=".gif") as opened:
+        yield lambda picture: opened.write(picture, duration=1000.0 / rate, loop=0)

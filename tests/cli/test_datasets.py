@@ -1,0 +1,165 @@
+"""`chasles motion` on folders of logs: tables of results, bounded memory, interrupted runs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pyarrow.csv
+import pytest
+from pyarrow import parquet
+from support import raises
+from typer.testing import CliRunner
+
+import chasles
+from chasles.cli import dataset
+from chasles.cli.app import app
+from chasles.cli.dataset import Job, partitions
+from chasles.identification import logs
+
+ROBOT = chasles.robots.puma560()
+ROWS = 300
+
+
+def log(seed: int, rows: int = ROWS) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    names = logs.column_names(ROBOT)
+    found = {"t": 0.01 * np.arange(rows)}
+    for quantity in ("q", "qd", "qdd"):
+        found |= dict(zip(names[quantity], rng.normal(size=(6, rows)), strict=True))
+    return found | {"note": rng.normal(size=rows)}
+
+
+def states(log: dict[str, np.ndarray]) -> list[np.ndarray]:
+    names = logs.column_names(ROBOT)
+    return [np.column_stack([log[n] for n in names[x]]) for x in ("q", "qd", "qdd")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Three logs, one of them in a partition, one .csv."""
+    place = tmp_path / "logs"
+    (place / "day=1").mkdir(parents=True)
+    parquet.write_table(pyarrow.table(log(0)), place / "a.parquet")
+    parquet.write_table(pyarrow.table(log(1)), place / "day=1" / "b.parquet")
+    pyarrow.csv.write_csv(pyarrow.table(log(2)), place / "c.csv")
+    return place
+
+
+FILES = ("a.parquet", "day=1/b.parquet", "c.csv.parquet")
+
+
+def command(*words: Any) -> Any:
+    return CliRunner().invoke(app, ["motion", "puma560", *map(str, words)])
+
+
+def test_tables_have_the_torques_of_their_logs(
+    folder: Path, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """The same bits as the function, in blocks of any size; only the time and what was asked."""
+    monkeypatch.setattr(logs, "ROWS", 70)
+    answer = command(folder, "-o", tmp_path / "out", "--json")
+    assert answer.exit_code == 0, answer.output
+    told = json.loads(answer.stdout)
+    assert (told["states"], told["count"], told["resumed"]) == (3 * ROWS, 3, 0)
+    taus = []
+    for seed, name in enumerate(FILES):
+        given = log(seed)
+        table = parquet.read_table(tmp_path / "out" / name, partitioning=None)
+        taus.append(ROBOT.inverse_dynamics(*states(given)))
+        assert table.column_names == ["t", *logs.column_names(ROBOT)["tau"]]
+        found = np.column_stack([table[name] for name in table.column_names[1:]])
+        assert np.array_equal(found, taus[-1])
+        assert np.array_equal(table["t"], given["t"])
+    tau = np.concatenate(taus)
+    assert np.allclose([x["peak"] for x in told["forces"]], np.abs(tau).max(axis=0), rtol=1e-12)
+    assert np.allclose([x["rms"] for x in told["forces"]], np.sqrt((tau**2).mean(axis=0)))
+
+
+def test_columns_by_quantity_and_by_name(folder: Path, tmp_path: Path) -> None:
+    wanted = "energy,tool.M14,velocity,joint2.fz,joint1.q"
+    given = ("--columns", wanted, "--frame", "tool", "-o", tmp_path / "one.parquet")
+    answer = command(folder / "a.parquet", *given)
+    assert answer.exit_code == 0, answer.output
+    table = parquet.read_table(tmp_path / "one.parquet")
+    q, qd, qdd = states(log(0))
+    expected = {
+        "t": log(0)["t"],
+        "joint1.q": q[:, 0],
+        "tool.M14": ROBOT.forward_kinematics(q, frame="tool")[:, 0, 3],
+        "tool.wx": ROBOT.frame_velocity(q, qd, frame="tool")[:, 0],
+        "tool.vz": ROBOT.frame_velocity(q, qd, frame="tool")[:, 5],
+        "joint2.fz": ROBOT.joint_reactions(q, qd, qdd)[:, 1, 5],
+        "kinetic": ROBOT.kinetic_energy(q, qd),
+        "potential": ROBOT.potential_energy(q),
+    }
+    assert len(table.column_names) == len(expected) + 4
+    for name, values in expected.items():
+        assert np.array_equal(table[name], values), name
+
+
+def test_an_interrupted_run_continues(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    """Files that are complete are not computed again; half a file is not there."""
+    out, job = tmp_path / "out", Job(ROBOT)
+    pairs, count = partitions(folder, out), 0
+
+    def stop(states: int) -> None:
+        nonlocal count
+        count += states
+        if count > ROWS:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        dataset.run(job, pairs, stop)
+    assert [target.exists() for _, target in pairs] == [True, False, False]
+    assert len(list(out.rglob("*"))) == 1
+    before = pairs[0][1].stat().st_mtime_ns
+    total = dataset.run(job, pairs, lambda states: None)
+    assert (total.states, total.files, total.resumed, total.computed) == (900, 3, 1, 600)
+    assert pairs[0][1].stat().st_mtime_ns == before
+
+
+def test_tables_of_others_are_not_continued(folder: Path, tmp_path: Path) -> None:
+    """Of another robot, other columns, or a log that has changed."""
+    out = tmp_path / "out"
+    assert command(folder, "-o", out).exit_code == 0
+    for other in (Job(ROBOT.with_parameters({"link2.mass": 1.0})), Job(ROBOT, ("energy",))):
+        with raises("E-CLI-272", "a.parquet", "--overwrite"):
+            dataset.run(other, partitions(folder, out), lambda states: None)
+    parquet.write_table(pyarrow.table(log(7)), folder / "a.parquet")
+    assert "E-CLI-272" in command(folder, "-o", out).output
+    assert command(folder, "-o", out, "--overwrite").exit_code == 0
+    found = parquet.read_table(out / "a.parquet")["joint1.tau"]
+    assert np.array_equal(found, ROBOT.inverse_dynamics(*states(log(7)))[:, 0])
+
+
+def test_units_names_and_bad_rows(tmp_path: Path) -> None:
+    given = log(3)
+    other = {name: np.degrees(x) if name.endswith(".q") else x for name, x in given.items()}
+    other["turn"] = other.pop("joint1.q")
+    other["joint2.qd"][17] = np.nan
+    parquet.write_table(pyarrow.table(other), tmp_path / "log.parquet")
+    words = ("--unit", "q=deg", "--column", "joint1.q=turn", "--columns", "tau")
+    words = (tmp_path / "log.parquet", "-o", tmp_path / "out.parquet", *words)
+    assert "log.parquet:18: " in command(*words).output
+    assert not (tmp_path / "out.parquet").exists()
+    answer = command(*words, "--skip-bad")
+    assert answer.exit_code == 0, answer.output
+    assert "left out: values that are not finite: 1" in answer.output
+    table = parquet.read_table(tmp_path / "out.parquet")
+    expected = np.delete(ROBOT.inverse_dynamics(*states(given)), 17, axis=0)
+    found = np.column_stack([table[name] for name in logs.column_names(ROBOT)["tau"]])
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_refusals(folder: Path, tmp_path: Path) -> None:
+    for words, code in (
+        ((folder,), "E-CLI-274"),
+        ((folder / "a.parquet", "--columns", "tau", "-o", tmp_path / "folder"), "E-CLI-274"),
+        ((folder, "-o", tmp_path / "out", "--differentiate"), "E-CLI-273"),
+        ((folder, "-o", tmp_path / "out", "--columns", "torque"), "E-CLI-270"),
+    ):
+        answer = command(*words)
+        assert answer.exit_code == 2
+        assert code in answer.output
