@@ -28,7 +28,7 @@ class Touch(NamedTuple):
     """Contact slot in a step: relative motion (carrier), point, axes, bound, stiffness and law.
 
     direct: True if the carrier is the Jacobian (3, nv) of the point along the axes, not that of the
-    bodies (6, nv).
+    bodies (6, nv). firmness: factor of all stiffnesses.
     """
 
     carrier: int
@@ -39,11 +39,12 @@ class Touch(NamedTuple):
     law: Rigid | Compliant
     weight: float
     direct: bool = False
+    firmness: Number = 1.0
 
     @property
     def normal(self) -> Normal:
         """Normal impulse."""
-        return Normal(self.bound, self.stiffness)
+        return Normal(self.bound, self.firmness * self.stiffness)
 
     @property
     def turns(self) -> bool:
@@ -58,14 +59,14 @@ class Touch(NamedTuple):
 
     def frictions(self, push: Number, u: np.ndarray, w: np.ndarray) -> "list[Rubbing]":
         """Return the frictions at linear and angular velocities, bounded by a normal impulse."""
-        law, stiff, found = self.law, 1.0 / (TANGENT * self.weight), []
+        law, stiff, found = self.law, self.firmness * (1.0 / (TANGENT * self.weight)), []
         for coefficient, moment, velocity, which, arm in (
             (law.friction, False, u, PLANAR, 1.0),
             (law.torsion, True, w, AXIAL, law.torsion),
             (law.rolling, True, w, PLANAR, law.rolling),
         ):
             if coefficient:
-                friction = Friction(coefficient * push, stiff * arm * arm)
+                friction = Friction(coefficient * push, arm * arm * stiff)
                 found.append(Rubbing(moment, which, velocity[which], friction, coefficient))
         return found
 
