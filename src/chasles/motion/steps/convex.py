@@ -35,6 +35,7 @@ from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
 from chasles.motion.steps.touching import (
     Near,
     Touch,
+    directed,
     expected,
     follow,
     linearized,
@@ -240,7 +241,8 @@ class Newton:
         rubbing: list[Number] = [0.0] * len(self.p.dry)
         g = self._balance(v, [near.impulses for near in slots])
         new = v - self._solved(v, slots, rubbing, g)
-        duals = [x for near in slots for rub in near.rubs for x in rub.direction]
+        there = zip(self.p.touches, slots, self.velocities(new), strict=True)
+        duals = [x for touch, near, (u, w) in there for x in directed(touch, near, u, w)]
         rest = self.gradient(new)
         return Refined(new, rest, self.residual(rest), duals + rubbing)
 

@@ -80,13 +80,13 @@ residual; the work of impulses (J), and the largest work in a step beyond the en
 overlaps and restitution.
 """
 
-HOLD, SOFTEN, MOST = 16, 32, 60
+HOLD, MOST = 16, 60
 """Number of iterations after which the normal impulses that bound friction are those of the first
-one, after which contacts are softened, and after which a step ends.
+one, and after which a step ends.
 """
 
-SOFT = 1e-3
-"""Factor of stiffnesses of softened contacts: a compliance of a tenth of the inverse mass."""
+SOFT = ((28, 1e-3), (44, 1e-5))
+"""Numbers of iterations after which contacts are softened, and the factors of their stiffnesses."""
 
 SLACK = 0.5
 """Contacts are expected to act in a step if this multiple of the velocity that gravity adds would
@@ -282,8 +282,10 @@ class Steps:
 
     def _newton(self, problem: Problem, held: np.ndarray, count: Number) -> Newton:
         """Return the problem after a number of iterations."""
-        soft = problem.softened(select(less_equal(SOFTEN, count), SOFT, 1.0))
-        return Newton(soft, self.dt, list(held), less_equal(HOLD, count))
+        firmness: Number = 1.0
+        for number, factor in SOFT:
+            firmness = select(less_equal(number, count), factor, firmness)
+        return Newton(problem.softened(firmness), self.dt, list(held), less_equal(HOLD, count))
 
     # The iteration ------------------------------------------------------------------------------
 
@@ -296,7 +298,7 @@ class Steps:
         problem, after = self._elsewhere(data), count + 1.0
         now, later = (self._newton(problem, held, n) for n in (count, after))
         known = duals
-        for number in (HOLD, SOFTEN):  # begin again
+        for number in (HOLD, *(number for number, _ in SOFT)):  # begin again
             begins = less_equal(number, count) * less_equal(count, number)
             known = np.array([select(begins, 0.0, z) for z in known], dtype=object)
         found = now.step(later, v, gradient, list(known))

@@ -20,6 +20,9 @@ from chasles.motion.steps.impulses import SLOW, TANGENT, Friction, Normal
 PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Axes of a slot: its tangents, and its normal."""
 
+FIRM = 0.8
+"""A contact sticks after the first step if it needs less than this fraction of its friction."""
+
 FEW = 1
 """Largest number of slots of two bodies that have Jacobians of their own."""
 
@@ -173,6 +176,16 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
         impulse = select(sticks, -k * v, -rubbing.coefficient * push * z)
         rubs.append(Rub(rubbing, impulse, k, z, inverse, rubbing.coefficient))
     return Near(push, slope, rubs)
+
+
+def directed(touch: Touch, near: Near, u: np.ndarray, w: np.ndarray) -> list[Number]:
+    """Return the directions of friction after the first step: that of the law where it sticks."""
+    found: list[Number] = []
+    for rub, now in zip(near.rubs, touch.frictions(touch.normal.impulse(u[2]), u, w), strict=True):
+        z = sqrt(now.law.slope(now.velocity)[1]) * now.velocity
+        sticks = less(dot(z, z), FIRM * FIRM)
+        found += [select(sticks, a, b) for a, b in zip(z, rub.direction, strict=True)]
+    return found
 
 
 def stiffness(touch: Touch, near: Near) -> np.ndarray:
