@@ -46,7 +46,7 @@ def given(step: Stepped, dtype: str, count: int = 5) -> tuple[list[Any], list[An
     feet = [pair.body.frame for pair in step.scene.pairs]
     places = quadruped().forward_kinematics(q, frame=feet[0])[:, 2, 3]
     q[:, 6] += np.linspace(-0.01, 0.03, count) - places  # the ball has 0.02 m
-    sizes = [v.size for v in step.steps.begin.inputs]
+    sizes = [v.size for v in step.steps.inputs]
     states = [q, rng.normal(size=(count, model.nv))]
     states += [np.zeros((count, size)) for size in sizes[2:4]]
     controls = [rng.normal(size=(count, STEPS, model.nv)), np.zeros((1, STEPS, 1))]
@@ -54,12 +54,12 @@ def given(step: Stepped, dtype: str, count: int = 5) -> tuple[list[Any], list[An
     return tuple([a.astype(dtype) for a in arrays] for arrays in (states, controls, records))
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 1e-4)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 1e-3)])
 def test_as_machine_code(step: Stepped, dtype: str, tolerance: float, tmp_path: Path) -> None:
     """Every record of states, also with a last one that comes early.
 
     The text has the operations of the machine code, so only sines of another library differ, by
-    the last digit; the equations of contact may lose three digits of these, in each type.
+    the last digit; the equations of contact may lose four digits of these, in each type.
     """
     programs = [step._program(name, dtype) for name in ("begin", "refine", "end")]
     states, controls, records = given(step, dtype)
