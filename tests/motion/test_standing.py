@@ -134,7 +134,7 @@ def test_robots_land_and_stand(name, dt):
     assert run.excess <= 1e-6 * abs(run.work)
     # A step whose bound of friction had to be fixed counts as unsolved: its impulses satisfy that
     # bound to the same residual, and Coulomb's law at the end of the step only roughly.
-    assert run.unsolved <= 0.002 * len(run.t)
+    assert run.unsolved <= 0.001 * len(run.t)
 
 
 def test_a_humanoid_without_ankles_falls_and_rests_without_jitter():
