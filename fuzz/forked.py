@@ -25,7 +25,7 @@ from chasles.formats import walled, walled_program
 def run(
     command: list[str], *, timeout: float, cwd: str, **_: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    """Do what `subprocess.run` does for `Tool.ask`, by a fork."""
+    """Do what `walled.run` does, by a fork."""
     pipes = os.pipe(), os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -75,5 +75,5 @@ def _drained(ends: list[int], until: float) -> list[bytes]:
 @contextlib.contextmanager
 def forked() -> Iterator[None]:
     """Let tools behind walls run in forks of this process."""
-    with mock.patch.object(walled.subprocess, "run", run):
+    with mock.patch.object(walled, "run", run):
         yield

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,6 @@ _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKI
 ignored.
 """
 
-
-_PIPE = subprocess.PIPE
 
 PATIENCE, TURNS = 10.0, 100
 """Factor by which elapsed time may exceed processor time, on a busy machine; and the number of
@@ -63,37 +62,43 @@ class Tool:
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
         one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each takes addresses of its own
-        with (
-            tempfile.TemporaryDirectory() as folder,  # some log into the one they are run in
-            subprocess.Popen(
-                command, stdout=_PIPE, stderr=_PIPE, cwd=folder, env=one_thread
-            ) as process,
-        ):
-            answered, errors = self._waited(process, file)
-        if process.returncode in _OUT_OF_TIME:
+        with tempfile.TemporaryDirectory() as folder:  # some log into the one they are run in
+            try:
+                done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=one_thread)
+            except subprocess.TimeoutExpired:
+                problem = f"{self.name} did not finish within {PATIENCE * self.seconds:g} s"
+                remedy = "remove pipes and other special files it refers to, or simplify the file"
+                raise ModelError("E-FILE-403", problem, remedy, file=file) from None
+        if done.returncode in _OUT_OF_TIME:
             problem = f"{self.name} used more than {self.seconds:g} s of processor time"
             raise ModelError("E-FILE-038", problem, "simplify the file", file=file)
         try:
-            found: dict[str, Any] = json.loads(answered)
+            found: dict[str, Any] = json.loads(done.stdout)
         except ValueError as error:
-            said = [line[:200] for line in errors.decode("utf-8", "replace").split("\n")]
-            last = next(filter(str.strip, reversed(said)), f"code {process.returncode}")
+            said = [line[:200] for line in done.stderr.decode("utf-8", "replace").split("\n")]
+            last = next(filter(str.strip, reversed(said)), f"code {done.returncode}")
             problem = f"{self.name} ended without a result ({last})"
             remedy = f"simplify the file; the limit is {self.memory / 2**30:g} GB of memory"
             raise ModelError("E-FILE-037", problem, remedy, file=file) from error
         return found
 
-    def _waited(self, process: subprocess.Popen[bytes], file: str) -> tuple[bytes, bytes]:
-        """Return what a process writes; each turn counts once, however long it is interrupted."""
-        turn = PATIENCE * self.seconds / TURNS
+
+def run(
+    command: list[str], *, timeout: float, cwd: str, env: Mapping[str, str]
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command; raise TimeoutExpired after `timeout` seconds.
+
+    They are waited for in turns, of which each counts once, however long this process is stopped
+    or the machine sleeps meanwhile.
+    """
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=cwd, env=env) as process:
         try:
             for _ in range(TURNS):
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    return process.communicate(timeout=turn)
-        except BaseException:  # an interrupt, for example
+                    said = process.communicate(timeout=timeout / TURNS)
+                    return subprocess.CompletedProcess(command, process.returncode, *said)
+            raise subprocess.TimeoutExpired(command, timeout)
+        except BaseException:
             process.kill()
             raise
-        process.kill()
-        problem = f"{self.name} did not finish within {PATIENCE * self.seconds:g} s"
-        remedy = "remove pipes and other special files that it refers to, or simplify the file"
-        raise ModelError("E-FILE-403", problem, remedy, file=file)
