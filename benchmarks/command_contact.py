@@ -22,11 +22,33 @@ from benchmarks.routes import WrongAnswer
 DT, REPEATS = 0.002, 5
 """The step (s), and the timed calls, of which the fastest counts."""
 
+
+class Legged(NamedTuple):
+    """A file of example-robot-data with spheres as trunk and feet, which touch the ground alone.
+
+    radii: of feet and trunk (m). posture: by parts of joint names (rad). gains: stiffness
+    (N m/rad) and damping (N m s/rad) of its joints, where it stands.
+    """
+
+    file: str
+    radii: tuple[float, float]
+    feet: tuple[str, ...]
+    posture: dict[str, float]
+    gains: tuple[float, float]
+
+
 FEET = {
-    "solo12": ("solo12.urdf", 0.016, ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT")),
-    "go2": ("go2.urdf", 0.022, ("FL_foot", "FR_foot", "RL_foot", "RR_foot")),
-}
-"""Files of example-robot-data with feet that are spheres: radius (m) and frames."""
+    "solo12": Legged(
+        "solo12.urdf", (0.016, 0.05), ("FL_FOOT", "FR_FOOT", "HL_FOOT", "HR_FOOT"),
+        {"FL_HFE": 0.7, "FR_HFE": 0.7, "FL_KFE": -1.4, "FR_KFE": -1.4,
+         "HL_HFE": -0.7, "HR_HFE": -0.7, "HL_KFE": 1.4, "HR_KFE": 1.4},
+        (20.0, 0.5),
+    ),
+    "go2": Legged(
+        "go2.urdf", (0.022, 0.08), ("FL_foot", "FR_foot", "RL_foot", "RR_foot"),
+        {"thigh": 0.8, "calf": -1.6}, (100.0, 3.0),
+    ),
+}  # fmt: skip
 
 ASSETS = ("humanoid", "ant")
 """Files of gymnasium, with all their contacts."""
@@ -47,45 +69,57 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--states", type=count, default=256, help="Default: 256.")
     parser.add_argument("--steps", type=count, default=100, help="Default: 100.")
     parser.add_argument(
-        "--robots", nargs="+", choices=(*FEET, *ASSETS), default=["solo12", "humanoid"]
+        "--robots", nargs="+", choices=(*FEET, *ASSETS), default=["solo12", "go2", "humanoid"]
     )
 
 
-def file_of(name: str, folder: Path) -> Path:
-    """An MJCF file of the robot on a plane, which both sides read."""
+def file_of(name: str, folder: Path, *, stands: bool) -> Path:
+    """Write an MJCF file of the robot on a plane, which both sides read.
+
+    stands: joints of legged robots have springs and dampers, which hold their posture.
+    """
     if name in ASSETS:
         return Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / f"{name}.xml"
-    wanted, radius, feet = FEET[name]
-    found = next(p for p in files("example-robot-data") if str(p).endswith(wanted))
+    row = FEET[name]
+    found = next(p for p in files("example-robot-data") if str(p).endswith(row.file))
     path = folder / f"{name}.xml"
-    chasles.save(chasles.load(str(found.locate()), floating=True), path)
+    chasles.save(chasles.load(str(found.locate()), floating=True), path, overwrite=True)
     tree = ElementTree.parse(path)
     world = tree.getroot().find("worldbody")
     assert world is not None
     for parent in tree.iter():
         for geom in parent.findall("geom"):
             parent.remove(geom)
-    ElementTree.SubElement(world, "geom", type="plane", size="50 50 1", friction="0.7")
+    ground = {"type": "plane", "size": "50 50 1", "contype": "1", "conaffinity": "0"}
+    ElementTree.SubElement(world, "geom", ground, friction="0.7")
+    ball = {"type": "sphere", "contype": "0", "conaffinity": "1", "mass": "0", "friction": "0.7"}
+    trunk = world.find("body")
     for body in tree.iter("body"):
-        if body.get("name") in feet:
-            ElementTree.SubElement(
-                body, "geom", type="sphere", size=str(radius), mass="0", friction="0.7"
-            )
+        if body is trunk or body.get("name") in row.feet:
+            ElementTree.SubElement(body, "geom", ball, size=str(row.radii[body is trunk]))
+    for joint in tree.iter("joint"):
+        if stands and joint.get("name"):
+            stiffness, damping = map(str, row.gains)
+            angle = str(_angle(row, str(joint.get("name"))))
+            joint.attrib |= {"stiffness": stiffness, "damping": damping, "springref": angle}
     tree.write(path)
     return path
+
+
+def _angle(row: Legged, joint: str) -> float:
+    """Return the angle of a joint in the posture."""
+    return next((value for part, value in row.posture.items() if part in joint), 0.0)
 
 
 def _height(robot: Any, name: str) -> np.ndarray:
     """A posture just above the ground."""
     q = robot.neutral()
     if name in FEET:
-        for joint in robot.joints:
-            for part, value in (("HFE", 0.7), ("KFE", -1.4), ("thigh", 0.8), ("calf", -1.6)):
-                if part in joint:
-                    q[robot.position_slice(joint)] = value
-        feet = FEET[name][2]
-        lowest = min(robot.forward_kinematics(q, frame=foot)[2, 3] for foot in feet)
-        q[6] += 0.01 + FEET[name][1] - lowest
+        row = FEET[name]
+        for joint in robot.joints[1:]:
+            q[robot.position_slice(joint)] = _angle(row, joint)
+        lowest = min(robot.forward_kinematics(q, frame=foot)[2, 3] for foot in row.feet)
+        q[6] += row.radii[0] - lowest
     return q
 
 
@@ -94,7 +128,7 @@ def measure(path: Path, name: str, scene: str, states: int, steps: int) -> Measu
     robot, rng = chasles.load(path), np.random.default_rng(0)
     q, qd = np.tile(_height(robot, name), (states, 1)), 0.1 * rng.normal(size=(states, robot.nv))
     plan: dict[str, Any] = {"dt": DT, "contacts": "file", "threads": 1}
-    if scene == "fallen":
+    if scene != "random":  # come to rest
         run = robot.simulate(q, qd, steps=750, every=750, **plan)
         q, qd = run.q[:, -1], run.qd[:, -1]
     tau = np.zeros((states, robot.nv))
@@ -136,14 +170,14 @@ def measure(path: Path, name: str, scene: str, states: int, steps: int) -> Measu
 
 
 def run(chosen: argparse.Namespace) -> int:
-    title = f"steps of {DT * 1e3:g} ms on one core; targets: 15 times for point feet, 8 for others"
+    title = f"steps of {DT * 1e3:g} ms on one core; targets: 15 times for Solo12, 8 for others"
     heads = ("robot", "scene", "us", "MuJoCo", "ratio", "contacts", "iterations", "MuJoCo's")
     table = Table(*heads, "residual", "unsolved", title=title)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pairs of own shapes that do not touch
         for name in chosen.robots:
-            path = file_of(name, Path(folder))
-            for scene in ("landing", "random", "fallen"):
+            for scene in ("standing", "random", "fallen") if name in FEET else ("random", "fallen"):
+                path = file_of(name, Path(folder), stands=scene != "fallen")
                 found = measure(path, name, scene, chosen.states, chosen.steps)
                 table.add_row(
                     name, scene, f"{found.ours:.2f}", f"{found.theirs:.2f}",

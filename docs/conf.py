@@ -50,7 +50,7 @@ nitpick_ignore_regex = [
     ("py:class", rf"chasles\.({INNER})\..*"),
     ("py:class", r"chasles\.distances\.elements\..*|chasles\.identification\.linear\..*"),
     ("py:class", r"tuple\[.*"),  # of signatures with a default that Python cannot parse
-    ("py:class", r"chasles\.conventions\._Turn|chasles\.homogeneous\.matrices\.T"),
+    ("py:class", r"chasles\.conventions\.libraries\._Turn|chasles\.homogeneous\.matrices\.T"),
 ]
 
 html_theme = "furo"

@@ -77,7 +77,8 @@ def test_styles_request_nothing_from_elsewhere(site: Path) -> None:
 def test_equations_are_mathml(site: Path) -> None:
     """Browsers draw MathML without a script; numbers of equations are those of the sources."""
     pages = {path: html.parse(path) for path in sorted(site.rglob("*.html"))}
-    assert not [path for path in pages if "mathjax" in path.read_text("utf-8").lower()]
+    scripts = [link for page in pages.values() for link in page.xpath("//script/@src")]
+    assert not [link for link in scripts if "mathjax" in link.lower()]
     theory = pages[site / "theory/featherstone.html"]
     assert len(theory.xpath("//div[@class='equation']//math")) >= 8
     assert "(5.18)" in theory.xpath("//span[@class='number']/text()")
@@ -97,6 +98,62 @@ def test_tutorials_begin_with_a_picture(site: Path) -> None:
 
 def test_pages_are_small(site: Path) -> None:
     assert not [path for path in site.rglob("*.html") if path.stat().st_size > 1_000_000]
+
+
+CHECKED = ("index", "start", "tutorials/reach", "theory/featherstone", "api/robot", "errors")
+"""Pages that a browser opens."""
+
+CONTRAST = """
+() => {
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map(c => c / 255).map(
+      c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const numbers = text => text.match(/[\\d.]+/g).map(Number);
+  const behind = element => {
+    for (let e = element; e; e = e.parentElement) {
+      const color = numbers(getComputedStyle(e).backgroundColor);
+      if (color.length < 4 || color[3] === 1) return color;
+    }
+    return [255, 255, 255];
+  };
+  return [...document.querySelectorAll("article p, article li, article td, article a, article h1")]
+    .filter(e => e.innerText.trim()).map(e => {
+      const [a, b] = [light(numbers(getComputedStyle(e).color)), light(behind(e))];
+      return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    });
+}
+"""
+"""Ratio of the luminance of texts to that of their background (WCAG 2.1, 1.4.3)."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_in_a_browser(site: Path, scheme: str) -> None:
+    """no errors, no request elsewhere, no overflow; legible; pictures described."""
+    pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+    sys.path.insert(0, str(ROOT))
+    from benchmarks.browser import CHROMIUM, chromium
+
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed")
+    api = sorted((site / "api").glob("*.html"))
+    with chromium() as browser:
+        tab = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+        troubles, asked = [], []
+        tab.on("console", lambda m: troubles.append(m.text) if m.type == "error" else None)
+        tab.on("pageerror", lambda error: troubles.append(str(error)))
+        tab.on("request", lambda request: asked.append(request.url))
+        for name in CHECKED:
+            path = site / f"{name}.html"
+            path = path if path.is_file() else api[0]
+            tab.goto(path.as_uri())
+            assert tab.evaluate("document.documentElement.scrollWidth") <= 390, path
+            assert min(tab.evaluate(CONTRAST)) >= 4.5, path
+            assert tab.locator("img:not([alt]), img[alt='']").count() == 0, path
+            assert tab.locator("article math").count() > 0 or "theory" not in name
+        assert troubles == []
+        assert not [url for url in asked if not url.startswith(("file:", "data:"))]
 
 
 def documented(site: Path) -> set[str]:

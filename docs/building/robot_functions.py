@@ -44,6 +44,7 @@ import numpy as np
 from chasles.algorithms.spatial.kinematics import At, Axes, Kind
 from chasles.mechanisms import TOLERANCE, Coordinates
 from chasles.robot.identity import Array, Identity
+from chasles.robot.numbers import Numbers
 
 
 class Computing(Identity):
@@ -65,8 +66,8 @@ def method(name: str, row: dict[str, Any], shared: dict[str, str]) -> str:
     ways = METHODS[name]
     sign = signature(ways[0].algorithm)
     results = row.get("results") or len(sign.outputs)
-    arrays = [f"{array}: Array" for array in sign.inputs if array not in ("f_ext", "multipliers")]
-    arrays = [f"{array} = None" if array == "act: Array" else array for array in arrays]
+    given = [array for array in sign.inputs if array not in ("f_ext", "multipliers")]
+    arrays = ["act: Array = None" if array == "act" else f"{array}: Numbers" for array in given]
     if "multipliers" in sign.inputs:
         arrays += ["multipliers: Array" + " = None" * (name == "driving_forces")]
     keywords = [option(key, name, sign.handles) for key in sign.options if key in OPTIONS]

@@ -128,7 +128,7 @@ def changed(rng: random.Random, found: chasles.Robot) -> None:
             return  # a name that cannot be a key
     given: Any = values if rng.random() < 0.95 else thing(rng)
     made = found.with_parameters(given)
-    for name, value in plain.items():
+    for name, value in plain.items() if given is values else ():
         if value is not None and (name == "gravity" or name.endswith((".mass", ".center"))):
             assert np.allclose(made.parameter(name), value, atol=1e-300, rtol=1e-12), name
     q = made.random(seed=0)

@@ -107,3 +107,91 @@ def test_painleves_rod_does_not_fail(tmp_path, mu, angle):
         assert energy.max() <= energy[0]  # overlap that a turning end leaves is released later
         assert -run.touching.gaps.min() < 1e-3
         assert run.excess < 1e-9
+
+
+def test_a_stack_with_offsets_stands_for_ten_seconds(tmp_path):
+    """Each box is shifted, and turned about the vertical, against the one below it."""
+    edges, n, shift, turn = (0.2, 0.2, 0.1), 10, 0.02, 0.4
+    robot = loaded(tmp_path, "".join(brick(f"b{k}", 1.0, edges) for k in range(n)))
+    law = contact.Rigid(friction=0.6)
+    shapes = [contact.Box(f"b{k}", edges) for k in range(n)]
+    pairs = [contact.Pair(shapes[0], contact.Plane(), law)]
+    pairs += [contact.Pair(b, a, law) for a, b in itertools.pairwise(shapes)]
+    q = np.concatenate(
+        [[math.cos(k * turn / 2), 0, 0, math.sin(k * turn / 2),
+          shift * (k % 3 - 1), shift * (k % 2), 0.05 + 0.1 * k] for k in range(n)]
+    )  # fmt: skip
+    run = stepped(robot, q, pairs, 10.0, every=100)
+    moved = np.abs(run.q - q)
+    assert moved[:, np.arange(7 * n) % 7 >= 4].max() < 1e-4
+    assert np.abs(run.qd[-1]).max() < 1e-5
+    assert run.excess < 1e-6
+
+
+DOMINO = (0.0075, 0.02, 0.04)
+PITCH = 0.02
+
+
+def dominoes(tmp_path, n):
+    """A row of dominoes that turn about their lower front edges, and cannot fall backwards."""
+    center = np.array([-0.5 * DOMINO[0], 0.0, 0.5 * DOMINO[2]])
+    joint = "<joint type='hinge' axis='0 1 0' limited='true' range='0 1.5'/>"
+    rows = (
+        brick(f"d{k}", 0.01, DOMINO, joint, f"{k * PITCH} 0 0", " ".join(map(str, center)))
+        for k in range(n)
+    )
+    robot = loaded(tmp_path, "".join(rows))
+    law = contact.Rigid(friction=0.2)
+    top, back = (0.0, 0.0, DOMINO[2]), (-DOMINO[0], 0.0, 0.0)
+    corners = [
+        contact.Pair(
+            contact.Point(f"d{k}", top), contact.Plane(f"d{k + 1}", (-1.0, 0.0, 0.0), back), law
+        )
+        for k in range(n - 1)
+    ]
+    boxes = [contact.Box(f"d{k}", DOMINO, tuple(center)) for k in range(n)]
+    faces = [contact.Pair(a, b, law) for a, b in itertools.pairwise(boxes)]
+    return robot, corners, faces
+
+
+def speed_of_row(run, first):
+    """Speed with which dominoes begin to fall: each is counted when it has turned by 0.05 rad."""
+    n = run.q.shape[1]
+    times = []
+    for angle in run.q.T:
+        k = np.argmax(angle > 0.05)
+        assert k, "a domino stands"
+        times.append(np.interp(0.05, angle[k - 1 : k + 1], run.t[k - 1 : k + 1]))
+    return PITCH * (n - 1 - first) / (times[-1] - times[first])
+
+
+@pytest.mark.parametrize(("dt", "tolerance"), [(0.002, 0.1), (0.0005, 0.02)])
+def test_a_row_of_dominoes_falls_with_the_speed_of_the_event_driven_simulation(
+    tmp_path, dt, tolerance
+):
+    robot, corners, faces = dominoes(tmp_path, 8)
+    start = np.zeros(8), np.array([6.0, *[0.0] * 7])
+    known = robot.simulate(*start, duration=0.4, dt=0.0005, contacts=corners, limits=True)
+    expected = speed_of_row(known, 2)
+    for pairs in (corners, faces):
+        run = stepped(robot, start[0], pairs, 0.4, start[1], dt=dt, limits=True)
+        assert speed_of_row(run, 2) == pytest.approx(expected, rel=tolerance)
+        assert run.excess < 1e-9
+        assert run.unsolved == 0
+
+
+def test_free_dominoes_fall(tmp_path):
+    n = 5
+    robot = loaded(tmp_path, "".join(brick(f"d{k}", 0.01, DOMINO) for k in range(n)))
+    boxes = [contact.Box(f"d{k}", DOMINO) for k in range(n)]
+    law = contact.Rigid(friction=0.2)
+    pairs = [contact.Pair(box, contact.Plane(), contact.Rigid(friction=0.8)) for box in boxes]
+    pairs += [contact.Pair(b, a, law) for a, b in itertools.pairwise(boxes)]
+    q = np.concatenate([[1, 0, 0, 0, k * PITCH, 0, 0.5 * DOMINO[2]] for k in range(n)])
+    qd = np.zeros(6 * n)
+    arm = np.array([-0.5 * DOMINO[0], 0.0, 0.5 * DOMINO[2]])  # from the lower front edge
+    qd[1], qd[3:6] = 6.0, np.cross([0.0, 6.0, 0.0], arm)
+    run = stepped(robot, q, pairs, 0.6, qd)
+    turned = run.q[-1].reshape(n, 7)
+    assert np.all(2.0 * np.arctan2(turned[:, 2], turned[:, 0]) > 0.8)
+    assert run.excess < 1e-9

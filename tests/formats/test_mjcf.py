@@ -3,6 +3,9 @@
 import contextlib
 import importlib.util
 import os
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -552,9 +555,29 @@ def test_a_compiler_that_hangs_is_stopped(
     os.mkfifo(tmp_path / "pipe.xml")
     monkeypatch.setattr(mjcf_source, "MUJOCO", replace(mjcf_source.MUJOCO, seconds=1.0))
     start = time.monotonic()
-    with raises("E-FILE-038"):
+    with raises("E-FILE-403"):
         chasles.load(saved(document('<include file="pipe.xml"/>')))
     assert time.monotonic() - start < 20.0
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="the system cannot stop processes")
+def test_time_in_which_processes_are_stopped_does_not_count(tmp_path: Path) -> None:
+    """As on a machine that sleeps: the tool may take 5 s, takes less, and is stopped for 6 s."""
+    tool = tmp_path / "tool.py"
+    tool.write_text("import time\ndef answer(file):\n    time.sleep(0.2)\n    return {'a': 1}\n")
+    asked = (
+        "from chasles.formats.walled import Tool; print('begun', flush=True); "
+        f"print(Tool('tool', 'json', '', {str(tool)!r}, 0.5, 2**32).ask('file'))"
+    )
+    command = [sys.executable, "-c", asked]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(0.05)
+        os.killpg(process.pid, signal.SIGSTOP)
+        time.sleep(6.0)
+        os.killpg(process.pid, signal.SIGCONT)
+        assert process.stdout.read() == b"{'a': 1}\n"
 
 
 def test_without_mujoco_the_remedy_is_named(saved: Saved, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -249,7 +249,7 @@ def test_torch_refuses() -> None:
         INVERSE(q, qd.cpu(), qdd)
     with pytest.raises(TypeError, match="q is an array of PyTorch, but qd is an array of NumPy"):
         INVERSE(q, qd.cpu().numpy(), qdd)
-    with pytest.raises(TypeError, match=r"float64 or float32, not of torch\.float16"):
+    with pytest.raises(TypeError, match=r"float64 or float32, not torch\.float16"):
         INVERSE(q, qd.half(), qdd)
     with pytest.raises(ValueError, match=r"q must have shape \(\.\.\., 6\), not \(3, 5\)"):
         INVERSE(q[:, :5], qd, qdd)

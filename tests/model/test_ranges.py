@@ -270,6 +270,9 @@ def changed(key: str, x: Any) -> Description:
         fluid = FluidData(1.0, 1.0, Vector.of(0.0, 0.0, 1.0), (box,))
         value = {"boxes": (box,), "wind": Vector.of(0.0, x, 0.0)}.get(name, x)
         source = dataclasses.replace(source, fluid=dataclasses.replace(fluid, **{name: value}))
+    elif part == "shape":
+        ball = ShapeData("a", "sphere", (0.1,), friction=(1.0, x, 0.0))
+        source = dataclasses.replace(source, shapes=(ball,))
     elif part == "frame":
         pose = Transform.from_pose(Matrix.identity(), Vector.of(x, 0.0, 0.0))
         frames = (FrameData("tool", "a", pose),)
@@ -324,6 +327,15 @@ def test_limits_in_the_wrong_order() -> None:
     for key, value in (("limits.lower", math.inf), ("limits.upper", -math.inf)):
         with raises("E-MODEL-054"):
             chasles.Robot(changed(key, value))
+
+
+@pytest.mark.parametrize("key", ["rotor.rest", "rotor.forces", "rotor.limits", "actuator.controls"])
+def test_intervals_in_the_wrong_order(key: str) -> None:
+    part, _, name = key.partition(".")
+    rotor, motor = RotorData("r", ("first",), (1.0,)), ActuatorData("m", "joint", "first")
+    changed = dataclasses.replace(rotor if part == "rotor" else motor, **{name: (2.0, 1.0)})
+    with raises("E-MODEL-411", f"its {name}, 2 to 1"):
+        chasles.Robot(dataclasses.replace(machine(".toml"), **{f"{part}s": (changed,)}))
 
 
 def test_edits_refuse_numbers_outside() -> None:
@@ -408,3 +420,40 @@ def test_files_with_limits_in_the_wrong_order(
     assert (robot.limits.lower[0], robot.limits.upper[0]) == (1.3125, 3.0)
     assert any("exchanged" in note and "'first'" in note for note in robot.notes)
     assert "limit-inverted" in {f.check for f in lint(path)}
+
+
+MACHINE = """<mujoco><option density="{density}" viscosity="{viscosity}"/><worldbody>
+<body name="a"><joint name="j" axis="0 1 0"/><geom name="g" size="0.1" friction="{friction}"/>
+<site name="s" pos="0.1 0 0"/></body><site name="w"/>
+<geom name="ground" type="plane" size="1 1 1" pos="0 0 -1"/></worldbody>
+<contact><pair geom1="g" geom2="ground" friction="{pair} 1 0 0 0"/></contact>
+<tendon><fixed name="t" damping="{damping}" frictionloss="{loss}">
+<joint joint="j" coef="2"/></fixed>
+<spatial name="p" stiffness="1" damping="{path}"><site site="w"/><site site="s"/></spatial></tendon>
+<actuator><general name="m" joint="j" dyntype="filter" dynprm="{constant}"/></actuator></mujoco>"""
+"""Tendons, actuators, shapes and a fluid, which MuJoCo also reads with negative numbers."""
+NEGATIVE = {
+    "damping": "rotor 't': damping",
+    "loss": "rotor 't': friction",
+    "path": "rotor 'p': damping",
+    "constant": "actuator 'm': constant",
+    "friction": "robot 'm': friction of a shape on 'a'",
+    "pair": "robot 'm': friction of a shape on 'a'",
+    "density": "robot 'm': density",
+    "viscosity": "robot 'm': viscosity",
+}
+
+
+@pytest.mark.parametrize("name", NEGATIVE)
+def test_negative_numbers_of_machines_are_zero(name: str, tmp_path: Path) -> None:
+    path, found = tmp_path / "m.xml", []
+    for number in ("0", "-1.5"):
+        path.write_text(MACHINE.format(**dict.fromkeys(NEGATIVE, "1") | {name: number}))
+        robot, negative = chasles.load(path), number != "0"
+        wanted = f"{path}: {NEGATIVE[name]} -1.5 is negative; taken as 0"
+        assert (wanted in robot.notes) == negative
+        assert ("negative" in {f.check for f in lint(path)}) == negative
+        chasles.save(robot, tmp_path / f"{number}.toml")
+        lines = (tmp_path / f"{number}.toml").read_text().splitlines()
+        found.append([line for line in lines if "taken as 0" not in line])
+    assert found[0] == found[1]

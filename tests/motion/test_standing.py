@@ -7,7 +7,7 @@ radian at which gravity tips the robot over.
 import re
 import warnings
 from dataclasses import dataclass, field
-from importlib.metadata import files
+from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 
 import numpy as np
@@ -21,13 +21,14 @@ HEIGHT = 0.05
 
 @dataclass(frozen=True)
 class Robot:
-    """A file of example-robot-data, its feet, a posture by parts of joint names, and gains."""
+    """A file of a package, its feet, a posture by parts of joint names, and gains."""
 
     file: str
     feet: tuple
     posture: dict = field(default_factory=dict)
     stiffness: float = 20.0
     damping: float = 0.5
+    package: str = "example-robot-data"
 
 
 def soles(names, size, center):
@@ -62,13 +63,27 @@ ROBOTS = {
               (0.035, 0.0, -0.03)),
         {"hip_pitch": -0.3, "knee": 0.6, "ankle_pitch": -0.3}, 800.0, 20.0,
     ),
+    "dm_control": Robot(
+        "suite/humanoid.xml",
+        tuple(
+            contact.Capsule(f"{side}_foot", 0.027, (-0.07, start, 0.0), (0.14, end, 0.0))
+            for side, sign in (("right", -1.0), ("left", 1.0))
+            for start, end in ((0.02 * sign, 0.04 * sign), (0.0, -0.02 * sign))
+        ),
+        {}, 2000.0, 100.0, "dm_control",
+    ),
 }  # fmt: skip
 
 
 def loaded(name):
-    wanted = ROBOTS[name].file
-    found = next(p for p in files("example-robot-data") if str(p).endswith(wanted))
-    return chasles.load(str(found.locate()), floating=True)
+    row = ROBOTS[name]
+    try:
+        listed = files(row.package)
+    except PackageNotFoundError:
+        pytest.skip(f"{row.package} is not installed")
+    found = next(p for p in listed if str(p).endswith(row.file))
+    urdf = row.file.endswith("urdf")
+    return chasles.load(str(found.locate()), **({"floating": True} if urdf else {}))
 
 
 def posed(robot, row):
@@ -110,13 +125,16 @@ def test_robots_land_and_stand(name, dt):
     drift = np.abs(run.q[half:] - run.q[half])
     assert run.compiled
     assert run.q[-1, 6] > 0.7 * (q[6] - HEIGHT)
-    assert drift[:, 4:7].max() < 1e-3 * dt / 0.002  # creep is proportional to the step
+    # A foot that sticks creeps at the load's impulse in a step, divided by friction's stiffness.
+    assert drift[:, 4:7].max() < 1e-3 * dt / 0.002
     assert 2.0 * drift[:, 1:4].max() < np.radians(0.1)
     assert -run.touching.gaps.min() < 1e-3
     weight = 9.81 * robot.mass_matrix(q)[3, 3]  # along the base, of all bodies
     assert run.touching.forces[-1, :, 2].sum() == pytest.approx(weight, rel=1e-3)
     assert run.excess <= 1e-6 * abs(run.work)
-    assert run.unsolved <= 0.002 * len(run.t)
+    # A step whose bound of friction had to be fixed counts as unsolved: its impulses satisfy that
+    # bound to the same residual, and Coulomb's law at the end of the step only roughly.
+    assert run.unsolved <= 0.001 * len(run.t)
 
 
 def test_a_humanoid_without_ankles_falls_and_rests_without_jitter():

@@ -1,5 +1,10 @@
 """First contact with a robot: its tool, its printed form, and results that print briefly."""
 
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
 import numpy as np
 import pytest
 from support import raises
@@ -9,7 +14,10 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Transform
 from chasles.model import Description, FrameData, JointData, LinkData
+from chasles.motion.options import Integrators
 from chasles.robots._solids import rod
+
+ROOT = Path(__file__).parents[2]
 
 
 def arm_with_fingers(fingers: int) -> chasles.Robot:
@@ -92,6 +100,46 @@ def test_a_lone_integer_for_random_is_refused() -> None:
         robot.random(np.random.default_rng(0), seed=0)
     assert robot.random(size=5).shape == (5, 2)
     assert np.array_equal(robot.random(seed=7), robot.random(np.random.default_rng(7)))
+
+
+WRONG = """
+import chasles
+
+robot = chasles.robots.planar(2)
+robot.mass_matrix("abc")
+robot.mass_matrix(None)
+robot.simulate([0.0, 0.0], [0.0, 0.0], duration=1.0, integrator="rk5")
+"""
+
+RIGHT = """
+import numpy as np
+
+import chasles
+
+robot = chasles.robots.planar(2)
+robot.mass_matrix([0, 1.0])
+robot.mass_matrix((np.zeros(2), np.zeros(2)))
+robot.mass_matrix([[[0.0, 1.0]]])
+robot.inverse_dynamics(np.zeros((3, 2)), [0.0, 1.0], np.zeros(2, dtype=np.float32))
+robot.simulate([0.0, 0.0], np.zeros(2), duration=1.0, integrator="rk4")
+"""
+
+
+def test_type_checkers_find_wrong_arguments(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    lines = []
+    for name, text in (("wrong.py", WRONG), ("right.py", RIGHT)):
+        (tmp_path / name).write_text(text)
+        lines.append(str(tmp_path / name))
+    command = [sys.executable, "-m", "mypy", "--strict", *lines]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    errors = [line for line in found.stdout.splitlines() if ": error:" in line]
+    assert [line.split(":")[1] for line in errors] == ["5", "6", "7"], found.stdout
+    assert all("wrong.py" in line for line in errors)
+
+
+def test_names_of_integrators_for_type_checkers_are_all_of_them() -> None:
+    assert set(get_args(Integrators)) == {"auto", "time-stepping", *chasles.INTEGRATORS}
 
 
 def test_results_print_briefly() -> None:

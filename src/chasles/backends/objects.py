@@ -232,7 +232,7 @@ def _probe() -> bool:
         start = id(array)
         shape, strides, descr = (read(start + k, pointer) for k in (SHAPE, STRIDES, DESCR))
         if not shape or not strides or descr != id(array.dtype):
-            return False  # what they do not point to must not be read
+            return False  # do not read memory that they do not point to
         flags = read(start + FLAGS, number)
         fits &= read(start + HEAD - 8, pointer) == id(np.ndarray)
         fits &= read(start + DATA, pointer) == address(array)

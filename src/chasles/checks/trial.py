@@ -138,7 +138,7 @@ class Trial:
         """True if steps cannot reach all positions on a moving body."""
         return any(not b.joint.holonomic and b.parent != WORLD for b in self.model.bodies)
 
-    # Where frames are seen from -----------------------------------------------------------------
+    # Views of frames -------------------------------------------------------------------------
 
     @property
     def frames(self) -> tuple[str, ...]:

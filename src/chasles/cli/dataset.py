@@ -35,47 +35,41 @@ AHEAD = 3
 MARK = b"chasles"
 """Key of the table's metadata that holds its origin."""
 
-Compute = Callable[["Job", Log], np.ndarray]
+Compute = Callable[["Job", np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""Function of a job and of the states q, qd, qdd of a block, with a row for each state."""
 
 
-def _by_frame(function: Callable[[Robot, Log, str], np.ndarray]) -> Compute:
-    def found(job: "Job", log: Log) -> np.ndarray:
-        parts = [function(job.robot, log, frame) for frame in job.frames]
-        return np.concatenate([part.reshape(len(log.q), -1) for part in parts], axis=1)
+def _by_frame(function: Callable[..., np.ndarray]) -> Compute:
+    def found(job: "Job", *states: np.ndarray) -> np.ndarray:
+        parts = [function(job.robot, *states, frame) for frame in job.frames]
+        return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
 
     return found
 
 
-def _energies(job: "Job", log: Log) -> np.ndarray:
-    robot = job.robot
-    return np.column_stack([robot.kinetic_energy(log.q, log.qd), robot.potential_energy(log.q)])
+def _energies(job: "Job", q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
+    return np.column_stack([job.robot.kinetic_energy(q, qd), job.robot.potential_energy(q)])
 
 
-def _reactions(job: "Job", log: Log) -> np.ndarray:
-    unloaded = np.zeros(job.robot.mechanism.rows)
-    given = (log.q, log.qd, log.qdd)
-    return job.robot.joint_reactions(*given, multipliers=unloaded).reshape(len(log.q), -1)
+def _reactions(job: "Job", q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
+    unloaded = np.zeros(job.robot.mechanism.rows)  # with these forces loops transmit nothing
+    return job.robot.joint_reactions(q, qd, qdd, multipliers=unloaded).reshape(len(q), -1)
 
 
 QUANTITIES: dict[str, Compute] = {
-    "q": lambda job, log: log.q,
-    "qd": lambda job, log: _there(log.qd),
-    "qdd": lambda job, log: _there(log.qdd),
-    "tau": lambda job, log: job.robot.inverse_dynamics(log.q, log.qd, log.qdd, threads=1),
-    "pose": _by_frame(lambda r, x, frame: r.forward_kinematics(x.q, frame=frame)[:, :3]),
-    "velocity": _by_frame(lambda r, x, frame: r.frame_velocity(x.q, x.qd, frame=frame)),
+    "q": lambda job, q, qd, qdd: q,
+    "qd": lambda job, q, qd, qdd: qd,
+    "qdd": lambda job, q, qd, qdd: qdd,
+    "tau": lambda job, q, qd, qdd: job.robot.inverse_dynamics(q, qd, qdd, threads=1),
+    "pose": _by_frame(lambda r, q, qd, qdd, frame: r.forward_kinematics(q, frame=frame)[:, :3]),
+    "velocity": _by_frame(lambda r, q, qd, qdd, frame: r.frame_velocity(q, qd, frame=frame)),
     "acceleration": _by_frame(
-        lambda r, x, frame: r.frame_acceleration(x.q, x.qd, x.qdd, frame=frame)
+        lambda r, q, qd, qdd, frame: r.frame_acceleration(q, qd, qdd, frame=frame)
     ),
     "reactions": _reactions,
     "energy": _energies,
 }
 """Groups of columns, and how each is computed."""
-
-
-def _there(array: np.ndarray | None) -> np.ndarray:
-    assert array is not None
-    return array
 
 
 def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
@@ -107,7 +101,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Job:
-    """What to compute for each file; it can be pickled, and runs in any process.
+    """Computation of each file; it can be pickled and runs in any process.
 
     wanted: quantities, or names of columns. columns, units, skip_bad: as in `logs.Reader`.
     """
@@ -157,8 +151,8 @@ class Job:
     @cached_property
     def recipe(self) -> str:
         """Digest of everything that determines a table, given its log."""
-        parts = (VERSION, digest(self.robot), self.names, sorted(self.columns.items()))
-        parts = (*parts, sorted(self.units.items()), self.skip_bad)
+        given = (sorted(self.columns.items()), sorted(self.units.items()), self.skip_bad)
+        parts = (VERSION, digest(self.robot), self.names, given)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def mark(self, source: Path) -> bytes:
@@ -169,9 +163,11 @@ class Job:
 
     def table(self, log: Log) -> tuple[list[np.ndarray], np.ndarray]:
         """Return the columns of a block, time first if there is one, and joint forces."""
+        assert log.qd is not None, "needed"
+        assert log.qdd is not None, "needed"
         tau, found = np.zeros((0, 0)), [] if log.t is None else [log.t]
         for quantity, some in self.chosen.items():
-            array = QUANTITIES[quantity](self, log)
+            array = QUANTITIES[quantity](self, log.q, log.qd, log.qdd)
             if quantity == "tau":
                 tau = array
             array = array if some is None else array[:, some]

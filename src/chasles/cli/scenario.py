@@ -199,7 +199,7 @@ def _consistent(
         problem, remedy = "keyframe and random are both given", "leave one of them out"
         raise made.error("E-SCENARIO-033", problem, remedy, "start", "keyframe")
     if disturbance and control.get("law") == ACTUATORS:
-        problem = f"a disturbance does not go with law {ACTUATORS!r}"
+        problem = f"a disturbance cannot be combined with law {ACTUATORS!r}"
         raise made.error("E-SCENARIO-034", problem, "leave one of them out", "disturbance")
     if disturbance and set(disturbance) != set(TABLES["disturbance"]):
         lacking = ", ".join(key for key in TABLES["disturbance"] if key not in disturbance)

@@ -47,7 +47,7 @@ def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pa
 
 
 def _meet(first: Iterable[ShapeData], second: Iterable[ShapeData]) -> bool:
-    """Return True if the bits of two links let some shapes touch; shapes without bits do."""
+    """Return True if the collision bits of two links allow contact; shapes without bits do."""
     return any(may_touch(a, b) for a in first for b in second)
 
 

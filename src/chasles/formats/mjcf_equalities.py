@@ -110,7 +110,7 @@ def _active(source: Source) -> Iterator[_Equality]:
 
 
 def _bodies(equality: _Equality) -> list[int]:
-    """Return the numbers of the bodies that it joins, if it is between bodies."""
+    """Return the indices of the bodies of an equality, if it connects bodies."""
     if equality.kind not in _LOOPS:
         return []
     if equality.source["eq_objtype"][equality.k] == "site":

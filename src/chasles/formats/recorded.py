@@ -27,7 +27,7 @@ def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iter
 
 
 def read_archive(file: str, nq: int, nv: int) -> Block:
-    """Return times, positions and, where they are there, velocities of a .npz file."""
+    """Return times, positions and, if present, velocities of a .npz file."""
     size(file)
     try:
         found = arrays(file, ("format", "t", "q"))

@@ -15,7 +15,7 @@ from chasles.formats import xml_file as xml
 from chasles.formats.files import load
 
 FOLDERS = (".", "srdf", "../srdf", "../config")
-"""Folders, seen from that of the URDF file, in which its SRDF file is looked for."""
+"""Folders that may contain the SRDF file of a URDF file, relative to its folder."""
 
 
 def beside(file: str, name: str) -> Path | None:

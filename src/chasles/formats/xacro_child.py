@@ -197,7 +197,7 @@ def variable(name: str, default: str | None = None) -> str:
 
 
 def check_reach(filename: str) -> None:
-    """Refuse a file that is of no package in reach, or hidden."""
+    """Refuse a hidden file, or a file outside the accessible packages."""
     path = Path(os.path.realpath(filename))
     inner = [path.relative_to(top) for top in map(Path.resolve, reach) if path.is_relative_to(top)]
     if not any(all(part[0] != "." for part in rest.parts) for rest in inner):

@@ -78,7 +78,7 @@ METHODS: dict[type, frozenset[str]] = {
     tuple: frozenset(("index", "count")),
     dict: frozenset(("keys", "values", "items", "get", "copy")),
 }  # fmt: skip
-"""Methods that can be called, by the type of what has them."""
+"""Allowed methods by the type of their object."""
 
 
 def _small(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -131,8 +131,8 @@ _PRINTED = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,2}(?:\.\d{0,2})?[sdiufFgGeExXor
 class Evaluator:
     """Evaluates the expressions of one file.
 
-    functions: what may be called, as the object that a name stands for and what is called in its
-    place. tables: types whose entries are attributes too. spaces: those of them that hold names.
+    functions: allowed functions, each with the function that replaces it. tables: types whose
+    entries are also attributes. spaces: types among these that hold names.
     """
 
     def __init__(

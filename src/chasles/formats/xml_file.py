@@ -40,7 +40,7 @@ _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Element:
     """Return the root of a document without entities, which could grow without bound.
 
-    notes: takes what is said of a document that is not well-formed but whose meaning is plain.
+    notes: receives notes on a document that is not well-formed but has a clear meaning.
     """
     if len(data) > MAX_BYTES:
         raise _too_large(file, f"{len(data) / 2**20:.0f} MB of XML", f"{MAX_BYTES // 2**20} MB")
@@ -142,7 +142,7 @@ class Part:
                 yield replace(self, element=element)
 
     def find(self, *tags: str) -> "Part | None":
-        """Return the first child with one of some tags."""
+        """Return the first child whose tag is among the given ones."""
         return next(self.all(*tags), None)
 
     def of_drake(self, tag: str) -> "Part | None":

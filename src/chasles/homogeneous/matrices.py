@@ -1,7 +1,4 @@
-"""Matrices from numbers and arrays, which are checked here; inertias J, actions Phi, gravity.
-
-Long because its docstrings have all sections.
-"""
+"""Matrices from numbers and arrays, which are checked here; inertias J, actions Phi, gravity."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -212,7 +209,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """An error unless a matrix is what was made of its independent numbers."""
+    """Raise an error unless a matrix equals the one built from its independent numbers."""
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
@@ -519,10 +516,6 @@ def pseudo_product(Phi: Action | Momentum, X: Velocity | Screw) -> Number:
     -------
     value : float
         Power (W) for a velocity; generalized force (N m or N) for a screw.
-
-    Notes
-    -----
-    Source: Legnani et al. (1996), part II, section 3.
 
     Examples
     --------

@@ -1,7 +1,4 @@
-"""Positions M, displacements Q, screws L, velocities W, accelerations H; exact near 0 and pi.
-
-Long because its docstrings have all sections.
-"""
+"""Positions M, displacements Q, screws L, velocities W, accelerations H; exact near 0 and pi."""
 
 import math
 from typing import NamedTuple
@@ -20,7 +17,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import General, Rotation
 
 _NONE = 1e-300
-"""A square below this is that of no motion at all."""
+"""Squared speeds below this count as rest."""
 
 _Z = Vector.of(0.0, 0.0, 1.0)
 

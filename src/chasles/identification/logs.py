@@ -43,7 +43,7 @@ UNITS = {
 }
 """Factors to SI units."""
 
-ROWS = 131_072
+ROWS = 65_536
 """Number of rows that are read at once."""
 
 GAP = 5.0
@@ -296,21 +296,34 @@ def batches(file: str, wanted: Sequence[str]) -> Iterator[Any]:
     """
     try:
         import pyarrow
-        from pyarrow import dataset
     except ImportError:
         remedy = "pip install 'chasles[data]', or give arrays"
         raise ModelError("E-LOG-011", "logs need pyarrow", remedy, file=file) from None
     kind = SUFFIXES[Path(file).suffix.lower()]
     try:
-        opened = dataset.dataset(file, format=kind)
-        read = [name for name in opened.schema.names if name in set(wanted)]
-        options = {"columns": read, "batch_size": ROWS, "batch_readahead": 2}
-        options["fragment_readahead"] = 1
-        yield from opened.scanner(**options).to_batches()
+        yield from (_parquet if kind == "parquet" else _scanned)(file, set(wanted))
     except (pyarrow.ArrowException, OSError) as error:
         problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
         raise ModelError("E-LOG-012", problem, "write it again, or give --skip-bad",
                          file=file) from None  # fmt: skip
+
+
+def _parquet(file: str, wanted: set[str]) -> Iterator[Any]:
+    """Yield batches of a Parquet file, page by page: of a row group, only `ROWS` are in memory."""
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(file, memory_map=True, pre_buffer=False) as opened:
+        read = [name for name in opened.schema_arrow.names if name in wanted]
+        yield from opened.iter_batches(ROWS, columns=read)
+
+
+def _scanned(file: str, wanted: set[str]) -> Iterator[Any]:
+    from pyarrow import dataset
+
+    opened = dataset.dataset(file, format=SUFFIXES[Path(file).suffix.lower()])
+    read = [name for name in opened.schema.names if name in wanted]
+    options = {"batch_size": ROWS, "batch_readahead": 2, "fragment_readahead": 1}
+    yield from opened.scanner(columns=read, **options).to_batches()
 
 
 def _table(data: Any) -> Any:

@@ -45,7 +45,7 @@ CHECKS: dict[str, Check] = {
     "limit-missing": Check("warning", "revolute and prismatic joints of URDF without limits", joints.missing, "URDF requires it; readers reject the file or use 0", "add lower, upper, effort and velocity, or make it continuous"),
     "limit-inverted": Check("error", "lower limits above the upper limit", joints.inverted, "no position is within the limits", "swap the limits", "limits"),
     "limit-empty": Check("warning", "equal limits", joints.empty, "a joint that cannot move still has a coordinate", "correct its range, or make it fixed"),
-    "negative": Check("warning", "negative armature, damping or friction", joints.negative, "it adds energy without bound; chasles and others read it as 0 or reject " "it", "give zero or a positive number"),
+    "negative": Check("warning", "negative armature, damping, friction, time constant or fluid density", joints.negative, "it adds energy without bound; chasles and others read it as 0 or reject " "it", "give zero or a positive number"),
     "powerless": Check("warning", "effort or velocity limits that are zero or negative", joints.powerless, _SIMULATORS, "give the limits of the drive, or omit them"),
     "unknown-link": Check("error", "joints whose links do not exist", joints.unknown_link, "the kinematic tree cannot be built", "correct the name, or add the link"),
     "unconnected": Check("error", "links without a joint", joints.unconnected, "the link belongs to no robot, or forms a second one", "connect it with a joint, or remove it"),

@@ -153,10 +153,10 @@ def empty(sheet: Sheet) -> Iterator[Found]:
 
 
 def negative(sheet: Sheet) -> Iterator[Found]:
-    """Find negative armature, damping and friction."""
+    """Find negative numbers of losses, inertias of drives, time constants and fluids."""
     for entry in sheet.outside:
         if entry.row.lint == "negative":
-            what = f"its {entry.name} is {entry.numbers[0]:g}"
+            what = f"its {entry.name} is {min(entry.numbers):g}"
             yield Found(part_of(entry.part), entry.place or sheet.file, what)
 
 

@@ -30,7 +30,7 @@ _LIST = re.compile(r"[^=\n]*=\s*(\[[^\[\]#]*\])")
 _LARGEST = sys.float_info.max
 """Largest float; TOML allows larger integers."""
 
-# What was loaded -------------------------------------------------------------------------------
+# Loaded parts ----------------------------------------------------------------------------------
 
 
 def loaded(file: str, description: Description) -> Sheet:
@@ -69,7 +69,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Return an inverted range as it is written, although it is not a limit to the reader."""
+        """Return an inverted range as written, although the reader does not treat it as a limit."""
         raw = joints.get(whole.where)
         if raw is None:
             return whole

@@ -286,7 +286,7 @@ def conjugate(q: Vector) -> Vector:
 
 
 SMALL = 1e-2
-"""Squared angles below this use a power series (its terms reach rounding)."""
+"""Squared angles below this use a power series, which is accurate to rounding there."""
 
 
 def _series(t: Number, *coefficients: float) -> Number:

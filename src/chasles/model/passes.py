@@ -208,7 +208,7 @@ def _flattened(inertia: RigidInertia) -> RigidInertia:
     if _symbolic(*I) or not math.isclose(I.xx + I.yy, I.zz, rel_tol=_FLAT):
         return inertia
     rest = I.zz - I.xx
-    if I.yy != 0.0 and I.xx + rest == I.zz:  # keep I_zz, which the joint feels
+    if I.yy != 0.0 and I.xx + rest == I.zz:  # keep I_zz, which affects the joint
         return replace(inertia, I=replace(I, yy=rest))
     return replace(inertia, I=replace(I, zz=I.xx + I.yy))
 

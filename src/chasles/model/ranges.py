@@ -2,11 +2,12 @@
 
 All public functions and readers apply them. A number that is not finite is always refused. A finite
 number outside its range is an error in Python. A file loads with the replacement that the row
-defines, and a note names both numbers.
+defines, and a note names both numbers. Long because the table and the functions that apply it to a
+mechanism and to a file are kept together.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from numbers import Real
 from typing import Any, NamedTuple, TypeVar
@@ -26,6 +27,8 @@ from chasles.model.description import (
     faulty,
     part_of,
 )
+from chasles.model.machine import ActuatorData, FluidData, RotorData
+from chasles.model.shapes import ShapeData
 
 LARGEST = 1e100
 """Largest number; beyond it, products of lengths and masses leave the range of a double."""
@@ -116,27 +119,28 @@ RANGES: dict[str, Range] = {
     "mimic.multiplier": _ANY,
     "mimic.offset": Range("rad or m"),
     "frame.pose": _ANY,
-    "rotor.armature": Range("kg m2 or kg", 0.0),
+    "rotor.armature": Range("kg m2 or kg", **_LOSS),
     "rotor.ratios": _ANY,
     "rotor.path": _ANY,
     "rotor.offset": Range("rad or m"),
     "rotor.stiffness": Range("N m/rad or N/m"),
     "rotor.rest": Range("rad or m"),
-    "rotor.damping": Range("N m s/rad or N s/m"),
+    "rotor.damping": Range("N m s/rad or N s/m", **_LOSS),
     "rotor.forces": Range("N m or N", endless=True),
     "rotor.limits": Range("rad or m", endless=True),
-    "rotor.friction": Range("N m or N", 0.0),
+    "rotor.friction": Range("N m or N", **_LOSS),
     "actuator.gear": _ANY,
     "actuator.gain": _ANY,
     "actuator.bias": _ANY,
-    "actuator.constant": Range("s"),
+    "actuator.constant": Range("s", **_LOSS),
     "actuator.rod": Range("m", 0.0),
     "actuator.controls": Range(endless=True),
     "actuator.forces": Range("N m or N", endless=True),
     "actuator.activations": Range(endless=True),
     "link.lifted": _ANY,
-    "robot.density": Range("kg/m3", 0.0),
-    "robot.viscosity": Range("Pa s", 0.0),
+    "shape.friction": Range("1 or m", **_LOSS),
+    "robot.density": Range("kg/m3", **_LOSS),
+    "robot.viscosity": Range("Pa s", **_LOSS),
     "robot.wind": Range("m/s"),
     "robot.boxes": Range("m", 0.0),
     "robot.gravity": Range("m/s2"),
@@ -250,33 +254,54 @@ def entries(source: Description) -> Iterator[Entry]:
     for joint in (*source.joints, *source.loops):
         yield from _joint_entries(joint)
     for rotor in source.rotors:
-        yield Entry(rotor, "rotor.armature", "armature", (rotor.armature,))
-        yield Entry(rotor, "rotor.ratios", "ratios", rotor.ratios)
+        yield from _fields(rotor, "rotor", _ROTOR)
         for _, start, _, end, factor in rotor.path:
             yield Entry(rotor, "rotor.path", "path", (*start, *end, factor))
-        for name in ("offset", "stiffness", "damping", "rest", "forces", "limits", "friction"):
-            yield _entry(rotor, "rotor", name)
     for actuator in source.actuators:
-        for name in ("gear", "gain", "bias", "constant", "rod", *_ACTED):
-            yield _entry(actuator, "actuator", name)
+        yield from _fields(actuator, "actuator", _ACTUATOR)
+    for shape in (*source.shapes, *source.planes, *(x for pair in source.paired for x in pair)):
+        yield _friction(source, shape)
     if source.fluid is not None:
-        for name in ("density", "viscosity", "wind"):
-            numbers = getattr(source.fluid, name)
-            given = tuple(numbers) if name == "wind" else (numbers,)
-            yield Entry(source, f"robot.{name}", name, given)
+        yield from _fluid_entries(source, source.fluid)
         for box in source.fluid.boxes:
             yield Entry(source, "robot.boxes", f"box of {box.link!r}", box.size)
     for frame in source.frames:
         yield Entry(frame, "frame.pose", "pose", _pose(frame.pose))
 
 
-_ACTED = ("controls", "forces", "activations")
+_JOINT = (
+    *("pitch", "radius", "armature", "damping", "friction"),
+    *("stiffness", "rest", "start", "forces"),
+)
+_ROTOR = (
+    *("armature", "ratios", "offset", "stiffness", "damping"),
+    *("rest", "forces", "limits", "friction"),
+)
+_ACTUATOR = ("gear", "gain", "bias", "constant", "rod", "controls", "forces", "activations")
+_INTERVALS: dict[type, tuple[str, ...]] = {
+    RotorData: ("rest", "forces", "limits"),
+    ActuatorData: ("controls", "forces", "activations"),
+}
+"""Fields with a lower and an upper number."""
 
 
-def _entry(part: Named, kind: str, name: str) -> Entry:
-    """Return the entry of a field of a part, with one number or several."""
-    found = getattr(part, name)
-    return Entry(part, f"{kind}.{name}", name, found if isinstance(found, tuple) else (found,))
+def _fields(part: Named, kind: str, names: Iterable[str]) -> Iterator[Entry]:
+    """Yield fields of a part, with one number or several each."""
+    for name in names:
+        found = getattr(part, name)
+        yield Entry(part, f"{kind}.{name}", name, found if isinstance(found, tuple) else (found,))
+
+
+def _friction(source: Description, shape: ShapeData) -> Entry:
+    name = f"friction of a shape on {shape.link!r}"
+    return Entry(source, "shape.friction", name, shape.friction or ())
+
+
+def _fluid_entries(source: Description, fluid: FluidData) -> Iterator[Entry]:
+    for name in ("density", "viscosity", "wind"):
+        numbers = getattr(fluid, name)
+        given = tuple(numbers) if name == "wind" else (numbers,)
+        yield Entry(source, f"robot.{name}", name, given)
 
 
 def _link_entries(link: LinkData) -> Iterator[Entry]:
@@ -291,10 +316,7 @@ def _joint_entries(joint: JointData) -> Iterator[Entry]:
         yield Entry(joint, f"joint.{name}", name, _pose(getattr(joint, name)))
     for name in ("axis", "second_axis"):
         yield Entry(joint, f"joint.{name}", name, tuple(getattr(joint, name) or ()))
-    for name in ("rest", "start", "forces"):
-        yield _entry(joint, "joint", name)
-    for name in ("pitch", "radius", "armature", "damping", "friction", "stiffness"):
-        yield Entry(joint, f"joint.{name}", name, (getattr(joint, name),))
+    yield from _fields(joint, "joint", _JOINT)
     for name in Limits.__match_args__:
         yield Entry(joint, f"limits.{name}", f"{name} limit", (getattr(joint.limits, name),))
     for name in Mimic.__match_args__[1:] if joint.mimic else ():
@@ -317,10 +339,13 @@ def check_numbers(source: Description) -> None:
         if reversed_limits(joint):
             ends = f"lower limit {joint.limits.lower:g}, upper limit {joint.limits.upper:g}"
             raise faulty("E-MODEL-054", joint, f"no position satisfies {ends}", "swap the limits")
-    for rotor in source.rotors:
-        if rotor.limits[0] > rotor.limits[1]:
-            problem = f"no length satisfies {rotor.limits[0]:g} to {rotor.limits[1]:g}"
-            raise faulty("E-MODEL-411", rotor, problem, "swap the limits")
+    bounded: tuple[RotorData | ActuatorData, ...] = (*source.rotors, *source.actuators)
+    for part in bounded:
+        for name in _INTERVALS[type(part)]:
+            ends = getattr(part, name)
+            if list(ends) != sorted(ends):
+                problem = f"no number satisfies its {name}, {ends[0]:g} to {ends[-1]:g}"
+                raise faulty("E-MODEL-411", part, problem, "swap the two numbers")
 
 
 def _outside(entry: Entry) -> ModelError:
@@ -345,39 +370,73 @@ def outside(source: Description) -> Iterator[Entry]:
 # Files -------------------------------------------------------------------------------------------
 
 Kind = TypeVar("Kind", bound=JointData)
+Acting = TypeVar("Acting", RotorData, ActuatorData)
 
 
 def admitted(source: Description) -> Description:
     """Return the mechanism of a file, with numbers within their ranges; notes say what was changed.
 
-    A negative armature, damping or friction is read as 0, a negative limit of velocity or effort as
-    none, and limits in the wrong order are exchanged. What is not finite is an error.
+    Negative numbers are read as their rows say, and limits in the wrong order are exchanged. What
+    is not finite is an error.
     """
     notes: list[str] = []
-    joints = tuple(_admitted(joint, notes) for joint in source.joints)
-    loops = tuple(_admitted(loop, notes) for loop in source.loops)
-    made = replace(source, joints=joints, loops=loops, notes=(*source.notes, *notes))
+
+    def joint_of(joint: Kind) -> Kind:
+        return _admitted(joint, source, notes)
+
+    def acting(part: Acting, kind: str, names: Iterable[str]) -> Acting:
+        return replace(part, **_taken(_fields(part, kind, names), source, notes))
+
+    def shape_of(shape: ShapeData) -> ShapeData:
+        return replace(shape, **_taken([_friction(source, shape)], source, notes))
+
+    fluid = source.fluid
+    if fluid is not None:
+        fluid = replace(fluid, **_taken(_fluid_entries(source, fluid), source, notes))
+    made = replace(
+        source,
+        joints=tuple(map(joint_of, source.joints)),
+        loops=tuple(map(joint_of, source.loops)),
+        rotors=tuple(acting(x, "rotor", _ROTOR) for x in source.rotors),
+        actuators=tuple(acting(x, "actuator", _ACTUATOR) for x in source.actuators),
+        shapes=tuple(map(shape_of, source.shapes)),
+        planes=tuple(map(shape_of, source.planes)),
+        paired=tuple((shape_of(a), shape_of(b)) for a, b in source.paired),
+        fluid=fluid,
+    )
+    made = replace(made, notes=(*source.notes, *dict.fromkeys(notes)))
     check_numbers(made)
     return made
 
 
-def _admitted(joint: Kind, notes: list[str]) -> Kind:
+def _taken(found: Iterable[Entry], source: Description, notes: list[str]) -> dict[str, Any]:
+    """Return what negative numbers of a file are read as, by field; a note for each field."""
+    changed: dict[str, Any] = {}
+    for entry in found:
+        taken = entry.row.taken
+        wrong = [x for x in entry.numbers if x < 0.0] if taken is not None else []
+        if wrong:
+            what = f"{entry.name} {wrong[0]:g} is negative"
+            notes.append(f"{_at(entry, source)}: {what}; taken as {'no limit' if taken else '0'}")
+            read = tuple(taken if x < 0.0 else x for x in entry.numbers)
+            changed[entry.key.partition(".")[2]] = read if len(read) > 1 else read[0]
+    return changed
+
+
+def _admitted(joint: Kind, source: Description, notes: list[str]) -> Kind:
     limits: dict[str, Any] = {name: _bounded(x) for name, x in vars(joint.limits).items()}
-    joint, changed = replace(joint, limits=Limits(**limits)), dict[str, Any]()
-    for entry in _joint_entries(joint):
-        if entry.row.taken is not None and entry.numbers[0] < 0.0:
-            field, taken = entry.key.partition(".")[2], entry.row.taken
-            what = f"{entry.name} {entry.numbers[0]:g} is negative"
-            notes.append(f"{_at(joint)}: {what}; taken as {'no limit' if taken else '0'}")
-            (limits if field in limits else changed)[field] = taken
+    joint = replace(joint, limits=Limits(**limits))
+    changed = _taken(_joint_entries(joint), source, notes)
+    limits |= {name: changed.pop(name) for name in limits if name in changed}
+    at = _at(Entry(joint, "", "", ()), source)
     for name, wrong in (("lower", math.inf), ("upper", -math.inf)):
         if limits[name] == wrong:
             limits[name] = -wrong
-            notes.append(f"{_at(joint)}: {name} limit {wrong:g} is ignored; no limit is used")
+            notes.append(f"{at}: {name} limit {wrong:g} is ignored; no limit is used")
     if limits["lower"] > limits["upper"]:
         limits["lower"], limits["upper"] = limits["upper"], limits["lower"]
         what = f"lower limit {limits['upper']:g} is above the upper limit {limits['lower']:g}"
-        notes.append(f"{_at(joint)}: {what}; exchanged")
+        notes.append(f"{at}: {what}; exchanged")
     return replace(joint, limits=Limits(**limits), **changed)
 
 
@@ -386,5 +445,6 @@ def _bounded(x: float) -> float:
     return math.copysign(math.inf, x) if abs(x) > LARGEST else x
 
 
-def _at(joint: JointData) -> str:
-    return f"{joint.where}: {part_of(joint)}" if joint.where else part_of(joint)
+def _at(entry: Entry, source: Description) -> str:
+    place, part = entry.place or source.where, part_of(entry.part)
+    return f"{place}: {part}" if place else part

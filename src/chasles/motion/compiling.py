@@ -26,6 +26,7 @@ from chasles.motion.drivers.running import other_motion, resumed
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import DT, Plan
 from chasles.motion.records import End, Trajectory
+from chasles.motion.steps.stepping import EFFORT
 
 WHOLE = 1e-9
 """Tolerance, relative to a step, within which a duration is a multiple of dt."""
@@ -66,7 +67,6 @@ def stepped(
     for found, words in (
         *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
         (compiled is False, "compiled=False"),
-        (device == "cuda", "device='cuda'"),
         (plan.free != "body", "free='mixed'"),
         (plan.f_ext, "f_ext"),
         (plan.events, "events"),
@@ -89,6 +89,9 @@ def stepped(
             host = host_forces(robot.mechanism, control, qd)
     else:
         made = stepping.prepared(robot, plan, dt, control)
+    if why and device == "cuda":
+        problem = f"device='cuda' needs a controller that can be compiled: {why}"
+        raise ModelError("E-MOTION-171", problem, "omit device", part="simulate")
     run = partial(made, host=host)
     return replace(_run(robot, run, q, qd, plan, dt, total, device, threads), why=why)
 
@@ -274,7 +277,7 @@ def _transfers(
         end = run.end._replace(q=here(run.end.q), qd=here(run.end.qd), memory=memory)
         touching = None if run.touching is None else type(run.touching)(*map(here, run.touching))
         states = {"q": here(run.q), "qd": here(run.qd)}
-        for name in ("unstable", "act"):
+        for name in ("unstable", "act", *EFFORT):
             states[name] = None if getattr(run, name) is None else here(getattr(run, name))
         return replace(run, touching=touching, end=end, **states)
 

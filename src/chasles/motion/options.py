@@ -6,7 +6,7 @@ output=Output(every=10))`. An individual option overrides its group.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
@@ -116,12 +116,28 @@ class Plan(Output, Closing, Touch, Loads, Stepping, Span):
         return self.control.function if isinstance(self.control, Controls) else self.control
 
 
+Integrators = Literal[
+    "auto",
+    "euler",
+    "heun2",
+    "heun3",
+    "rk4",
+    "dopri5",
+    "semi-implicit",
+    "implicit-euler",
+    "sdirk2",
+    "variational",
+    "time-stepping",
+]
+"""Names of integrators, for type checkers; `INTEGRATORS` and "time-stepping" in options.py."""
+
+
 class Options(TypedDict, total=False):
     """Options of `simulate`: the fields of `Plan`, or their groups; tau is an alias of control."""
 
     duration: float | None
     dt: float | None
-    integrator: str
+    integrator: Integrators
     control: Forces
     contacts: Sequence[Any] | str
     start: float | None

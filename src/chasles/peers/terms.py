@@ -388,4 +388,4 @@ CAUSES: dict[str, str | Callable[[Sequence[Side], Term, Renamed], str]] = {
     "convention there",
     "loops": "loops: a loop that is closed in chasles is open there; its frames differ",
 }
-"""One row a term that may differ: what is likely, if it differs and those before it do not."""
+"""Terms that may differ, one per row, with the likely cause if the terms before it agree."""

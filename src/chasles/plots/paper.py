@@ -135,7 +135,7 @@ def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | No
     return finish(drawn, "energy (J)", across)
 
 
-# What is asked to be drawn ---------------------------------------------------------------------
+# Arguments of plots ---------------------------------------------------------------------
 
 
 def efforts(robot: Robot) -> Iterator[tuple[str, str]]:
@@ -158,7 +158,7 @@ def path(what: str, value: Any, size: int) -> np.ndarray:
 
 
 def times(t: Any, count: int) -> tuple[np.ndarray, str]:
-    """Instants to draw over, and what they are: those given in s, or their numbers."""
+    """Return the abscissa of a plot and its label: times in s, or indices of instants."""
     if t is None:
         return np.arange(count), "instant"
     found = np.asarray(t, float)

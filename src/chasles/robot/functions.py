@@ -11,13 +11,14 @@ import numpy as np
 from chasles.algorithms.spatial.kinematics import At, Axes, Kind
 from chasles.mechanisms import TOLERANCE, Coordinates
 from chasles.robot.identity import Array, Identity
+from chasles.robot.numbers import Numbers
 
 
 class Computing(Identity):
     """Functions of a robot's state, for one state or for any batch shape that broadcasts."""
 
     def integrate(
-        self, q: Array, v: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, v: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the configuration reached from q at constant velocity v in unit time.
 
@@ -50,7 +51,7 @@ class Computing(Identity):
         return self._call("integrate", (q, v), (), None, out, threads)
 
     def difference(
-        self, q0: Array, q1: Array, *, out: Array = None, threads: int | None = None
+        self, q0: Numbers, q1: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the velocity that takes q0 to q1 in unit time, the inverse of `integrate`.
 
@@ -81,7 +82,7 @@ class Computing(Identity):
 
     def forward_kinematics(
         self,
-        q: Array,
+        q: Numbers,
         frame: str | None = None,
         *,
         method: str = "fastest",
@@ -129,8 +130,8 @@ class Computing(Identity):
 
     def frame_velocity(
         self,
-        q: Array,
-        qd: Array,
+        q: Numbers,
+        qd: Numbers,
         frame: str | None = None,
         *,
         axes: Axes = "world",
@@ -190,9 +191,9 @@ class Computing(Identity):
 
     def frame_acceleration(
         self,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
         frame: str | None = None,
         *,
         axes: Axes = "world",
@@ -260,7 +261,7 @@ class Computing(Identity):
 
     def jacobian(
         self,
-        q: Array,
+        q: Numbers,
         frame: str | None = None,
         *,
         axes: Axes = "world",
@@ -319,7 +320,7 @@ class Computing(Identity):
 
     def generalized_jacobian(
         self,
-        q: Array,
+        q: Numbers,
         frame: str | None = None,
         *,
         axes: Axes = "world",
@@ -375,7 +376,7 @@ class Computing(Identity):
         )
 
     def loop_residual(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the closure error of the loops, which is zero for closed loops.
 
@@ -405,7 +406,9 @@ class Computing(Identity):
         """
         return self._call("loop_residual", (q,), (), None, out, threads)
 
-    def loop_matrix(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
+    def loop_matrix(
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
+    ) -> np.ndarray:
         """Return the constraint Jacobian A of the loops, with A qd = `loop_rate`.
 
         Accelerations satisfy A qdd = `loop_bias`. The rows are those of `loop_residual`, whose
@@ -434,7 +437,7 @@ class Computing(Identity):
         """
         return self._call("loop_matrix", (q,), (), None, out, threads)
 
-    def loop_rate(self, q: Array, *, out: Array = None, threads: int | None = None) -> np.ndarray:
+    def loop_rate(self, q: Numbers, *, out: Array = None, threads: int | None = None) -> np.ndarray:
         """Return b in A qd = b, the condition that keeps the loops closed.
 
         The result is zero unless joints have prescribed motions or couplings depend on time.
@@ -463,7 +466,7 @@ class Computing(Identity):
         return self._call("loop_rate", (q,), (), None, out, threads)
 
     def loop_bias(
-        self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, qd: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return b in A qdd = b, the condition that keeps the loops closed.
 
@@ -497,7 +500,7 @@ class Computing(Identity):
         return self._call("loop_bias", (q, qd), (), None, out, threads)
 
     def loop_joint_matrix(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the matrix that maps joint velocities to the velocities of the loop joints.
 
@@ -535,9 +538,9 @@ class Computing(Identity):
 
     def constrained_dynamics(
         self,
-        q: Array,
-        qd: Array,
-        tau: Array,
+        q: Numbers,
+        qd: Numbers,
+        tau: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
@@ -627,7 +630,7 @@ class Computing(Identity):
         )
 
     def loop_forces(
-        self, q: Array, multipliers: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, multipliers: Array, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the wrenches that the loop joints transmit.
 
@@ -662,9 +665,9 @@ class Computing(Identity):
 
     def inverse_dynamics(
         self,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
@@ -755,9 +758,9 @@ class Computing(Identity):
 
     def forward_dynamics(
         self,
-        q: Array,
-        qd: Array,
-        tau: Array,
+        q: Numbers,
+        qd: Numbers,
+        tau: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
@@ -824,9 +827,9 @@ class Computing(Identity):
 
     def hybrid_dynamics(
         self,
-        q: Array,
-        qd: Array,
-        given: Array,
+        q: Numbers,
+        qd: Numbers,
+        given: Numbers,
         *,
         known: str | Sequence[str],
         f_ext: Mapping[str, Any] | None = None,
@@ -904,7 +907,7 @@ class Computing(Identity):
         )
 
     def gravity_forces(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the joint torques that hold the robot still against gravity.
 
@@ -935,7 +938,7 @@ class Computing(Identity):
         return self._call("gravity_forces", (q,), (), None, out, threads)
 
     def spring_forces(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the joint torques that hold the robot still against its springs.
 
@@ -967,9 +970,9 @@ class Computing(Identity):
 
     def actuate(
         self,
-        q: Array,
-        qd: Array,
-        ctrl: Array,
+        q: Numbers,
+        qd: Numbers,
+        ctrl: Numbers,
         act: Array = None,
         *,
         out: Array = None,
@@ -1011,9 +1014,9 @@ class Computing(Identity):
 
     def activation_rate(
         self,
-        q: Array,
-        qd: Array,
-        ctrl: Array,
+        q: Numbers,
+        qd: Numbers,
+        ctrl: Numbers,
         act: Array = None,
         *,
         out: Array = None,
@@ -1054,8 +1057,8 @@ class Computing(Identity):
 
     def bias_forces(
         self,
-        q: Array,
-        qd: Array,
+        q: Numbers,
+        qd: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         method: str = "fastest",
@@ -1100,7 +1103,7 @@ class Computing(Identity):
         return self._call("bias_forces", (q, qd), ("method", method), f_ext, out, threads)
 
     def coriolis_matrix(
-        self, q: Array, qd: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, qd: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the Coriolis matrix C.
 
@@ -1135,7 +1138,7 @@ class Computing(Identity):
 
     def closed_form(
         self,
-        q: Array,
+        q: Numbers,
         *,
         method: str = "fastest",
         out: tuple[Array, Array, Array] | None = None,
@@ -1188,7 +1191,7 @@ class Computing(Identity):
 
     def mass_matrix(
         self,
-        q: Array,
+        q: Numbers,
         *,
         packed: bool = False,
         coordinates: Coordinates = "tree",
@@ -1252,7 +1255,7 @@ class Computing(Identity):
 
     def mass_matrix_inverse(
         self,
-        q: Array,
+        q: Numbers,
         *,
         coordinates: Coordinates | None = None,
         method: str = "fastest",
@@ -1307,7 +1310,7 @@ class Computing(Identity):
 
     def operational_inertia_inverse(
         self,
-        q: Array,
+        q: Numbers,
         frame: str | Sequence[str] | None = None,
         *,
         axes: Axes = "world",
@@ -1375,7 +1378,7 @@ class Computing(Identity):
 
     def ltdl_factors(
         self,
-        q: Array,
+        q: Numbers,
         *,
         packed: bool = False,
         out: tuple[Array, Array] | None = None,
@@ -1421,7 +1424,7 @@ class Computing(Identity):
         return self._call("ltdl_factors", (q,), ("packed", packed), None, out, threads)
 
     def ltl_factor(
-        self, q: Array, *, packed: bool = False, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, packed: bool = False, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the lower triangular factor L of the mass matrix M = L' L.
 
@@ -1457,7 +1460,11 @@ class Computing(Identity):
         return self._call("ltl_factor", (q,), ("packed", packed), None, out, threads)
 
     def operator_factors(
-        self, q: Array, *, out: tuple[Array, Array, Array] | None = None, threads: int | None = None
+        self,
+        q: Numbers,
+        *,
+        out: tuple[Array, Array, Array] | None = None,
+        threads: int | None = None,
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the operator factors A, B and D, with M = A D A' and M^-1 = B' D^-1 B.
 
@@ -1499,9 +1506,9 @@ class Computing(Identity):
 
     def joint_reactions(
         self,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         multipliers: Array = None,
@@ -1557,9 +1564,9 @@ class Computing(Identity):
 
     def driving_forces(
         self,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
         multipliers: Array = None,
         *,
         f_ext: Mapping[str, Any] | None = None,
@@ -1611,9 +1618,9 @@ class Computing(Identity):
 
     def inverse_dynamics_sensitivities(
         self,
-        q: Array,
-        qd: Array,
-        qdd: Array,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
         *,
         f_ext: Mapping[str, Any] | None = None,
         dissipation: bool = False,
@@ -1680,7 +1687,13 @@ class Computing(Identity):
         )
 
     def regressor(
-        self, q: Array, qd: Array, qdd: Array, *, out: Array = None, threads: int | None = None
+        self,
+        q: Numbers,
+        qd: Numbers,
+        qdd: Numbers,
+        *,
+        out: Array = None,
+        threads: int | None = None,
     ) -> np.ndarray:
         """Return the regressor Y, with `inverse_dynamics` = Y @ `inertial_parameters()`.
 
@@ -1722,8 +1735,8 @@ class Computing(Identity):
 
     def kinetic_energy(
         self,
-        q: Array,
-        qd: Array,
+        q: Numbers,
+        qd: Numbers,
         *,
         method: str = "fastest",
         out: Array = None,
@@ -1764,7 +1777,7 @@ class Computing(Identity):
         return self._call("kinetic_energy", (q, qd), ("method", method), None, out, threads)
 
     def potential_energy(
-        self, q: Array, *, method: str = "fastest", out: Array = None, threads: int | None = None
+        self, q: Numbers, *, method: str = "fastest", out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the potential energy of gravity and springs.
 
@@ -1801,7 +1814,7 @@ class Computing(Identity):
         return self._call("potential_energy", (q,), ("method", method), None, out, threads)
 
     def center_of_mass(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the center of mass of all moving bodies in the world.
 
@@ -1830,8 +1843,8 @@ class Computing(Identity):
 
     def momentum(
         self,
-        q: Array,
-        qd: Array,
+        q: Numbers,
+        qd: Numbers,
         *,
         at: Literal["world", "com"] = "com",
         out: Array = None,
@@ -1867,7 +1880,7 @@ class Computing(Identity):
         return self._call("momentum", (q, qd), ("at", at), None, out, threads)
 
     def centroidal_momentum_matrix(
-        self, q: Array, *, out: Array = None, threads: int | None = None
+        self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
         """Return the matrix A with momentum(at="com") = A qd, in world axes.
 

@@ -55,7 +55,7 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
     q = np.concatenate([part.q for part in parts])
     if len(t) < 2:
         raise InputError(
-            "E-PATH-050", "the motion has only one instant", "give at least two", file=path
+            "E-PATH-050", "the motion has only one instant", "give at least two instants", file=path
         )
     rates = [
         np.concatenate([getattr(part, name) for part in parts])

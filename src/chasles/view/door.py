@@ -185,7 +185,7 @@ def open_server(door: Door, port: int) -> Any:
 
 
 def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
-    """Return the class of connections that pass the door."""
+    """Return the class of connections that are checked."""
     from websockets.asyncio.server import ServerConnection
 
     class Connection(ServerConnection):

@@ -230,7 +230,7 @@ class Crew(Tiled):
             where = self.number, self._deliver, waiting, parking, self.body.constants
             self.bodies.append(Body(plan, *where))
 
-    mine = "memory + crew * {}"
+    mine, leaves = "memory + crew * {}", False
 
     @property
     def which(self) -> str:

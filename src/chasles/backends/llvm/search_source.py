@@ -1,31 +1,22 @@
 """The source of searches, in LLVM IR (see `search.py`)."""
 
-from chasles.backends.llvm.loop_source import BLOCK
+from chasles.backends.llvm.loop_source import BLOCK, entry, place
 from chasles.backends.llvm.threads import field
 
 NUMBERS = ("tries", "ranked", "inputs", "size", "space", "table", "others")
 TABLES = ("ins", "in_rows", "sizes", "places", "begins", "begin_row", "ranks", "starts", "memories")
 RESULTS = ("points", "ends", "steps")
 GIVEN = (*((name, "i64") for name in NUMBERS), *((name, "ptr") for name in (*TABLES, *RESULTS)))
-"""Parameters of `search`. Numbers: of tries, and of ranked ones among them; of the kernel's inputs;
-bytes of memory, the places of the workspace and of the table of searches in it, and the first
-start that is not ranked. Tables: problems' inputs (the first two unused), bytes between their
-rows, and bytes of a row; the place of each in the memory; the start of the first try, and bytes
-between its rows (a word); starts of the ranked tries; all starts; initial memories. Results:
-points, memories, and numbers of steps and of the try.
+"""Parameters of `search`.
+
+Numbers: tries; ranked tries; inputs of the kernel; bytes of memory; offsets of the workspace and of
+the table of searches in memory; index of the first start that is not ranked. Tables: inputs of the
+problems (the first two unused), bytes between their rows, and bytes of a row; offset of each input
+in memory; start of the first try, and bytes between its rows (a word); starts of the ranked tries;
+all starts; initial memories. Results: points, memories, and numbers of steps and of the try.
 """
 
 FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))
-
-
-def place(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that find the place of an entry of a table."""
-    return f"  %{name} = getelementptr {kind}, ptr %{table}, i64 %{index}"
-
-
-def entry(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that load an entry of a table."""
-    return f"{place(f'{name}.at', kind, table, index)}\n  %{name} = load {kind}, ptr %{name}.at"
 
 
 def row(name: str, start: str, size: str, index: str) -> str:

@@ -89,7 +89,7 @@ def excite(
 
 
 def _show(robot: Robot, excitation: Excitation, files: dict[str, Path], console: Console) -> None:
-    """Print the condition number, and what is left of the limits."""
+    """Print the condition number and the remaining margins of the limits."""
     console.print(
         f"[bold]{escape(robot.name)}[/]: {excitation.move.duration:g} s, condition number "
         f"{excitation.condition:.4g}"

@@ -90,8 +90,9 @@ def motion(
     if columns or is_dataset(motion):
         others = {"--plot": plot, "--forces": forces, "--step": step, "--at-world": at_world,
                   "--differentiate": differentiate}  # fmt: skip
-        names = {"columns": pairs("--column", column), "units": pairs("--unit", unit)}
-        job = partial(Job, wanted=tuple(listed([columns])) or ("tau",), skip_bad=skip_bad, **names)
+        wanted = tuple(listed([columns])) or ("tau",)
+        names, units = pairs("--column", column), pairs("--unit", unit)
+        job = partial(Job, wanted=wanted, columns=names, units=units, skip_bad=skip_bad)
         return _logs(asked, job, frame, motion, output, others, overwrite=overwrite)
     if output is not None:
         command.check_new_table(output, overwrite=overwrite)
@@ -113,8 +114,8 @@ def motion(
     files = {what: path for what, path in (("table", output), ("plot", plot)) if path is not None}
     for path in files.values():
         check_target(path, overwrite=overwrite, inputs=task.inputs)
-    columns = (TaskProgressColumn(), TimeRemainingColumn(), TextColumn("left"))
-    with command.bar(size(motion_file(motion)), *columns) as told:
+    shown = (TaskProgressColumn(), TimeRemainingColumn(), TextColumn("left"))
+    with command.bar(size(motion_file(motion)), *shown) as told:
         summary = run(task, output, lambda count: told(completed=count), overwrite=overwrite)
     if plot is not None:
         _draw(task, summary, plot, overwrite=overwrite)
@@ -150,7 +151,7 @@ def _logs(
 
 
 def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
-    """Print how much was computed, joint forces and what was left out."""
+    """Print the number of instants, joint torques, and omitted parts."""
     resumed = f" ({total.resumed} were there already)" if total.resumed else ""
     console.print(
         f"[bold]{escape(job.robot.name)}[/]: {total.states} states in {total.files} files"

@@ -38,7 +38,7 @@ from chasles.motion.options import Plan
 from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.slots import check_pairs
-from chasles.motion.steps.stepping import EFFORT, ROUGH, Steps
+from chasles.motion.steps.stepping import EFFORT, ROUGH, TOLERANCE, Steps
 
 TIME_STEPPING = "time-stepping"
 """Name of the integrator that solves contact within its step."""
@@ -82,9 +82,8 @@ class Stepped:
         return self._made
 
     def _program(self, name: str, dtype: str) -> Program:
-        if name == "refine" and dtype == "float32":
-            return self.steps.refine_to(ROUGH)
-        found: Program = getattr(self.steps, name)
+        tolerance = ROUGH if dtype == "float32" else TOLERANCE
+        found: Program = self.steps.end if name == "end" else getattr(self.steps, name)(tolerance)
         return found
 
     def loop(self, backend: str, dtype: str) -> Any:

@@ -46,7 +46,7 @@ def skew(r: np.ndarray) -> np.ndarray:
 def columns(carriers: Sequence[np.ndarray], k: int) -> list[Any]:
     """Return column k of each carrier as (shared column, sign), None if it is zero.
 
-    Columns that are equal or opposite share one object.
+    Columns that are equal or opposite share one object. Carriers may differ in their rows.
     """
     found: list[Any] = []
     unique: list[np.ndarray] = []
@@ -69,7 +69,9 @@ def columns(carriers: Sequence[np.ndarray], k: int) -> list[Any]:
 
 
 def _same(a: np.ndarray, b: np.ndarray) -> bool:
-    return all(x is y or (not isinstance(x, Scalar) and x == y) for x, y in zip(a, b, strict=True))
+    return len(a) == len(b) and all(
+        x is y or (not isinstance(x, Scalar) and x == y) for x, y in zip(a, b, strict=True)
+    )
 
 
 def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tuple[Any, Any]]:

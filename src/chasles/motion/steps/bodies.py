@@ -1,6 +1,7 @@
 """Bodies in a step: their poses, free motion, and the inverse mass at a contact."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from chasles.model import WORLD, Model
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import zeros
-from chasles.motion.steps.slots import Placed
+from chasles.motion.steps.spots import Placed
 
 
 def placed(
@@ -129,6 +130,14 @@ def weight_of(model: Model, pair: Pair, neutral: np.ndarray, inverse: np.ndarray
     total = 0.0
     for shape in (pair.body, pair.surface):
         if shape.frame is not None:
-            J = numbers_of(program(model, "jacobian", frame=shape.frame), q=neutral)[3:]
+            at = tuple(map(float, _middle(shape)))
+            J = numbers_of(program(model, "jacobian", frame=shape.frame, at=at), q=neutral)[3:]
             total += float(np.trace(J @ inverse @ J.T)) / 3.0
     return max(total, 1e-12)
+
+
+def _middle(shape: Any) -> np.ndarray:
+    """Return the middle of a shape in its frame; of a plane, the point that defines it."""
+    if hasattr(shape, "balls"):
+        return np.mean([at for at, _ in shape.balls()], axis=0)
+    return np.array(getattr(shape, "point", (0.0, 0.0, 0.0)))

@@ -8,8 +8,8 @@ import numpy as np
 from chasles.expr import Number
 from chasles.motion.geometry.closed_forms import cross, less, maximum, minimum, select, sqrt
 from chasles.motion.steps.algebra import dot
-from chasles.motion.steps.convex import Touch
 from chasles.motion.steps.impulses import IMPACT
+from chasles.motion.steps.touching import Touch
 
 
 class Bounces(NamedTuple):
@@ -59,6 +59,8 @@ def bouncing(
 
 def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:
     """Return the Jacobian (nv,) of the velocity along the normal of a slot."""
+    if touch.direct:
+        return J[2]
     n = touch.axes[2]
     wrench = np.concatenate([cross(touch.point, n), n])
     return np.array([dot(wrench, J[:, k]) for k in range(J.shape[1])], dtype=object)

@@ -9,7 +9,8 @@ from chasles.model import Model
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.steps.bodies import placed
-from chasles.motion.steps.slots import Spot, meeting
+from chasles.motion.steps.slots import meeting
+from chasles.motion.steps.spots import Spot
 
 
 @dataclass(frozen=True)

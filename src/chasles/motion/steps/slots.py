@@ -6,12 +6,11 @@ no branches, and batches do not diverge.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from chasles.errors import InputError
-from chasles.expr import Number
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.geometry.closed_forms import (
     Box,
@@ -20,10 +19,8 @@ from chasles.motion.geometry.closed_forms import (
     Plane,
     Point,
     Sphere,
-    absolute,
     applied,
     contact_axes,
-    cross,
     less,
     maximum,
     minimum,
@@ -31,9 +28,8 @@ from chasles.motion.geometry.closed_forms import (
     sqrt,
 )
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder
-
-FAR = 1e3
-"""Gap (m) of an inactive slot."""
+from chasles.motion.steps.boxes import box_on_box
+from chasles.motion.steps.spots import Placed, Spot
 
 TILT = 0.05
 """Tilt of the directions in which the lowest corners of a hull are searched."""
@@ -44,29 +40,6 @@ in a few directions do.
 """
 
 TINY = 1e-12
-
-
-class Placed(NamedTuple):
-    """Axes R (3, 3), as columns, and origin o (3,) of a frame in the world, or their symbols."""
-
-    R: np.ndarray
-    o: np.ndarray
-
-    def out(self, at: Any) -> np.ndarray:
-        """Return a point of the frame in world coordinates."""
-        return self.o + applied(self.R, np.asarray(at))
-
-    def into(self, at: np.ndarray) -> np.ndarray:
-        """Return a point of the world in frame coordinates."""
-        return applied(self.R.T, at - self.o)
-
-
-class Spot(NamedTuple):
-    """Contact point (3,), normal (3,) from the second shape to the first, and gap."""
-
-    point: np.ndarray
-    normal: np.ndarray
-    gap: Number
 
 
 Meeting = Callable[[Any, Placed, Any, Placed], list[Spot]]
@@ -169,86 +142,6 @@ def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list
     normal = select(less(square, TINY * TINY), np.array([0.0, 0.0, 1.0]), away / length)
     gap = select(less(square, TINY * TINY), 0.0, length) - r - t
     return [Spot(q + u * e + (t + 0.5 * gap) * normal, normal, gap)]
-
-
-def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spot]:
-    """Return the corners of each box on the other, along the normal of least overlap.
-
-    The normal is the one of the six face normals and nine edge cross products along which the boxes
-    overlap least. A corner is active if it lies over the other box, within a hundredth of its size.
-    """
-    normal, gap, edge = _least_overlap(body, over, surface, under)
-    found = []
-    for mine, my, other, its, sign in (
-        (body, over, surface, under, 1.0),
-        (surface, under, body, over, -1.0),
-    ):
-        for at, _ in mine.balls():
-            point = my.out(at)
-            seen = its.into(point) - np.array(other.center)
-            half = 0.5 * np.array(other.size)
-            facing = applied(its.R.T, sign * normal)
-            reach = np.sum(half * absolute(facing))
-            level = np.sum(seen * facing) - reach
-            foot = seen - level * facing
-            slack = 1e-2 * half
-            outside = maximum(*_largest(absolute(foot) - half - slack))
-            inside = less(outside, 0.0)
-            level = select(inside * (1.0 - edge), level, FAR)
-            found.append(Spot(point - 0.5 * level * sign * normal, normal, level))
-    crossed = select(edge, gap, FAR)
-    found.append(Spot(_crossing(body, over, surface, under, normal), normal, crossed))
-    return found
-
-
-def _largest(values: np.ndarray) -> tuple[Any, Any]:
-    return maximum(values[0], values[1]), values[2]
-
-
-def _least_overlap(
-    body: Box, over: Placed, surface: Box, under: Placed
-) -> tuple[np.ndarray, Any, Any]:
-    """Return the normal from the second to the first box, the gap along it, 1 if edges cross."""
-    a, b = 0.5 * np.array(body.size), 0.5 * np.array(surface.size)
-    between = over.out(body.center) - under.out(surface.center)
-    best: Any = None
-    normal: Any = None
-    crossed: Any = 0.0
-    axes = [(under.R[:, k], 0.0) for k in range(3)] + [(over.R[:, k], 0.0) for k in range(3)]
-    axes += [(cross(over.R[:, i], under.R[:, j]), 1.0) for i in range(3) for j in range(3)]
-    for axis, edge in axes:
-        square = np.sum(axis * axis)
-        short = less(square, 1e-6) if edge else 0.0
-        n = axis / sqrt(select(short, 1.0, square)) if edge else axis
-        reach = np.sum(a * absolute(applied(over.R.T, n))) + np.sum(
-            b * absolute(applied(under.R.T, n))
-        )
-        along = np.sum(n * between)
-        gap = absolute(along) - reach
-        towards = n * select(less(along, 0.0), -1.0, 1.0)
-        if best is None:
-            best, normal = gap, towards
-            continue
-        # Faces take precedence: an edge or a later face must be clearly better.
-        margin = 1e-6 + 0.02 * absolute(best) if edge else 1e-9
-        better = less(best + margin, gap) * (1.0 - short)
-        best, normal = select(better, gap, best), select(better, towards, normal)
-        crossed = select(better, edge, crossed)
-    return normal, best, crossed
-
-
-def _crossing(
-    body: Box, over: Placed, surface: Box, under: Placed, normal: np.ndarray
-) -> np.ndarray:
-    """Return a point between the supports of two boxes along a normal."""
-    near = []
-    for shape, frame, sign in ((body, over, -1.0), (surface, under, 1.0)):
-        facing = sign * applied(frame.R.T, normal)
-        half = 0.5 * np.array(shape.size)
-        small = absolute(facing)
-        corner = half * select(less(small, 1e-6), 0.0, select(less(facing, 0.0), -1.0, 1.0))
-        near.append(frame.out(corner + np.array(shape.center)))
-    return 0.5 * (near[0] + near[1])
 
 
 MEETINGS: list[tuple[Any, Any, Meeting]] = [

@@ -5,10 +5,9 @@ The velocities v at the end of a step satisfy
     (M + dt D + dt^2 K) v = M v0 + dt (tau - h) + dt D v0 + J' g(J v)
 
 with K and D the symmetric parts of the negative derivatives of joint torques (damping, controllers)
-by position and velocity, and impulses g of a convex potential (`impulses`). `begin` computes
-everything that stays constant, `refine` takes a Newton step with a line search, `end` moves the
-robot. Free joints keep their linear velocity along the world axes, so that spinning does not add
-energy to it.
+by position and velocity, and impulses g (`impulses`). `begin` computes everything that stays
+constant and takes a first Newton step, `refine` takes one more, `end` moves the robot. Free joints
+keep their linear velocity along the world axes, so that spinning does not add energy to it.
 """
 
 from collections.abc import Mapping
@@ -45,7 +44,7 @@ from chasles.motion.steps.bodies import (
 )
 from chasles.motion.steps.bouncing import bouncing
 from chasles.motion.steps.carried import Carried
-from chasles.motion.steps.convex import Newton, Problem, Touch
+from chasles.motion.steps.convex import Newton, Problem
 from chasles.motion.steps.impulses import NORMAL, SLOW, bound
 from chasles.motion.steps.lines import (
     Row,
@@ -58,6 +57,7 @@ from chasles.motion.steps.lines import (
 from chasles.motion.steps.passive import Passive
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stiction import dry_friction
+from chasles.motion.steps.touching import Touch, direct
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
 """Residual of the momentum balance, relative to the momentum, at which a problem is solved; the
@@ -67,9 +67,9 @@ second value is for float32, whose rounded velocities stiff contacts amplify.
 FLOOR = 1e-9
 """Velocity (m/s or rad/s) whose momentum is added to the reference momentum."""
 
-MEMORY = 4
-"""Number of entries of the memory before the gradient and the normal impulses: status, iterations,
-residual, and 1 in every other iteration.
+MEMORY = 3
+"""Number of entries of the memory before the gradient, the normal impulses that bound friction and
+the directions of friction: status, iterations and residual.
 
 Status: 0 in progress, 1 solved, 2 not solved.
 """
@@ -80,14 +80,18 @@ residual; the work of impulses (J), and the largest work in a step beyond the en
 overlaps and restitution.
 """
 
-CAREFUL = 10
-"""Number of iterations after which every other one lets friction grow with the speed."""
+HOLD, MOST = 16, 60
+"""Number of iterations after which the normal impulses that bound friction are those of the first
+one, and after which a step ends.
+"""
 
-HOLD = 16
-"""Number of iterations after which the normal impulses that bound friction are fixed."""
+SOFT = ((28, 1e-3), (44, 1e-5))
+"""Numbers of iterations after which contacts are softened, and the factors of their stiffnesses."""
 
-MOST = 40
-"""Largest number of iterations of a step."""
+SLACK = 0.5
+"""Contacts are expected to act in a step if this multiple of the velocity that gravity adds would
+close them.
+"""
 
 
 class Steps:
@@ -196,7 +200,7 @@ class Steps:
         rows = [*(stop.row for stop in stops), *(part.row for part in dry)]
         kept += [a for row in rows for _, a in row]
         for touch in touches:
-            kept += [touch.point, touch.axes, touch.bound]
+            kept += [*([] if touch.direct else [touch.point]), touch.axes, touch.bound]
         for part in (*kept, *([] if self._rate is None else [self._rate])):
             self._carried.put(part)
 
@@ -218,27 +222,26 @@ class Steps:
             ends = _normal(spot.gap, pair.law, weight, self.dt)
             which, axes = keys.index(pair.frames), contact_axes(np.asarray(spot.normal))
             touches.append(Touch(which, spot.point - origin, axes, *ends, pair.law, weight))
-        return carriers, touches, [spot.gap for _, spot in spots]
+        return *direct(carriers, touches), [spot.gap for _, spot in spots]
 
-    @property
-    def begin(self) -> Program:
-        """Program that computes the point, memory and data of a step."""
-        n, v = self.model.nv, self._given["qd"]
-        gradient = Newton(self._problem, self.dt).gradient(v)
-        memory = [0.0] * MEMORY + list(gradient) + [0.0] * self.slots
-        outputs = [
-            (Variable("point", (n,)), list(v)),
-            (Variable("memory", (MEMORY + n + self.slots,)), memory),
-            (Variable("data", (len(self._carried.entries),)), self._carried.entries),
-        ]
-        return Program.from_outputs("begin", self.inputs, outputs)
+    def begin(self, tolerance: float = TOLERANCE) -> Program:
+        """Return the program of the point, memory and data of a step, after a first Newton step."""
+        fall = float(np.linalg.norm([*self.model.gravity_vector]))
+        newton = Newton(self._problem, self.dt)
+        found = newton.first(self._given["qd"], SLACK * fall * self.dt)
+        memory = [less_equal(found.residual, tolerance), 1.0, found.residual]
+        memory += [*found.gradient, *newton.pushes(found.v), *found.duals]
+        results = (list(found.v), memory, self._carried.entries)
+        return Program.from_outputs(
+            "begin", self.inputs, list(zip(self._between, results, strict=True))
+        )
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
         """Return the problem in another program."""
         known, seen = self._problem, self._carried.seen
         touches = [
             touch._replace(
-                point=seen(data, touch.point),
+                point=touch.point if touch.direct else seen(data, touch.point),
                 axes=seen(data, touch.axes),
                 bound=seen(data, touch.bound).item(),
             )
@@ -267,34 +270,45 @@ class Steps:
 
     @property
     def _between(self) -> list[Variable]:
-        sizes = {"point": self.model.nv, "memory": MEMORY + self.model.nv + self.slots}
+        n = self.model.nv
+        sizes = {"point": n, "memory": MEMORY + n + self.slots + self._problem.duals}
         sizes |= {"data": len(self._carried.entries)}
         return [Variable(name, (n,)) for name, n in sizes.items()]
 
+    def _remembered(self, memory: np.ndarray) -> list[np.ndarray]:
+        """Return gradient, normal impulses that bound friction, and directions of friction."""
+        n = self.model.nv
+        return np.split(memory[MEMORY:], [n, n + self.slots])
+
+    def _newton(self, problem: Problem, held: np.ndarray, count: Number) -> Newton:
+        """Return the problem after a number of iterations."""
+        firmness: Number = 1.0
+        for number, factor in SOFT:
+            firmness = select(less_equal(number, count), factor, firmness)
+        return Newton(problem.softened(firmness), self.dt, list(held), less_equal(HOLD, count))
+
     # The iteration ------------------------------------------------------------------------------
 
-    @property
-    def refine(self) -> Program:
-        """Program of a Newton step with a line search."""
-        return self.refine_to(TOLERANCE)
-
-    def refine_to(self, tolerance: float) -> Program:
-        """Return the program of a Newton step that ends at another residual."""
+    def refine(self, tolerance: float = TOLERANCE) -> Program:
+        """Return the program of a Newton step; a state ends at the tolerance of the residual."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
-        done, count, _, other = memory[:MEMORY]
-        gradient, held = np.split(memory[MEMORY:], [self.model.nv])
-        newton = Newton(self._elsewhere(data), self.dt, list(held), less_equal(HOLD, count))
-        found = newton.step(v, gradient, less(CAREFUL, count) * other)
-        ended = maximum(less_equal(found.residual, tolerance), less_equal(MOST, count + 1.0))
-        solved = less(count, HOLD) * less_equal(found.residual, tolerance)
-        later = [ended * (2.0 - solved), count + 1.0, found.residual, 1.0 - other]
-        later += list(found.gradient)
-        pushes = newton.pushes(found.v)
-        later += [select(newton.fixed, old, new) for old, new in zip(held, pushes, strict=True)]
+        done, count, _ = memory[:MEMORY]
+        gradient, held, duals = self._remembered(memory)
+        problem, after = self._elsewhere(data), count + 1.0
+        now, later = (self._newton(problem, held, n) for n in (count, after))
+        known = duals
+        for number in (HOLD, *(number for number, _ in SOFT)):  # begin again
+            begins = less_equal(number, count) * less_equal(count, number)
+            known = np.array([select(begins, 0.0, z) for z in known], dtype=object)
+        found = now.step(later, v, gradient, list(known))
+        converged = less_equal(found.residual, tolerance)
+        status = maximum(converged, less_equal(MOST, after)) * (2.0 - less(after, HOLD) * converged)
+        remembered = [status, after, found.residual]
+        remembered += [*found.gradient, *held, *found.duals]
         kept = [select(done, old, new) for old, new in zip(v, found.v, strict=True)]
-        later = [select(done, old, new) for old, new in zip(memory, later, strict=True)]
-        outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), later)]
+        last = [select(done, old, new) for old, new in zip(memory, remembered, strict=True)]
+        outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), last)]
         return Program.from_outputs("refine", self._between, outputs)
 
     # The end ------------------------------------------------------------------------------------
@@ -313,8 +327,8 @@ class Steps:
             before = v0 + 0.5 * rate * (dt + early)
             way = early * before + rest * (v + 0.5 * rate * early)
         there, last = moved(model, arena, q, way, v)
-        held, fixed = given["memory"][MEMORY + model.nv :], less(HOLD, given["memory"][1])
-        newton = Newton(self._elsewhere(data), dt, list(held), fixed)
+        _, held, _ = self._remembered(given["memory"])
+        newton = self._newton(self._elsewhere(data), held, given["memory"][1])
         results = {"q": list(there), "qd": list(last)}
         results["forces"] = (newton.forces(v) / dt).ravel().tolist() if self.slots else []
         if self._activations:

@@ -65,7 +65,7 @@ class System:
         return np.concatenate([np.zeros(qd.shape), qd, behind, *x], -1)
 
     def velocity(self, y: np.ndarray) -> np.ndarray:
-        """Return v of y."""
+        """Return the velocity v of a state y."""
         return y[..., self.nv : 2 * self.nv]
 
     def stages(self, count: int, y: np.ndarray) -> np.ndarray:

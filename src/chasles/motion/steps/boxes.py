@@ -1,0 +1,252 @@
+"""Contact slots of two boxes: the clipped face of one on a face of the other, or crossed edges.
+
+The normal is the axis, of six faces and nine pairs of edges, along which the boxes overlap least
+(Gottschalk, Lin and Manocha 1996, *OBBTree*). If it belongs to a face, the facing face of the other
+box is cut to the rectangle of the first (Ericson 2005, sections 4.4.1 and 5.5.4). A polygon of at
+most eight corners results, in twelve slots: where each of four edges begins and leaves the
+rectangle, and the corners of the rectangle. All is written for floats and for symbols.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.expr import Number, Scalar
+from chasles.motion.geometry.closed_forms import (
+    Box,
+    absolute,
+    applied,
+    cross,
+    less,
+    less_equal,
+    maximum,
+    minimum,
+    select,
+    sqrt,
+)
+from chasles.motion.steps.spots import FAR, Placed, Spot
+
+SLOTS = 12
+"""Number of slots of a pair of boxes."""
+
+SAME = 1e-9
+"""A later face must overlap less by this length (m) to be preferred."""
+
+EDGE, PART = 1e-3, 0.02
+"""Edges must overlap less than a face by this part of the shortest edge, and this part of the
+overlap, to be preferred: a face that is slightly tilted touches in a line, not in a point.
+"""
+
+PARALLEL = 1e-6
+"""Edges are parallel below this squared sine of their angle."""
+
+SLACK = 1e-6
+"""Rectangles are larger by this part, so that equal faces meet in spite of rounding."""
+
+FLAT = 1e-12
+"""Extent (m) below which an edge is parallel to a side of the rectangle."""
+
+
+class Face(NamedTuple):
+    """Face of a box: center, outward normal, directions of its edges, and half their lengths."""
+
+    center: np.ndarray
+    normal: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+    wide: Number
+    long: Number
+
+
+class Apart(NamedTuple):
+    """Axis of least overlap: normal from the second box to the first, and gap along it.
+
+    face: the face whose normal it is. over: 1 if that face belongs to the first box. edge: 1 if
+    edges cross; lines: their directions.
+    """
+
+    normal: np.ndarray
+    gap: Number
+    face: Face
+    over: Number
+    edge: Number
+    lines: tuple[np.ndarray, np.ndarray]
+
+
+def _chosen(which: Number, yes: Any, no: Any) -> Any:
+    """Return the first of two arrays or tuples of arrays if a condition holds, else the second."""
+    if isinstance(yes, tuple):
+        found = (_chosen(which, a, b) for a, b in zip(yes, no, strict=True))
+        return type(yes)(*found) if hasattr(yes, "_fields") else tuple(found)
+    return select(np.asarray(which, object) if isinstance(which, Scalar) else which, yes, no)
+
+
+def _frames(body: Box, over: Placed, surface: Box, under: Placed) -> tuple[Placed, Placed]:
+    """Return axes and centers of two boxes in the world; if one has symbols, both are objects."""
+    kind = np.result_type(over.R, over.o, under.R, under.o)
+    return (
+        Placed(over.R.astype(kind), over.out(body.center).astype(kind)),
+        Placed(under.R.astype(kind), under.out(surface.center).astype(kind)),
+    )
+
+
+def _halves(box: Box) -> list[float]:
+    return [0.5 * float(edge) for edge in box.size]
+
+
+def _face(box: Box, at: Placed, k: int, sign: Number) -> Face:
+    """Return the face of a box along its axis k, with the given sign."""
+    half, i, j = _halves(box), (k + 1) % 3, (k + 2) % 3
+    normal = sign * at.R[:, k]
+    return Face(at.o + half[k] * normal, normal, at.R[:, i], at.R[:, j], half[i], half[j])
+
+
+def least_overlap(body: Box, over: Placed, surface: Box, under: Placed) -> Apart:
+    """Return the axis along which two boxes overlap least, or are farthest apart."""
+    a, b = _frames(body, over, surface, under)
+    margin = EDGE * min(*body.size, *surface.size)
+    halves, between = (_halves(body), _halves(surface)), a.o - b.o
+
+    def gap_along(n: np.ndarray) -> tuple[Number, Number]:
+        reach = sum(
+            np.sum(half * absolute(applied(box.R.T, n)))
+            for half, box in zip(halves, (a, b), strict=True)
+        )
+        along = np.sum(n * between)
+        return absolute(along) - reach, select(less(along, 0.0), -1.0, 1.0)
+
+    found: Apart | None = None
+    for mine, box, own in ((surface, b, 0.0), (body, a, 1.0)):
+        for k in range(3):
+            gap, sign = gap_along(box.R[:, k])
+            outward = -sign if own else sign
+            face = _face(mine, box, k, outward)
+            new = Apart(sign * box.R[:, k], gap, face, own, 0.0, (a.R[:, 0], b.R[:, 0]))
+            found = new if found is None else _chosen(less(found.gap + SAME, gap), new, found)
+    assert found is not None
+    for i in range(3):
+        for j in range(3):
+            axis = cross(a.R[:, i], b.R[:, j])
+            square = np.sum(axis * axis)
+            parallel = less(square, PARALLEL)
+            n = axis / sqrt(select(parallel, 1.0, square))
+            gap, sign = gap_along(n)
+            better = less(found.gap + margin + PART * absolute(found.gap), gap) * (1.0 - parallel)
+            new = found._replace(normal=sign * n, gap=gap, edge=1.0, lines=(a.R[:, i], b.R[:, j]))
+            found = _chosen(better, new, found)
+    return found
+
+
+def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spot]:
+    """Return the corners of the common part of two faces, or the point where two edges cross."""
+    apart = least_overlap(body, over, surface, under)
+    facing = _facing(body, over, surface, under, apart)
+    found = []
+    for at, level, valid in _clipped(apart.face, facing):
+        gap = select(valid * (1.0 - apart.edge), level, FAR)
+        found.append(Spot(at, apart.normal, gap))
+    crossed = _crossing(body, over, surface, under, apart)
+    first = found[0]
+    point = select(apart.edge, crossed, first.point)
+    found[0] = Spot(point, apart.normal, select(apart.edge, apart.gap, first.gap))
+    return found
+
+
+def _facing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) -> Face:
+    """Return the face of the other box that faces the chosen one most."""
+    best: Any = None
+    face: Any = None
+    boxes = [*zip((body, surface), _frames(body, over, surface, under), strict=True)]
+    for k in range(3):
+        faces = []
+        for box, at in boxes:
+            towards = np.sum(at.R[:, k] * apart.face.normal)
+            sign = select(less(0.0, towards), -1.0, 1.0)
+            faces.append((absolute(towards), _face(box, at, k, sign)))
+        new = _chosen(apart.over, faces[1], faces[0])
+        if best is None:
+            best, face = new
+            continue
+        more = less(best + SAME, new[0])
+        best, face = select(more, new[0], best), _chosen(more, new[1], face)
+    return face
+
+
+def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]:
+    """Return points halfway between two faces, their distances along the normal, 1 if valid."""
+    sides = (face.wide, face.long)
+    reach = [(1.0 + SLACK) * side for side in sides]
+
+    def seen(r: np.ndarray) -> np.ndarray:
+        """Return a vector along the edges and the normal of the face."""
+        axes = (face.first, face.second, face.normal)
+        return np.array([np.sum(r * axis) for axis in axes])
+
+    def out(x: Number, y: Number, level: Number) -> np.ndarray:
+        found: np.ndarray = (
+            face.center + x * face.first + y * face.second + 0.5 * level * face.normal
+        )
+        return found
+
+    center, u, w = (
+        seen(r)
+        for r in (
+            other.center - face.center,
+            other.wide * other.first,
+            other.long * other.second,
+        )
+    )
+    found = []
+    leaving = []
+    for start, way in (
+        (center - u - w, 2.0 * u), (center + u - w, 2.0 * w),
+        (center + u + w, -2.0 * u), (center - u + w, -2.0 * w),
+    ):  # fmt: skip
+        early, late = _within(start, way, reach)
+        valid = less_equal(early, late)
+        begin, end = start + early * way, start + late * way
+        found.append((out(*begin), begin[2], valid))
+        leaving.append((out(*end), end[2], valid * less(late, 1.0)))
+    # Corners of the rectangle, in coordinates (s, t) along the edges of the other face.
+    inverse = 1.0 / (u[0] * w[1] - u[1] * w[0])
+    corners = []
+    for a, b in ((-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)):
+        x, y = a * sides[0], b * sides[1]
+        dx, dy = x - center[0], y - center[1]
+        s, t = (dx * w[1] - dy * w[0]) * inverse, (u[0] * dy - u[1] * dx) * inverse
+        level = center[2] + s * u[2] + t * w[2]
+        inside = less(maximum(absolute(s), absolute(t)), 1.0 + SLACK)
+        corners.append((out(x, y, level), level, inside))
+    return found + leaving + corners
+
+
+def _within(start: np.ndarray, way: np.ndarray, reach: list[Number]) -> tuple[Number, Number]:
+    """Return the parts of a segment at which it is in a rectangle first and last (Liang, Barsky).
+
+    The first is larger than the second if the segment misses the rectangle.
+    """
+    early: Number = 0.0
+    late: Number = 1.0
+    for k in range(2):
+        flat = less(absolute(way[k]), FLAT)
+        over = 1.0 / select(flat, FLAT, way[k])
+        one, other = (-reach[k] - start[k]) * over, (reach[k] - start[k]) * over
+        early, late = maximum(early, minimum(one, other)), minimum(late, maximum(one, other))
+    return early, late
+
+
+def _crossing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) -> np.ndarray:
+    """Return the point halfway between the edges that face each other along the normal."""
+    corners = []
+    for box, at, sign in ((body, over, -1.0), (surface, under, 1.0)):
+        facing = sign * applied(at.R.T, apart.normal)
+        corner = select(less(facing, 0.0), -1.0, 1.0) * np.array(_halves(box))
+        corners.append(at.out(corner + np.array(box.center)))
+    d, e = apart.lines
+    r = corners[0] - corners[1]
+    b, c, f = np.sum(d * e), np.sum(d * r), np.sum(e * r)
+    bent = 1.0 - b * b
+    over_bent = 1.0 / select(less(bent, PARALLEL), 1.0, bent)
+    s, t = (b * f - c) * over_bent, (f - b * c) * over_bent
+    point: np.ndarray = 0.5 * (corners[0] + s * d + corners[1] + t * e)
+    return point

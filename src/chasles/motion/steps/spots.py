@@ -1,0 +1,34 @@
+"""Frames of bodies in the world, and points where two shapes may touch."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.expr import Number
+from chasles.motion.geometry.closed_forms import applied
+
+FAR = 1e3
+"""Gap (m) of an inactive slot."""
+
+
+class Placed(NamedTuple):
+    """Axes R (3, 3), as columns, and origin o (3,) of a frame in the world, or their symbols."""
+
+    R: np.ndarray
+    o: np.ndarray
+
+    def out(self, at: Any) -> np.ndarray:
+        """Return a point of the frame in world coordinates."""
+        return self.o + applied(self.R, np.asarray(at))
+
+    def into(self, at: np.ndarray) -> np.ndarray:
+        """Return a point of the world in frame coordinates."""
+        return applied(self.R.T, at - self.o)
+
+
+class Spot(NamedTuple):
+    """Contact point (3,), normal (3,) from the second shape to the first, and gap."""
+
+    point: np.ndarray
+    normal: np.ndarray
+    gap: Number

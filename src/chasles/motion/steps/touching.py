@@ -1,0 +1,251 @@
+"""Contact slots in a step of Newton's method: their impulses, linearized, and spatial stiffness.
+
+The direction of friction is an unknown of its own ("dual"), which follows the linearized law: where
+sticking begins, its derivative is bounded, and that of friction as a function of the velocity is
+not (Chan, Golub and Mulet 1999, *A nonlinear primal-dual method for total variation-based image
+restoration*).
+"""
+
+from collections import Counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.expr import Number
+from chasles.motion.contact.pairs import Compliant, Rigid
+from chasles.motion.geometry.closed_forms import cross, less, maximum, select, sqrt
+from chasles.motion.steps.algebra import dot, skew, zeros
+from chasles.motion.steps.impulses import SLOW, TANGENT, Friction, Normal
+
+PLANAR, AXIAL = slice(0, 2), slice(2, 3)
+"""Axes of a slot: its tangents, and its normal."""
+
+FIRM = 0.8
+"""A contact sticks after the first step if it needs less than this fraction of its friction."""
+
+FEW = 1
+"""Largest number of slots of two bodies that have Jacobians of their own."""
+
+
+class Touch(NamedTuple):
+    """Contact slot in a step: relative motion (carrier), point, axes, bound, stiffness and law.
+
+    direct: True if the carrier is the Jacobian (3, nv) of the point along the axes, not that of the
+    bodies (6, nv). firmness: factor of all stiffnesses.
+    """
+
+    carrier: int
+    point: np.ndarray
+    axes: np.ndarray
+    bound: Number
+    stiffness: float
+    law: Rigid | Compliant
+    weight: float
+    direct: bool = False
+    firmness: Number = 1.0
+
+    @property
+    def normal(self) -> Normal:
+        """Normal impulse."""
+        return Normal(self.bound, self.firmness * self.stiffness)
+
+    @property
+    def turns(self) -> bool:
+        """Return True if friction of spinning or rolling acts."""
+        return bool(self.law.torsion or self.law.rolling)
+
+    @property
+    def duals(self) -> int:
+        """Number of entries of the directions of friction."""
+        law = self.law
+        return 2 * bool(law.friction) + bool(law.torsion) + 2 * bool(law.rolling)
+
+    def frictions(self, push: Number, u: np.ndarray, w: np.ndarray) -> "list[Rubbing]":
+        """Return the frictions at linear and angular velocities, bounded by a normal impulse."""
+        law, stiff, found = self.law, self.firmness * (1.0 / (TANGENT * self.weight)), []
+        for coefficient, moment, velocity, which, arm in (
+            (law.friction, False, u, PLANAR, 1.0),
+            (law.torsion, True, w, AXIAL, law.torsion),
+            (law.rolling, True, w, PLANAR, law.rolling),
+        ):
+            if coefficient:
+                friction = Friction(coefficient * push, arm * arm * stiff)
+                found.append(Rubbing(moment, which, velocity[which], friction, coefficient))
+        return found
+
+
+class Rubbing(NamedTuple):
+    """One kind of friction of a slot: force or moment, its axes, velocity, law and coefficient."""
+
+    moment: bool
+    which: slice
+    velocity: np.ndarray
+    law: Friction
+    coefficient: float
+
+
+class Rub(NamedTuple):
+    """Linearized friction of a slot.
+
+    stiffness: across its direction. inverse: of the speed, regularized. growth: of the impulse
+    along the direction, by normal impulse.
+    """
+
+    of: Rubbing
+    impulse: np.ndarray
+    stiffness: Number
+    direction: np.ndarray
+    inverse: Number
+    growth: Number
+
+
+class Near(NamedTuple):
+    """Linearized slot: normal impulse, its decrease with the velocity, and frictions."""
+
+    push: Number
+    slope: Number
+    rubs: list[Rub]
+
+    @property
+    def impulses(self) -> tuple[np.ndarray, np.ndarray]:
+        """Impulse and moment along the axes of the slot."""
+        linear, turning = zeros(3), zeros(3)
+        linear[2] = self.push
+        for rub in self.rubs:
+            (turning if rub.of.moment else linear)[rub.of.which] = rub.impulse
+        return linear, turning
+
+
+def direct(
+    carriers: list[np.ndarray], touches: list[Touch]
+) -> tuple[list[np.ndarray], list[Touch]]:
+    """Return carriers and slots, with slots that share their carrier with few others direct."""
+    counts = Counter(touch.carrier for touch in touches)
+    every: list[np.ndarray] = []
+    found: list[Touch] = []
+    known: dict[int, int] = {}
+    for touch in touches:
+        J = carriers[touch.carrier]
+        if counts[touch.carrier] <= FEW and not touch.turns:
+            J = touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
+            found.append(touch._replace(carrier=len(every), direct=True))
+            every.append(J)
+            continue
+        if touch.carrier not in known:
+            known[touch.carrier] = len(every)
+            every.append(J)
+        found.append(touch._replace(carrier=known[touch.carrier]))
+    return every, found
+
+
+def linearized(
+    touch: Touch, u: np.ndarray, w: np.ndarray, limiting: Any, duals: np.ndarray
+) -> Near:
+    """Return a slot near its velocities.
+
+    limiting: function from the normal impulse to the one that bounds friction, and its rate.
+    """
+    push, slope = touch.normal.impulse(u[2]), touch.normal.slope(u[2])
+    limit, rate = limiting(touch, push)
+    rubs, start = [], 0
+    for rubbing in touch.frictions(limit, u, w):
+        v = rubbing.velocity
+        k, square = rubbing.law.slope(v)
+        z = duals[start : start + len(v)]
+        growth = rubbing.coefficient * rate * dot(v, v) * square
+        rubs.append(Rub(rubbing, -k * v, k, z, sqrt(square), growth))
+        start += len(v)
+    return Near(push, slope, rubs)
+
+
+def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
+    """Return a slot at the beginning of a step.
+
+    It acts if it closes when its velocity changes by slack (m/s), and sticks if friction could stop
+    its slip, with the normal impulse of such a change.
+    """
+    near = less(u[2] - touch.bound, slack)
+    slope = touch.stiffness * near
+    push, rubs = (touch.bound - u[2]) * slope, []
+    for rubbing in touch.frictions(slack / touch.weight, u, w):
+        v, law = rubbing.velocity, rubbing.law
+        square, stop = dot(v, v), law.limit / (TANGENT * law.stiffness)
+        sticks = less(square, stop * stop)
+        inverse = select(sticks, 0.0, 1.0 / sqrt(select(sticks, 1.0, square)))
+        z, k = inverse * v, near * select(sticks, law.stiffness, law.limit * inverse)
+        impulse = select(sticks, -k * v, -rubbing.coefficient * push * z)
+        rubs.append(Rub(rubbing, impulse, k, z, inverse, rubbing.coefficient))
+    return Near(push, slope, rubs)
+
+
+def directed(touch: Touch, near: Near, u: np.ndarray, w: np.ndarray) -> list[Number]:
+    """Return the directions of friction after the first step: that of the law where it sticks."""
+    found: list[Number] = []
+    for rub, now in zip(near.rubs, touch.frictions(touch.normal.impulse(u[2]), u, w), strict=True):
+        z = sqrt(now.law.slope(now.velocity)[1]) * now.velocity
+        sticks = less(dot(z, z), FIRM * FIRM)
+        found += [select(sticks, a, b) for a, b in zip(z, rub.direction, strict=True)]
+    return found
+
+
+def stiffness(touch: Touch, near: Near) -> np.ndarray:
+    """Return the stiffness of a slot along the rows of its carrier.
+
+    For the bodies it is spatial (6, 6), about the origin, angular part first.
+    """
+    return _own_stiffness(near) if touch.direct else _spatial_stiffness(touch, near)
+
+
+def _own_stiffness(near: Near) -> np.ndarray:
+    """Return the stiffness (3, 3) along the axes of a slot."""
+    K: np.ndarray = zeros(3, 3)
+    K[2, 2] = near.slope
+    for rub in near.rubs:
+        z, t = rub.direction, rub.stiffness * rub.inverse * rub.of.velocity
+        for i in range(2):
+            K[i, i] = K[i, i] + rub.stiffness
+            for j in range(2):
+                K[i, j] = K[i, j] - z[i] * t[j]
+            K[i, 2] = K[i, 2] - z[i] * rub.growth * near.slope
+    return K
+
+
+def _spatial_stiffness(touch: Touch, near: Near) -> np.ndarray:
+    """Return the spatial stiffness (6, 6) of a slot about the origin."""
+    E, P = touch.axes, skew(touch.point)
+    n = E[2]
+    normal = np.outer(n, n)
+    pushed = near.slope * np.concatenate([cross(touch.point, n), n])
+    G: np.ndarray = near.slope * normal
+    B: np.ndarray = zeros(3, 3)
+    turning: np.ndarray = zeros(6, 6)
+    for rub in near.rubs:
+        axes = E[rub.of.which]
+        z, t = rub.direction @ axes, (rub.stiffness * rub.inverse) * rub.of.velocity @ axes
+        K = rub.stiffness * (np.eye(3) - normal if rub.of.which == PLANAR else normal)
+        if rub.of.moment:
+            B = B + K
+            left, right = (np.concatenate([x, zeros(3)]) for x in (z, t))
+        else:
+            G = G + K
+            left, right = (np.concatenate([cross(touch.point, x), x]) for x in (z, t))
+        turning = turning + np.outer(left, right + rub.growth * pushed)
+    A = P @ G
+    return np.block([[A @ P.T + B, A], [A.T, G]]) - turning
+
+
+def turned(near: Near, du: np.ndarray, dw: np.ndarray) -> list[Number]:
+    """Return the directions of friction of a slot after its velocities have changed."""
+    found: list[Number] = []
+    for rub in near.rubs:
+        change = (dw if rub.of.moment else du)[rub.of.which]
+        found += follow(rub.direction, rub.of.velocity, change, rub.inverse)
+    return found
+
+
+def follow(z: Any, v: Any, change: Any, inverse: Number) -> list[Number]:
+    """Return a direction of friction by the linearized law r z = v; its length is at most 1."""
+    slower = dot(v, change) * inverse
+    new = [(a + b - c * slower) * inverse for a, b, c in zip(v, change, z, strict=True)]
+    factor = 1.0 / maximum(1.0, sqrt(dot(new, new) + SLOW))
+    return [factor * x for x in new]
