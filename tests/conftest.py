@@ -38,7 +38,10 @@ if hasattr(providers, "_get_local_constants"):
     # worker would read all files first.
     providers._get_local_constants = lambda: providers._local_constants  # type: ignore[union-attr]
 
-AS_USERS_HAVE_IT = ("backends", "test_pinocchio_compiled.py", "test_robot.py", "test_tiers.py")
+AS_USERS_HAVE_IT = (
+    *("backends", "libraries"),
+    *("test_pinocchio_compiled.py", "test_robot.py", "test_tiers.py"),
+)
 """Folders and files whose robots and machine code are those of users."""
 
 QUICK = replace(Machine.host(), effort=0)
