@@ -32,10 +32,14 @@ FIRST = (
     "test_c_export.py",
     "test_excite.py",
     "test_environment.py",
+    "test_architecture.py",
     "test_memory.py",
     "test_edges_in_time.py",
     "test_printed_loops.py",
     "test_standing.py",
+    "test_pinocchio_compiled.py",
+    "test_scenes.py",
+    "test_libraries.py",
 )
 """Files whose few tests take long."""
 

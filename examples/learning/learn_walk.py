@@ -2,6 +2,7 @@
 
     pip install 'chasles[learn]' torch example-robot-data
     python examples/learning/learn_walk.py --minutes 20 --seed 0 --output walk.pt
+    python examples/learning/learn_walk.py --minutes 1.92 --robots 2048    # on an H200
 
 The policy acts 50 times a second. It sees gravity, angular and linear velocity in the body's frame,
 its heading, joint positions and velocities, its last action, the command and a clock, and chooses

@@ -54,9 +54,13 @@ def given(step: Stepped, dtype: str, count: int = 5) -> tuple[list[Any], list[An
     return tuple([a.astype(dtype) for a in arrays] for arrays in (states, controls, records))
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-9), ("float32", 1e-2)])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-12), ("float32", 1e-4)])
 def test_as_machine_code(step: Stepped, dtype: str, tolerance: float, tmp_path: Path) -> None:
-    """Every record of states, also with a last one that comes early; float32 for its type."""
+    """Every record of states, also with a last one that comes early.
+
+    The text has the operations of the machine code, so only sines of another library differ, by
+    the last digit; the equations of contact may lose three digits of these, in each type.
+    """
     programs = [step._program(name, dtype) for name in ("begin", "refine", "end")]
     states, controls, records = given(step, dtype)
     text = iterated.source(programs, dtype)

@@ -11,7 +11,7 @@ import pytest
 from cuda_on_cpu import OnCPU
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import close
+from support import close, pairwise
 from test_random_programs import programs, rows
 
 import chasles
@@ -104,10 +104,10 @@ CREWS = [Size(1, 20), Size(2, 9), Size(4, 30)]
 """Registers are so few that most values have to wait in shared memory."""
 
 
-@pytest.mark.parametrize("crew", CREWS)
-@pytest.mark.parametrize("form", ["rows", "columns"])
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "dtype", "form", "crew"),
+    pairwise(CASES, ["float64", "float32"], ["rows", "columns"], CREWS),
+)
 def test_crews(case: str, dtype: str, form: Any, crew: Size, tmp_path: Path) -> None:
     """Warps that share the work give what the reference gives, far angles included."""
     robot, function = CASES[case]

@@ -208,17 +208,18 @@ def test_a_joint_stops_at_its_limit_and_dry_friction_holds_it(tmp_path):
     assert abs(run.q[-1, 0]) < 1e-3
 
 
+class Push:
+    """A controller that remembers how often it was called."""
+
+    calls = 0
+
+    def __call__(self, t, q, qd):
+        self.calls += 1
+        return np.array([0, 0, 0, 0, 0, 9.81])
+
+
 def test_controllers_that_remember_are_called_at_each_step(robot):
-    made = robot(("ball", 1.0, [1e-3] * 3))
-
-    class Push:
-        calls = 0
-
-        def __call__(self, t, q, qd):
-            self.calls += 1
-            return np.array([0, 0, 0, 0, 0, 9.81])
-
-    push = Push()
+    made, push = robot(("ball", 1.0, [1e-3] * 3)), Push()
     run = stepped(made, posed((0, 0, 1.0)), [], 0.1, control=push)
     assert not run.compiled
     assert push.calls == 50
@@ -231,6 +232,7 @@ def test_what_it_does_not_support_is_refused(robot):
         ({"compiled": False}, "E-MOTION-135"),
         ({"contact_states": np.zeros(2)}, "E-MOTION-131"),
         ({"contacts": "floor"}, "E-MOTION-134"),
+        ({"device": "cuda", "control": Push()}, "E-MOTION-171"),
     ):
         with pytest.raises(chasles.errors.ChaslesError) as error:
             made.simulate(

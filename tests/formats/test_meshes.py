@@ -3,6 +3,7 @@
 import struct
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import raises
 
@@ -77,3 +78,22 @@ def test_other_files_are_not_meshes(tmp_path: Path) -> None:
     """Whatever else trimesh could read."""
     (tmp_path / "a.zip").write_bytes(b"PK")
     assert solids.located(str(tmp_path / "a.urdf"), "a.zip") is None
+
+
+def test_binary_stl_files_are_read_without_trimesh(tmp_path: Path) -> None:
+    """The same vertices and faces as trimesh has; a damaged file goes to trimesh."""
+    shape = trimesh.creation.icosphere(subdivisions=2, radius=0.3)
+    path = tmp_path / "ball.stl"
+    shape.export(path)
+    ((vertices, faces),) = meshes.triangles(path)
+    (known,) = meshes.loaded(path)
+    assert np.array_equal(np.unique(known.vertices, axis=0), vertices)
+    assert np.array_equal(known.triangles, vertices[faces])
+    other = tmp_path / "cut.stl"
+    other.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ValueError, match="STL"):  # by trimesh
+        meshes.triangles(other)
+    text = tmp_path / "text.stl"
+    shape.export(text, file_type="stl_ascii")
+    ((again, _),) = meshes.triangles(text)
+    assert len(again) == len(vertices)

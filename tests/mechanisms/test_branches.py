@@ -10,9 +10,11 @@ from published_arms import published
 
 import chasles
 from chasles.expr import interpret
-from chasles.functions.branches import Arm, arm, chosen, forms, traced
+from chasles.functions.branches import Arm, arm, chosen, forms, jointed, traced
 from chasles.functions.chains import Displacement, Joint
+from chasles.functions.closed_form import arm_angle
 from chasles.mathematics.linear import Matrix, Vector
+from chasles.mathematics.trigonometric import Angle
 from chasles.robots import puma560
 from chasles.targets import Pose
 
@@ -142,6 +144,66 @@ def test_known_arms_have_up_to_eight_postures(name: str) -> None:
     counts = [len(x) for x in branches(arm_of(known), goals)]
     assert max(counts) == most
     assert min(counts) >= 2
+
+
+# Shoulder, elbow and wrist ----------------------------------------------------------------------
+
+IIWA = ([Z, Y, Z, -Y, Z, Y, Z], [*[(0, 0, 0.36)] * 3, (0, 0, 0.78), *[(0, 0, 1.18)] * 3])
+
+
+def bending(seed: int) -> Chain:
+    """The axes of an iiwa, or seven random axes of which the first and last three intersect."""
+    if not seed:
+        return Chain(np.array(IIWA[0]), np.array(IIWA[1], float), np.eye(4))
+    rng = np.random.default_rng(seed)
+    axes, points = rng.normal(size=(7, 3)), rng.uniform(-0.5, 0.5, (7, 3))
+    points[:3], points[4:] = points[0], points[4]
+    return Chain(axes / np.linalg.norm(axes, axis=1, keepdims=True), points, tool(rng))
+
+
+def by_arm_angle(known: Chain, q: np.ndarray, T: np.ndarray) -> np.ndarray:
+    """The postures of a pose that have the arm angle of another posture q."""
+    own = arm_of(known)
+    form, exact = chosen(own)
+    assert form is not None
+    assert exact
+    assert form.kind == "elbow"
+    moves = [Angle(float(np.cos(x)), float(np.sin(x))) for x in q]
+    angle = arm_angle(jointed(own.joints), moves)
+    bounds = np.full(7, np.inf)
+    given = {"goal": [*T[:3, :3].ravel(), *T[:3, 3]], "given": [np.arctan2(angle.s, angle.c)]}
+    out = interpret(traced(own, form, -bounds, bounds), given)
+    return np.array(out["q"]).reshape(-1, 7)[np.array(out["found"]) > 0.0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_arms_with_shoulder_and_wrist_have_the_postures_of_brute_force(seed: int) -> None:
+    """Postures of a numeric search are among those of their arm angle, up to eight."""
+    known, rng = bending(seed), np.random.default_rng(seed)
+    T = known.forward(starts(known, rng, 1))[0][0]
+    most = 0
+    for q in known.postures(T, starts(known, rng, 40))[:8]:
+        found = by_arm_angle(known, q, T)
+        assert np.abs(known.forward(found)[0] - T).max() < 1e-8
+        assert known.apart(q, found).min() < 1e-6
+        for x in found:
+            assert (known.apart(x, found) < SAME).sum() == 1
+        most = max(most, len(found))
+    assert most >= (8 if not seed else 2)
+
+
+def test_singular_poses_of_arms_with_shoulder_and_wrist() -> None:
+    """Stretched, wrist over the shoulder, aligned axes: a posture is found."""
+    known = bending(0)
+    for q in (
+        [0.3, 0.4, 0.1, 0.0, 0.7, 0.2, 0.5],
+        np.zeros(7),
+        [0.3, 0.7, 0.1, 1.4, 0.0, 0.7, 0.2],
+    ):
+        T = known.forward(np.array(q, float))[0]
+        found = by_arm_angle(known, np.array(q, float), T)
+        assert len(found)
+        assert np.abs(known.forward(found)[0] - T).max() < 1e-7
 
 
 def test_singular_poses_have_postures() -> None:

@@ -125,13 +125,16 @@ def test_robots_land_and_stand(name, dt):
     drift = np.abs(run.q[half:] - run.q[half])
     assert run.compiled
     assert run.q[-1, 6] > 0.7 * (q[6] - HEIGHT)
-    assert drift[:, 4:7].max() < 1e-3 * dt / 0.002  # creep is proportional to the step
+    # A foot that sticks creeps at the load's impulse in a step, divided by friction's stiffness.
+    assert drift[:, 4:7].max() < 1e-3 * dt / 0.002
     assert 2.0 * drift[:, 1:4].max() < np.radians(0.1)
     assert -run.touching.gaps.min() < 1e-3
     weight = 9.81 * robot.mass_matrix(q)[3, 3]  # along the base, of all bodies
     assert run.touching.forces[-1, :, 2].sum() == pytest.approx(weight, rel=1e-3)
     assert run.excess <= 1e-6 * abs(run.work)
-    assert run.unsolved <= 0.002 * len(run.t)
+    # A step whose bound of friction had to be fixed counts as unsolved: its impulses satisfy that
+    # bound to the same residual, and Coulomb's law at the end of the step only roughly.
+    assert run.unsolved <= 0.001 * len(run.t)
 
 
 def test_a_humanoid_without_ankles_falls_and_rests_without_jitter():

@@ -418,6 +418,20 @@ def test_a_simulation_records_sensors() -> None:
     assert not robot.simulate([0.3], [0.0], duration=0.1, dt=0.01).sensors
 
 
+def test_time_stepping_records_sensors() -> None:
+    """Positions are those of the recorded states; forces of rigid contacts are refused."""
+    robot = chasles.robots.planar(1)
+    tip = robot.frames[-1]
+    robot = robot.with_sensors(on(tip, "frame_position"), on(tip, "accelerometer"))
+    options = {"duration": 0.1, "dt": 0.01, "integrator": "time-stepping"}
+    run = robot.simulate([0.3], [0.0], sensors="frame_position", **options)
+    expected = robot.forward_kinematics(run.q, frame=tip)[..., :3, 3]
+    assert np.allclose(run.sensors["frame_position"], expected, atol=1e-12)
+    ground = contact.Pair(contact.Sphere(tip, 0.1), contact.Plane(), contact.Rigid(friction=0.5))
+    with raises("E-SENSE-014"):
+        robot.simulate([0.3], [0.0], sensors=True, contacts=[ground], **options)
+
+
 def test_a_simulation_feels_soft_ground(tmp_path: Path) -> None:
     """A ball on soft ground: the touch sensor shows the ground's force; nothing holds the ball."""
     path = tmp_path / "ball.xml"

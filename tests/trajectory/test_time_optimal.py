@@ -86,6 +86,42 @@ def test_speeds_at_the_ends() -> None:
     assert error.value.code == "E-PATH-031"
 
 
+@pytest.mark.parametrize("share", [0.99, 1.05, 1.3])
+def test_speeds_at_the_end_are_within_the_limits(share: float) -> None:
+    robot, path, _ = arm("puma560")
+    limits = {"velocity": 1.0, "acceleration": 25.0, "effort": np.inf}
+    speed = share / np.abs(path(path.duration)[1]).max()
+    if share < 1.0:
+        move = trajectory.time_optimal(robot, path, end_speed=speed, **limits)
+        assert np.abs(move(np.linspace(0.0, move.duration, 2001))[1]).max() < 1.0 + 1e-6
+        return
+    with pytest.raises(ChaslesError, match="end_speed") as error:
+        trajectory.time_optimal(robot, path, end_speed=speed, **limits)
+    assert error.value.code == "E-PATH-059"
+
+
+def test_accelerations_alone_bound_a_motion() -> None:
+    """Without velocity limits, also where only some accelerations have one; a line by hand."""
+    robot, path, _ = arm("puma560")
+    free = {"velocity": np.inf, "effort": np.inf}
+    for limit in (np.full(6, 2.0), np.array([2.0, np.inf, 1.0, np.inf, np.inf, np.inf])):
+        move = trajectory.time_optimal(robot, path, acceleration=limit, **free)
+        peak = np.abs(move(np.linspace(0.0, move.duration, 4001))[2]).max(axis=0)
+        assert (peak < limit + 1e-6).all()
+        assert (peak / limit).max() > 0.99
+    straight = trajectory.spline([0.0, 1.0], [np.zeros(6), np.full(6, 0.5)])
+    move = trajectory.time_optimal(robot, straight, acceleration=2.0, **free)
+    assert abs(move.duration - 1.0) < 1e-4
+
+
+def test_one_interval_cannot_begin_and_end_at_rest() -> None:
+    robot, path, limits = arm("puma560")
+    straight = trajectory.spline([0.0, 1.0], [path.start, path.end])
+    with pytest.raises(ChaslesError) as error:
+        trajectory.time_optimal(robot, straight, grid=1, **limits)
+    assert error.value.code == "E-PATH-029"
+
+
 def test_loops_bound_torques_of_motors() -> None:
     robot = chasles.robots.five_bar()
     q0 = robot.assemble([1.2, 1.0])

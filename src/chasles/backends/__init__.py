@@ -19,9 +19,10 @@ class Backend(NamedTuple):
     hardware. loop: the module of `Loop`, which repeats a kernel. adjoint: the module of `Adjoint`,
     which runs a loop backward. search: the module of `Search`, which repeats a step until problems
     are solved. iterated: the module that combines three kernels into one that iterates
-    (`llvm.iterated`). staged: the number of products of matrix entries from which a program should
-    return the factors of its results (`Staged`); None if a backend does not accept staged programs.
-    first: the backend of the first tier, which compiles faster to slower code.
+    (`llvm.iterated`). rounds: the module of `Rounds`, which runs several of them in turn. staged:
+    the number of products of matrix entries from which a program should return the factors of its
+    results (`Staged`); None if a backend does not accept staged programs. first: the backend of the
+    first tier, which compiles faster to slower code.
     """
 
     module: str
@@ -32,6 +33,7 @@ class Backend(NamedTuple):
     adjoint: str = ""
     search: str = ""
     iterated: str = ""
+    rounds: str = ""
     staged: int | None = None
     first: str = ""
 
@@ -44,6 +46,7 @@ BACKENDS: dict[str, Backend] = {
         adjoint="chasles.backends.llvm.adjoint",
         search="chasles.backends.llvm.search",
         iterated="chasles.backends.llvm.iterated",
+        rounds="chasles.backends.llvm.rounds",
         staged=4000,
         first="llvm-quick",
     ),
@@ -169,6 +172,11 @@ def loop(kernel: Kernel, backend: str = USUAL) -> Any:
 def iterated(kernels: Sequence[Kernel], backend: str = USUAL) -> Any:
     """Return one kernel that begins, iterates until convergence and ends (`llvm.iterated`)."""
     return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels)
+
+
+def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:
+    """Return a call that runs prepared kernels and loops in turn, `most` times (`llvm.rounds`)."""
+    return importlib.import_module(BACKENDS[backend].rounds).Rounds(parts, most)
 
 
 def search(*kernels: Kernel, backend: str = USUAL) -> Any:

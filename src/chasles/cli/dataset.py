@@ -101,7 +101,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Job:
-    """What to compute for each file; it can be pickled, and runs in any process.
+    """Computation of each file; it can be pickled and runs in any process.
 
     wanted: quantities, or names of columns. columns, units, skip_bad: as in `logs.Reader`.
     """

@@ -1,7 +1,7 @@
 """States, forces and matrices of a robot as Pinocchio, MuJoCo and Drake have them.
 
 Joint types list their coordinates in each library in order; all conversions follow from these
-lists. Long because its docstrings have all sections.
+lists.
 """
 
 from collections.abc import Mapping, Sequence

@@ -213,7 +213,7 @@ def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
         problem = f"mesh file {shape.file!r} was not found"
         raise ModelError("E-DIST-002", problem, "check the path", part=PART)
     try:
-        found = mesh_files.loaded(path)
+        found = mesh_files.triangles(path)
     except MissingPackageError:
         raise
     except Exception as error:  # mesh readers raise arbitrary exceptions for invalid files
@@ -224,10 +224,10 @@ def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
             "E-DIST-004", "the mesh has no triangles", "export the mesh again", file=path
         )
     first, vertices, faces = 0, [], []
-    for each in found:
-        vertices.append(np.asarray(each.vertices, dtype=float))
-        faces.append(np.asarray(each.faces) + first)
-        first += len(vertices[-1])
+    for points, corners in found:
+        vertices.append(points)
+        faces.append(corners + first)
+        first += len(points)
     return np.concatenate(vertices), np.concatenate(faces)
 
 

@@ -12,6 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from chasles.errors import MissingPackageError, ModelError
 
 MOST_TIMES, BASE = 20, 40 * 2**20
@@ -44,6 +46,36 @@ def loaded(path: Path) -> list[Any]:
             raise MissingPackageError("E-FILE-081", problem) from None
     check(path)
     return [mesh for mesh in trimesh.load_scene(path).dump() if len(mesh.faces)]
+
+
+@lru_cache(maxsize=512)
+def triangles(path: Path) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    """Return the vertices (n, 3) and faces (m, 3) of the meshes of a file, in its frame.
+
+    Binary STL files, the usual collision meshes, are read without trimesh, which takes a second to
+    load.
+    """
+    plain = _binary_stl(path.read_bytes()) if path.suffix.lower() == ".stl" else None
+    if plain is not None:
+        return (plain,)
+    return tuple((np.asarray(m.vertices, float), np.asarray(m.faces)) for m in loaded(path))
+
+
+_STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("bits", "<u2")])
+
+
+def _binary_stl(data: bytes) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return distinct vertices and faces; None if the data are not a whole binary STL file."""
+    if len(data) <= 84:
+        return None
+    (count,) = struct.unpack_from("<I", data, 80)
+    if not count or len(data) != 84 + count * _STL.itemsize:
+        return None
+    corners = np.frombuffer(data, _STL, offset=84)["corners"].reshape(-1, 3)
+    if not np.isfinite(corners).all():
+        return None
+    vertices, faces = np.unique(corners, axis=0, return_inverse=True)
+    return vertices.astype(float), faces.reshape(-1, 3)
 
 
 def check(path: Path) -> None:

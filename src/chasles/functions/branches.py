@@ -25,7 +25,7 @@ from chasles.expr import (
     sin,
 )
 from chasles.functions.chains import Displacement, Joint, Slide, meeting, parallel, snapped
-from chasles.functions.closed_form import Branch, Unsuited, plane, wrist
+from chasles.functions.closed_form import Branch, Unsuited, arm_angle, elbow, plane, wrist
 from chasles.functions.programs import program
 from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.trigonometric import Angle
@@ -52,7 +52,8 @@ class Form:
     """A closed form: the joint that is given (or None), and the triple of axes that it uses.
 
     backward: the chain is solved from its end. kind: "wrist" or "plane". first: the place of the
-    first axis of the triple, in the order in which the chain is solved.
+    first axis of the triple, in the order in which the chain is solved. For the kind "elbow" the
+    arm angle is given, as if it were an eighth joint.
     """
 
     given: int | None
@@ -143,9 +144,15 @@ def _same(chain: Arm, model: Model, frame: str, rest: np.ndarray) -> bool:
 
 def _by(joint: Joint, position: Number, size: float) -> Displacement:
     """Return the displacement of a joint at a position (rad or m)."""
-    move = Slide(position * (1.0 / size)) if joint.slides else Angle(cos(position), sin(position))
+    move = _move(joint, position, size)
     columns = [tuple(joint.turn(move, Vector(tuple(e)))) for e in np.eye(3).tolist()]
     return Displacement(Matrix(tuple(columns)).T, joint.shift(move, Vector.zero()))
+
+
+def _move(joint: Joint, position: Number, size: float) -> Angle | Slide:
+    if joint.slides:
+        return Slide(position * (1.0 / size))
+    return Angle(cos(position), sin(position))
 
 
 # Forms ------------------------------------------------------------------------------------------
@@ -157,6 +164,8 @@ def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
     Joints at an end come first: then the programs are shorter.
     """
     n = len(chain.joints)
+    if n == 7 and given is None and _bends(chain.joints):
+        yield Form(n, False, "elbow", 0)
     last = [n - 1, 0, *range(1, n - 1)] if given is None else [given]
     for given in [None] if n == 6 else last:
         joints = [
@@ -194,7 +203,15 @@ def _missed(chain: Arm, form: Form, seed: int) -> float:
     for joint in reversed(chain.joints):
         reached = _by(joint, float(q[joint.number]), chain.size) @ reached
     goal = [x for row in reached.R.rows for x in row] + [x * chain.size for x in reached.p]
-    given = 0.0 if form.given is None else float(q[form.given])
+    given = 0.0
+    if form.kind == "elbow":
+        moves = [
+            _move(joint, float(x), chain.size) for joint, x in zip(chain.joints, q, strict=True)
+        ]
+        angle = arm_angle(jointed(chain.joints), moves)
+        given = math.atan2(angle.s, angle.c)
+    elif form.given is not None:
+        given = float(q[form.given])
     nearest = math.inf
     for branch in solutions(chain, form, goal, given):
         if all(move.real for _, move in branch):
@@ -218,6 +235,11 @@ def _meets(joints: Sequence[Joint]) -> bool:
     return not side_by_side and meeting(joints) is not None
 
 
+def _bends(joints: Sequence[Joint]) -> bool:
+    """Return True for two triples of intersecting axes and a revolute joint between them."""
+    return _meets(joints[:3]) and _meets(joints[4:]) and not joints[3].slides
+
+
 def _parallel(joints: Sequence[Joint]) -> bool:
     turn = not any(joint.slides for joint in joints)
     return turn and all(parallel(a, b) for a, b in pairwise(joints))
@@ -226,6 +248,8 @@ def _parallel(joints: Sequence[Joint]) -> bool:
 def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.0) -> list[Branch]:
     """Return the branches of a form for a goal, up to eight."""
     G, joints = chain.displacement(goal), list(chain.joints)
+    if form.kind == "elbow":
+        return elbow(jointed(joints), G, Angle(cos(given), sin(given)))
     if form.given is not None:
         held = joints.pop(form.given)
         by = _by(held, given, chain.size)
@@ -241,6 +265,16 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
         return _solved(joints, form, G)
     except ZeroDivisionError:  # a constant denominator: two equations are the same
         raise Unsuited from None
+
+
+def jointed(joints: Sequence[Joint]) -> list[Joint]:
+    """Return seven joints with the shoulder and the wrist as points of their axes."""
+    shoulder, wrist = meeting(joints[:3]), meeting(joints[4:])
+    assert shoulder is not None
+    assert wrist is not None
+    ends = [shoulder] * 3 + [None] + [wrist] * 3
+    pairs = zip(joints, ends, strict=True)
+    return [joint if point is None else joint.through(point) for joint, point in pairs]
 
 
 def _solved(joints: list[Joint], form: Form, G: Displacement) -> list[Branch]:

@@ -1,19 +1,27 @@
-"""Inverse kinematics of six joints in closed form, for arms with a special triple of axes.
+"""Inverse kinematics of six or seven joints in closed form, for arms with special triples of axes.
 
 The equation is E1(q1) ... E6(q6) = G, with G the displacement from the home pose to the goal. Two
 forms are solved: the last three axes intersect (Pieper 1968), and the second to fourth are parallel
 (Elias and Wen 2022). Other places of the triple become one of these by reversing the chain, or by
 moving joints from one end to the other: E1 ... E6 = G is E2 ... E6 E1' = G, with the axis of E1'
 displaced by G^-1.
+
+Seven joints of which the first three and the last three intersect have a form of their own, for a
+given arm angle: the rotation of the elbow about the line from shoulder to wrist (Shimizu et al.,
+IEEE Transactions on Robotics 24, 2008).
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from chasles.expr import Number
+from chasles.expr import Number, less, maximum, select, sqrt
 from chasles.functions.chains import Displacement, Joint, Move, Slide, meeting, parallel, square
 from chasles.mathematics.linear import Vector
-from chasles.mathematics.trigonometric import between, conic, line, quadratic
+from chasles.mathematics.trigonometric import Angle, between, conic, line, quadratic
+
+BESIDE, TINY = 1e-4, 1e-24
+"""Squared sine of the angle to the first axis below which another reference of arm angles is used,
+and the smallest squared length that is divided by."""
 
 Branch = list[tuple[Joint, Move]]
 """One solution: the position of every joint."""
@@ -208,7 +216,7 @@ def _slides(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
         yield Slide(across.dot(y - f.at(third)) / across.dot(b.axis)), third
 
 
-# The two forms ----------------------------------------------------------------------------------
+# The forms ------------------------------------------------------------------------------------
 
 
 def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
@@ -222,12 +230,79 @@ def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
         axis, side = G.R @ f.axis, G.R @ f.side
         for joint, move in branch:
             axis, side = (joint.turn(move, v, back=True) for v in (axis, side))
-        middle = component(e, d.axis, f.axis)
-        for fifth in zeros(_less(middle.k, d.axis.dot(axis)), False):
-            fourth = d.angle(e.turn(fifth, f.axis), axis)
-            rest = e.turn(fifth, d.turn(fourth, side, back=True), back=True)
-            found.append([*branch, (d, fourth), (e, fifth), (f, f.angle(f.side, rest))])
+        found += [[*branch, *rest] for rest in _rotations(d, e, f, axis, side)]
     return found
+
+
+def _rotations(a: Joint, b: Joint, c: Joint, axis: Vector, side: Vector) -> Iterator[Branch]:
+    """Yield the rotations of three joints that take c.axis to `axis` and c.side to `side`."""
+    middle = component(b, a.axis, c.axis)
+    for second in zeros(_less(middle.k, a.axis.dot(axis)), False):
+        first = a.angle(b.turn(second, c.axis), axis)
+        rest = b.turn(second, a.turn(first, side, back=True), back=True)
+        yield [(a, first), (b, second), (c, c.angle(c.side, rest))]
+
+
+def elbow(joints: Sequence[Joint], G: Displacement, angle: Angle) -> list[Branch]:
+    """Return the solutions of seven joints for a given arm angle, up to eight.
+
+    The first three meet in the point of the first (shoulder), the last three in the point of the
+    fifth (wrist). The fourth joint sets the distance between these points. The rotation of the
+    shoulder takes the wrist to its place, and the axis of the fourth joint to the arm angle.
+    """
+    a, b, c, d, e, f, g = joints
+    found = []
+    away = G.point(e.point) - a.point
+    ahead, across, over = _frame(away, _reference(a, away))
+    aside = across * angle.c + over * angle.s
+    for fourth in zeros(_less(distance(moved(d, e.point).plus(-a.point)), away.dot(away)), False):
+        frame = _frame(d.shift(fourth, e.point) - a.point, d.axis)
+        goal = (ahead, aside, ahead.cross(aside))
+        axis, side = (_carried(frame, goal, v) for v in (c.axis, c.side))
+        for arm in _rotations(a, b, c, axis, side):
+            branch = [*arm, (d, fourth)]
+            axis, side = G.R @ g.axis, G.R @ g.side
+            for joint, move in branch:
+                axis, side = (joint.turn(move, v, back=True) for v in (axis, side))
+            found += [[*branch, *rest] for rest in _rotations(e, f, g, axis, side)]
+    return found
+
+
+def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
+    """Return the arm angle of a posture (see `elbow`)."""
+    *arm, d = zip(joints[:4], moves[:4], strict=True)
+    away, axis = joints[4].point, d[0].axis
+    for joint, move in (d, *reversed(arm)):
+        away = joint.shift(move, away)
+    for joint, move in reversed(arm):
+        axis = joint.turn(move, axis)
+    away = away - joints[0].point
+    _, across, over = _frame(away, _reference(joints[0], away))
+    return between(axis.dot(across), axis.dot(over))
+
+
+def _reference(a: Joint, away: Vector) -> Vector:
+    """Return the direction from which arm angles count: the first axis, or another beside it."""
+    along = a.axis.dot(away)
+    near = less(away.dot(away) * (1.0 - BESIDE), along * along)
+    pairs = zip(a.side, a.axis, strict=True)
+    return Vector(tuple(select(near, x, y) for x, y in pairs))
+
+
+def _frame(ahead: Vector, other: Vector) -> tuple[Vector, Vector, Vector]:
+    """Return unit vectors: ahead, across it toward another vector, and across both."""
+    first = ahead * (1.0 / sqrt(maximum(ahead.dot(ahead), TINY)))
+    aside = other - first * first.dot(other)
+    second = aside * (1.0 / sqrt(maximum(aside.dot(aside), TINY)))
+    return first, second, first.cross(second)
+
+
+def _carried(frame: Sequence[Vector], goal: Sequence[Vector], v: Vector) -> Vector:
+    """Return a vector rotated as one frame to another."""
+    total = Vector.zero()
+    for old, new in zip(frame, goal, strict=True):
+        total = total + new * old.dot(v)
+    return total
 
 
 def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:

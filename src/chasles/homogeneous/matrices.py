@@ -1,7 +1,4 @@
-"""Matrices from numbers and arrays, which are checked here; inertias J, actions Phi, gravity.
-
-Long because its docstrings have all sections.
-"""
+"""Matrices from numbers and arrays, which are checked here; inertias J, actions Phi, gravity."""
 
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,4 @@
-"""Positions M, displacements Q, screws L, velocities W, accelerations H; exact near 0 and pi.
-
-Long because its docstrings have all sections.
-"""
+"""Positions M, displacements Q, screws L, velocities W, accelerations H; exact near 0 and pi."""
 
 import math
 from typing import NamedTuple

@@ -138,6 +138,8 @@ class Branches:
         """Bounds of the positions of the redundant joint: its limits, and at most one turn."""
         if self.form.given is None:
             return (0.0, 0.0)
+        if self.form.kind == "elbow":
+            return (-np.pi, np.pi)
         low, high = (float(a[self.form.given]) for a in (self.lower, self.upper))
         slides = self.chain.joints[self.form.given].slides
         reach = 2.0 * self.chain.size if slides else np.pi
@@ -164,6 +166,12 @@ TIGHT = 1e-3
 def tight(weights: np.ndarray, tolerances: np.ndarray) -> bool:
     """Return True if all errors of a pose have weight, and small tolerances."""
     return bool(tolerances.max() <= TIGHT and weights.min() > 0.0)
+
+
+def uneven(weights: np.ndarray, tolerances: np.ndarray) -> bool:
+    """Return True if errors with weight have different tolerances."""
+    counted = tolerances[weights > 0.0]
+    return bool(counted.size and counted.max() > counted.min())
 
 
 # All solutions ----------------------------------------------------------------------------------

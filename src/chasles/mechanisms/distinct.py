@@ -7,7 +7,7 @@ import numpy as np
 
 from chasles.functions.reaching import MEMORY, STATUS
 from chasles.mechanisms.mechanism import Mechanism
-from chasles.mechanisms.postures import TURN, Bounds
+from chasles.mechanisms.postures import TURN, Bounds, angles
 from chasles.model.spaces import freedom_units
 
 AT_ONCE = 256
@@ -71,7 +71,11 @@ def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return distances of coordinates (..., nv), modulo full turns; infinite where b is NaN."""
     far, missing = _way(mechanism, a, b)
     far = np.abs(far)
-    turns = np.array(freedom_units(mechanism.model, -1.0)) > 0.0
+    model = mechanism.model
+    turns, own = np.array(freedom_units(model, -1.0)) > 0.0, set(angles(mechanism))
+    for i in model.movers:
+        if model.bodies[i].joint.nq == 1:
+            turns[model.velocity_slices[i]] = model.position_slices[i].start in own
     wrapped = np.minimum(np.remainder(far, TURN), TURN - np.remainder(far, TURN))
     return np.where(missing[..., None], np.inf, np.where(turns, wrapped, far))
 
@@ -91,13 +95,6 @@ def _way(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray
 
 
 # Full turns -------------------------------------------------------------------------------------
-
-
-def angles(mechanism: Mechanism) -> list[int]:
-    """Return the indices in q of angles that are equivalent modulo full turns."""
-    model = mechanism.model
-    single = [i for i in model.movers if model.bodies[i].joint.units == ("rad",)]
-    return [model.position_slices[i].start for i in single]
 
 
 def _turns(x: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.ndarray]:

@@ -60,3 +60,15 @@ def fixed_joints(mechanism: Mechanism, fixed: Any) -> list[str]:
     for name in names:
         mechanism.position_slice(name)  # an error lists the joints
     return names
+
+
+def check_together(ease: Any, near: Any, solutions: str, wraps: bool) -> None:
+    """Raise an error for options that exclude each other."""
+    one = solutions == "first"
+    if (ease is not None and not (near is None and one)) or (near is not None and not one):
+        problem = "`comfort` and `near` require solutions='first', and exclude each other"
+    elif wraps and one:
+        problem = "`wraps` requires solutions='all'"
+    else:
+        return
+    raise InputError("E-CALL-378", problem, "omit one of them", part=PART)

@@ -18,10 +18,16 @@ from chasles.errors import InputError
 from chasles.functions.doors import leading_shape
 from chasles.functions.reaching import ANGLE, LENGTH, STATUS, Task
 from chasles.mechanisms.beginning import Beginning, BeginOne
-from chasles.mechanisms.branches import Branches, branches, checked, every, rescue, tight
+from chasles.mechanisms.branches import Branches, branches, checked, every, rescue, tight, uneven
 from chasles.mechanisms.comfort import Comfort, comfort_of, settled
 from chasles.mechanisms.distinct import Approach, Rows, distance, full_turns, listed
-from chasles.mechanisms.given_targets import PART, checked_posture, fixed_joints, task_of
+from chasles.mechanisms.given_targets import (
+    PART,
+    check_together,
+    checked_posture,
+    fixed_joints,
+    task_of,
+)
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import RANKED, SEED, TRIES, Bounds, Starts, prepared
 from chasles.mechanisms.quick import Quick
@@ -30,6 +36,9 @@ from chasles.mechanisms.solutions import sides, wrapped
 
 MOST_TRIES = 1_000_000
 """Largest number of starting configurations and of returned solutions of a problem."""
+
+SMALLEST = 1e-12
+"""Smallest tolerance by which weights are divided."""
 
 SEVERAL = 16
 """Number of solutions among which the nearest to a configuration is chosen."""
@@ -70,19 +79,13 @@ def inverse_kinematics(
     wanted = checked_posture(mechanism, "near", near)
     ease = comfort_of(mechanism, bounds, comfort, comfort_weight)
     held = fixed_joints(mechanism, fixed)
-    if (ease is not None and (wanted is not None or solutions == "all")) or (
-        wraps and solutions != "all"
-    ):
-        problem = (
-            "`comfort` requires solutions='first' without `near`; `wraps` requires solutions='all'"
-        )
-        raise InputError("E-CALL-378", problem, "omit one of them", part=PART)
+    check_together(ease, wanted, solutions, wraps)
     states = {"guess": posture, "near": wanted, "comfort": None if ease is None else ease.posture}
     shapes = {name: p for name, p in states.items() if p is not None}
     lead = leading_shape(PART, targets=np.empty((*lead, 0)), **shapes)
     solver = _Solver(mechanism, bounds, task, given, lead, held, seed, tries, threads)
     if wanted is not None:
-        return solver.nearest(wanted)
+        return solver.nearest(wanted, posture)
     if solutions == "all":
         found = solver.all(posture, count)
         return wrapped(mechanism, bounds, found) if wraps else found
@@ -131,6 +134,8 @@ class _Solver:
         else:
             found = self._by_group(guess)
         missed = found[1][:, STATUS] != 1.0
+        if missed.any() and uneven(self._weights, self._tolerances):
+            self._retry(found, np.flatnonzero(missed))
         if missed.any() and (closed := self._closed()) is not None:
             base = self._base(begins)
             rescue(closed, self.goals, base, found, missed, self._tried, self.threads)
@@ -139,6 +144,18 @@ class _Solver:
             easy = replace(ease, posture=self._each(ease.posture))
             found = settled(self._prepared, easy, inputs, found, self.threads)
         return self._solution(*found)
+
+    def _retry(self, found: Rows, missed: np.ndarray) -> None:
+        """Solve problems again with weights in the inverse ratio of the tolerances.
+
+        Errors with wide tolerances then give way to the others. Only solutions replace what the
+        given weights have found.
+        """
+        goals, begins = self.goals[missed], np.ascontiguousarray(found[0][missed])
+        weights = self._weights / np.maximum(self._tolerances, SMALLEST)
+        some = self._found(goals, begins, weights=weights / weights.max())
+        solved = np.flatnonzero(some[1][:, STATUS] == 1.0)
+        _put(found, missed[solved], [a[solved] for a in some])
 
     def alone(self) -> tuple[Any, BeginOne | None]:
         """Return the search of one problem at a time, with these weights, and its beginning."""
@@ -229,12 +246,17 @@ class _Solver:
         return self._prepared.starts(self.bounds, self.seed, self.tries, tuple(held))
 
     def _found(
-        self, goals: np.ndarray, guess: np.ndarray | None, *, most: int | None = None
+        self,
+        goals: np.ndarray,
+        guess: np.ndarray | None,
+        *,
+        most: int | None = None,
+        weights: np.ndarray | None = None,
     ) -> Rows:
         """Return configurations, memories and (steps, try) of problems.
 
         most: number of restarts of a search. 0: it ends with the try from the guess; 1: it
-        continues from there to the smallest error.
+        continues from there to the smallest error. weights: those given, unless others are.
         """
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
@@ -244,7 +266,8 @@ class _Solver:
             patience = patience[[0, -1][: most + 1]]
         if guess is None:
             guess, ranks = starts.postures[ranks[:, 0]], np.ascontiguousarray(ranks[:, 1:])
-        inputs = [goals, self._weights, self._tolerances, self._movable]
+        weights = self._weights if weights is None else weights
+        inputs = [goals, weights, self._tolerances, self._movable]
         found: Rows = search(inputs, guess, ranks, starts.postures, RANKED, patience, self.threads)
         return found
 
@@ -316,12 +339,18 @@ class _Solver:
         starts = self._starts(rows).postures[RANKED:]
         return listed(self.mechanism, goals, rows, starts, count, self._tried)
 
-    def nearest(self, posture: np.ndarray) -> Solution:
+    def nearest(self, posture: np.ndarray, guess: np.ndarray | None) -> Solution:
         """Return the solution nearest to a configuration, by the sum of squared coordinates.
 
         It is the nearest of all found solutions. If there may be others, it then moves towards the
         configuration, and back to the targets on the shortest way, as long as the distance shrinks.
+        Fixed joints keep their positions in the guess, if there is one.
         """
+        if guess is not None and self.held:
+            posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))
+            for name in self.held:
+                place = self.mechanism.position_slice(name)
+                posture[..., place] = guess[..., place]
         rows, found = self._rows(posture), self.all(posture, SEVERAL)
         assert rows is not None
         rows = np.broadcast_to(rows, (len(self.goals), rows.shape[1]))

@@ -11,7 +11,11 @@ import numpy as np
 from chasles import backends
 from chasles.backends.arrays import COMPILING
 from chasles.functions.reaching import FIRM, MEMORY, MOST, SHARE, Task
+from chasles.mathematics.linear import Vector
 from chasles.mechanisms.mechanism import Mechanism
+from chasles.model.constraints import Coupling
+from chasles.model.joints import Joint
+from chasles.model.model import Follow
 
 SEED, TRIES, COUNT = 0, 200, 16
 """Defaults: seed of the starting configurations, number of tries, and number of solutions."""
@@ -40,6 +44,11 @@ KEPT = 16
 """Number of cached sets of starting configurations of a task."""
 
 TURN = 2.0 * math.pi
+
+UNITS = (Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0))
+
+MOST_TURNS = 4
+"""Number of full turns within the limits of an angle above which only one turn is sampled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,10 +127,10 @@ def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.nd
     """Return configurations (count, nq) that fill the space within the limits evenly.
 
     They form an additive sequence with the generalized golden ratio (Roberts 2018), shifted by the
-    seed; orientations are uniform (Shoemake 1992). Without limits, angles lie in [-pi, pi] and
-    positions in [-1, 1] m.
+    seed; orientations are uniform (Shoemake 1992). Without limits, or with limits many turns apart,
+    angles lie in [-pi, pi]; positions without limits lie in [-1, 1] m.
     """
-    model = mechanism.model
+    model, turning = mechanism.model, set(angles(mechanism))
     drawn = [_drawn(model.bodies[i].joint.units) for i in model.movers]
     size = sum(drawn)
     ratio = 2.0
@@ -138,11 +147,10 @@ def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.nd
             if unit == "1":
                 continue
             reach = math.pi if unit == "rad" else 1.0
-            low, high = bounds.lower[place], bounds.upper[place]
-            low = (
-                low if math.isfinite(low) else (high - 2 * reach if math.isfinite(high) else -reach)
-            )
-            high = high if math.isfinite(high) else low + 2 * reach
+            low, high = _range(bounds.lower[place], bounds.upper[place], reach)
+            if place in turning and high - low > MOST_TURNS * TURN:
+                low = max(low, min(-reach, high - 2.0 * reach))
+                high = low + 2.0 * reach
             q[:, place] = low + (high - low) * some[:, k + (3 if "1" in joint.units else 0)]
             k += 1
         if "1" in joint.units:
@@ -153,6 +161,43 @@ def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.nd
     return q
 
 
+def _range(low: float, high: float, reach: float) -> tuple[float, float]:
+    """Return finite limits: without limits, from -reach to reach."""
+    if not math.isfinite(low):
+        low = high - 2.0 * reach if math.isfinite(high) else -reach
+    return low, high if math.isfinite(high) else low + 2.0 * reach
+
+
 def _drawn(units: tuple[str, ...]) -> int:
     """Return the number of random numbers that a joint's position needs."""
     return sum(unit != "1" for unit in units) + (3 if "1" in units else 0)
+
+
+def angles(mechanism: Mechanism) -> list[int]:
+    """Return the indices in q of angles that are equivalent modulo full turns.
+
+    Joints that advance as they turn are not, nor are leaders of mimic joints that do not also make
+    full turns, nor joints with a coupling.
+    """
+    if "angles" not in mechanism.kept:
+        model = mechanism.model
+        couplings = (each for each in model.constraints if isinstance(each, Coupling))
+        coupled = {i for each in couplings for i, _ in each.places}
+        moved = [(body, body.follow or Follow(i, 1.0, 0.0)) for i, body in enumerate(model.bodies)]
+        uneven = {way.leader for body, way in moved if not _returns(body.joint, way.ratio)}
+        mechanism.kept["angles"] = [
+            model.position_slices[i].start
+            for i in model.movers
+            if model.bodies[i].joint.units == ("rad",) and i not in coupled | uneven
+        ]
+    found: list[int] = mechanism.kept["angles"]
+    return found
+
+
+def _returns(joint: Joint, ratio: float) -> bool:
+    """Return True if a joint with one coordinate is at the same place after turns of its leader."""
+    if joint.nq != 1:
+        return True
+    first, last = (joint.motion(Vector.of(x)) for x in (0.5, 0.5 + ratio * TURN))
+    gaps = [first.E @ unit - last.E @ unit for unit in UNITS]
+    return all(abs(x) <= 1e-9 for gap in (first.r - last.r, *gaps) for x in gap)

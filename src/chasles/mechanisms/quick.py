@@ -15,7 +15,7 @@ import numpy as np
 from chasles.functions.reaching import ANGLE, LENGTH, MEMORY, STATUS, Task
 from chasles.functions.targets import Pose, Relative, Target, stated
 from chasles.mechanisms.beginning import BeginOne
-from chasles.mechanisms.branches import tight
+from chasles.mechanisms.branches import tight, uneven
 from chasles.mechanisms.postures import KEPT
 from chasles.mechanisms.solutions import Solution
 
@@ -42,7 +42,7 @@ class Plan:
         self._rows = _parts([target.angles + target.lengths for target in targets])
         self._options = [(target.weight, target.tolerance) for target in targets]
         self._weights = np.concatenate([target.each("weight") for target in targets])
-        self.tight = tight(*alone.constants[:2])
+        self.tight, self.uneven = tight(*alone.constants[:2]), uneven(*alone.constants[:2])
         size = alone.guess.size
         end = size + MEMORY
         self.run, self.plain, self.guessed = alone.run, alone.plain, alone.guessed
@@ -64,6 +64,7 @@ class Plan:
                 weights[0] = self._weights / (self._weights.max() or 1.0)  # only ratios matter
                 tolerances[0, self._rows[k]] = target.each("tolerance")
                 self._options[k], self.tight = options, tight(weights, tolerances)
+                self.uneven = uneven(weights, tolerances)
             if isinstance(target, Pose | Relative):
                 if not _is_pose(target.pose):
                     return False
@@ -145,8 +146,8 @@ class Quick:
             answer, steps, sides = plan.answer.copy(), plan.steps[0], plan.sides.copy()
         finally:
             plan.lock.release()
-        if plan.is_pose and answer[plan.status] != 1.0:
-            return None  # a closed form may solve it
+        if answer[plan.status] != 1.0 and (plan.is_pose or plan.uneven):
+            return None  # a closed form, or other weights, may solve it
         found = object.__new__(Solution)  # its constructor takes twice as long, being frozen
         fields = found.__dict__
         fields["q"], fields["solved"] = answer[plan.point], answer[plan.status] == 1.0

@@ -1,13 +1,13 @@
 """Results of inverse kinematics, and the full turns that limits allow."""
 
-import itertools
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from chasles.mechanisms.mechanism import Mechanism
-from chasles.mechanisms.postures import TURN, Bounds
+from chasles.mechanisms.postures import TURN, Bounds, angles
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +61,8 @@ def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
 
     They follow the others, as long as there is room for them.
     """
-    model, count = mechanism.model, found.q.shape[-2]
-    movers = [(i, model.position_slices[i].start) for i in model.movers]
-    turning = [
-        k
-        for i, k in movers
-        if model.bodies[i].joint.units == ("rad",)
-        and math.isfinite(bounds.upper[k] - bounds.lower[k])
-    ]
+    count = found.q.shape[-2]
+    turning = [k for k in angles(mechanism) if math.isfinite(bounds.upper[k] - bounds.lower[k])]
     q, residual = (a.reshape(-1, count, a.shape[-1]).copy() for a in (found.q, found.residual))
     solved = found.solved.reshape(-1, count).copy()
     for each in range(len(q)):
@@ -87,17 +81,26 @@ def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
     )
 
 
-def _turned(q: np.ndarray, turning: list[int], bounds: Bounds) -> list[np.ndarray]:
-    """Return q with other numbers of full turns within the limits, fewest turns first."""
-    choices = []
-    for k in turning:
-        low = math.ceil((bounds.lower[k] - q[k]) / TURN)
-        high = math.floor((bounds.upper[k] - q[k]) / TURN)
-        choices.append(sorted(range(low, high + 1), key=abs))
-    every = sorted(itertools.product(*choices), key=lambda turns: sum(map(abs, turns)))
-    found = []
-    for turns in every[1:]:  # the first has none
-        other = q.copy()
-        other[turning] += TURN * np.array(turns)
-        found.append(np.clip(other, bounds.lower, bounds.upper))
-    return found
+def _turned(q: np.ndarray, turning: list[int], bounds: Bounds) -> Iterator[np.ndarray]:
+    """Yield q with other numbers of full turns within the limits, fewest turns first."""
+    below, above = (bounds.lower - q) / TURN, (bounds.upper - q) / TURN
+    ranges = [(min(math.ceil(below[k]), 0), max(math.floor(above[k]), 0)) for k in turning]
+    for total in range(1, sum(max(-low, high) for low, high in ranges) + 1):
+        for turns in _sums(ranges, total):
+            other = q.copy()
+            other[turning] += TURN * np.array(turns)
+            yield np.clip(other, bounds.lower, bounds.upper)
+
+
+def _sums(ranges: Sequence[tuple[int, int]], total: int) -> Iterator[tuple[int, ...]]:
+    """Yield integers within ranges that contain 0, whose absolute values have a given sum."""
+    if not ranges:
+        if not total:
+            yield ()
+        return
+    (low, high), *rest = ranges
+    room = sum(max(-a, b) for a, b in rest)
+    for size in range(max(total - room, 0), total + 1):
+        for turns in (-size, size)[not size :]:
+            if low <= turns <= high:
+                yield from ((turns, *others) for others in _sums(rest, total - size))

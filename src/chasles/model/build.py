@@ -1,7 +1,4 @@
-"""From a description to a model: connect, number, merge fixed joints, align axes.
-
-Long because its docstrings have all sections.
-"""
+"""From a description to a model: connect, number, merge fixed joints, align axes."""
 
 import math
 from collections import Counter

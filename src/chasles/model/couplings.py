@@ -2,8 +2,6 @@
 
 Each is a user-defined function, written with the functions of `chasles.expr` and traced once. The
 derivatives that velocities and accelerations need follow from its program.
-
-Long because its docstrings have all sections.
 """
 
 import inspect

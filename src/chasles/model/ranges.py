@@ -24,11 +24,11 @@ from chasles.model.description import (
     LinkData,
     Mimic,
     Named,
-    ShapeData,
     faulty,
     part_of,
 )
 from chasles.model.machine import ActuatorData, FluidData, RotorData
+from chasles.model.shapes import ShapeData
 
 LARGEST = 1e100
 """Largest number; beyond it, products of lengths and masses leave the range of a double."""
@@ -339,7 +339,8 @@ def check_numbers(source: Description) -> None:
         if reversed_limits(joint):
             ends = f"lower limit {joint.limits.lower:g}, upper limit {joint.limits.upper:g}"
             raise faulty("E-MODEL-054", joint, f"no position satisfies {ends}", "swap the limits")
-    for part in (*source.rotors, *source.actuators):
+    bounded: tuple[RotorData | ActuatorData, ...] = (*source.rotors, *source.actuators)
+    for part in bounded:
         for name in _INTERVALS[type(part)]:
             ends = getattr(part, name)
             if list(ends) != sorted(ends):

@@ -2,7 +2,8 @@
 
 A space is the shape of an array for a model; it splits an input into what an algorithm works on,
 and joins a result into the entries of an output (in C order). Arrays have coordinates in file
-order; algorithms have them by body number, followers included. Long because it is one table.
+order; algorithms have them by body number, followers included. Long because the table
+of spaces and the functions that fill their entries are read together.
 """
 
 import math

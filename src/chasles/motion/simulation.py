@@ -182,19 +182,32 @@ def simulate(
         for name, a in (("q", q), ("qd", qd))
     )
     plan = _chosen(robot, planned(options))
+    run = _motion(robot, plan, q, qd, compiled, device, threads)
+    return watching.told("simulate", measured(robot.mechanism, run, plan))
+
+
+def _motion(
+    robot: Machine,
+    plan: Plan,
+    q: Array,
+    qd: Array,
+    compiled: bool | None,
+    device: str | None,
+    threads: int | None,
+) -> Trajectory:
+    """Run a plan: by time stepping, compiled, or step by step with the reason."""
     if plan.integrator == TIME_STEPPING:
         return stepped(robot, plan, q, qd, compiled, device, threads)
     why = "compiled=False was given" if compiled is False else obstacle(robot, plan, compiled)
     if not why:
         found = attempted(robot, plan, q, qd, compiled, device, threads)
         if isinstance(found, Trajectory):
-            return watching.told("simulate", measured(robot.mechanism, found, plan))
+            return found
         why = found
     if compiled or device == "cuda":
         raise ModelError("E-MOTION-093", f"this motion cannot be compiled: {why}", part="simulate")
     _check_interpreted(plan, why, threads, q, qd)
-    run = replace(interpreted(robot.mechanism, q, qd, plan), why=why)
-    return watching.told("simulate", measured(robot.mechanism, run, plan))
+    return replace(interpreted(robot.mechanism, q, qd, plan), why=why)
 
 
 def _chosen(robot: Machine, plan: Plan) -> Plan:

@@ -8,8 +8,6 @@ programs (DAQP, extra `contact`), in forces or accelerations, have the same solu
 11.44). The program in accelerations is Gauss' principle of least constraint: it is strictly convex
 for any contacts, and therefore preferable if there are more contacts than degrees of freedom. Cone
 programs model friction (Clarabel, extra `contact`).
-
-Long because its docstrings have all sections.
 """
 
 from importlib import import_module

@@ -1,7 +1,4 @@
-"""`robot.plot`: every picture of a robot, by name.
-
-Long because its docstrings have all sections.
-"""
+"""`robot.plot`: every picture of a robot, by name."""
 
 from collections.abc import Sequence
 from typing import Any, Literal

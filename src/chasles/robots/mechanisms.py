@@ -1,7 +1,4 @@
-"""Mechanisms with closed loops: linkages in the plane of x and y, and parallel robots.
-
-Long because its docstrings have all sections.
-"""
+"""Mechanisms with closed loops: linkages in the plane of x and y, and parallel robots."""
 
 import math
 from collections.abc import Mapping

@@ -101,8 +101,9 @@ def bounds(what: str, value: Any, size: int, part: str, *, infinite: bool = Fals
         problem = f"{what} must be one number or {size} numbers, not shape {found.shape}"
         raise InputError("E-PATH-013", problem, part=part)
     found = np.full(size, found)
-    bad = ~(found > 0.0) if infinite else ~((found > 0.0) & np.isfinite(found))
-    if bad.any():
+    fine = found > 0.0 if infinite else (found > 0.0) & np.isfinite(found)
+    if not fine.all():
+        bad = ~fine
         k = int(np.argmax(bad))
         kind = "positive" if infinite else "positive and finite"
         problem = f"{what} must be {kind}, but entry {k} is {found[k]:g}"

@@ -5,21 +5,15 @@ same numbers of intervals and limits reuses them, so that it costs little more t
 code.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.trajectory.reachable import NEWTON, PLACES, SLACK, kernel, loop
+from chasles import backends
+from chasles.trajectory.reachable import FAR, PLACES, kernel, loop, rows
 
-MOST_ROUNDS = 60
-"""Largest number of Newton steps."""
-
-CUBIC = 1.0 / 24.0
-"""Factor of the change of second differences that bounds the error of parabolas. For a cubic, a
-parabola through three places of an interval differs by at most 1/31 of the change of its second
-difference between intervals."""
+MOST_ROUNDS = 12
+"""Number of times limits are tightened if errors of parabolas may exceed them."""
 
 KEPT, LONGEST = 4, 4096
 """Number of cached grids, and the largest number of intervals of a cached grid."""
@@ -44,7 +38,10 @@ class Grid:
     A constraint is lo <= a u + b x + c <= hi for the acceleration u along the path and the squared
     speed x. length (N, 1): lengths of the intervals. rates: q, q' and q'' of the path (PLACES, N,
     n). bent: q' and q'' of coordinates whose accelerations q' u + q'' x are limited. torques: c, c
-    + a and c + b of limited torques. limits (N, r): hi = -lo.
+    + a and c + b of limited torques. velocity (1, n) and limits (1, r): hi = -lo. end (1,): the
+    largest squared speed at the end by the limits of velocities. After `fastest`, x (N + 1,): the
+    largest squared speeds; reach (N + 1, 2): bounds of squared speeds from which the end can be
+    reached. After `time`, dt (N, 1): durations; motion (2, N, 1): half of u, and the first speed.
     """
 
     def __init__(self, size: Size) -> None:
@@ -56,140 +53,127 @@ class Grid:
         self.bent = self.rates[1:] if whole else np.empty((2, PLACES, n, accelerations))
         self.torques = np.empty((3, PLACES, n, torques))
         self.still = np.zeros((PLACES, n, velocities))
-        self.limits, self.top = np.empty((n, r)), np.empty((PLACES, n, 1))
+        self.velocity, self.limits = np.empty((1, velocities)), np.empty((1, r))
+        self.pace = np.empty((n, 2))
         self.x, self.reach = np.empty(n + 1), np.empty((n + 1, 2))
-        self.peak, self.second = np.empty((n, r)), np.empty((n, r))
+        self._ends = np.empty((n + 1, 2))
+        self._ends[:] = np.inf, -np.inf
+        self._middle, self._alone = np.empty((n, 1)), np.empty((n, 2))
         self._prepare_path()
-        self._prepare_tops()
-        self._prepare_steps()
+        self._bound = backends.rounds(self._top_parts())
+        self._rounds = backends.rounds(self._round_parts(), MOST_ROUNDS)
 
     def _prepare_path(self) -> None:
         n, velocities, *_, terms = self.size
         self.pieces, self.start = np.empty((terms, n, velocities)), np.empty((n, 1))
+        self.anchor = np.empty((1, velocities))
+        self.dt, self.motion = np.empty((n, 1)), np.empty((2, n, 1))
+        given = [self.x[:-1, None], self.x[1:, None], self.length]
+        self.time = kernel("timing").prepared(given, [self.dt, *self.motion])
         if terms:
-            given = [*self.pieces, self.start, self.length]
+            anchor = np.broadcast_to(self.anchor, (n, velocities))
+            given = [*self.pieces, anchor, self.start, self.length]
             found = [place for rate in self.rates for place in rate]
             self.follow = kernel("path", terms, velocities).prepared(given, found)
 
-    def _prepare_tops(self) -> None:
+    def _top_parts(self) -> list[Any]:
+        """Return parts that bound speeds by the limits of velocities."""
         n, velocities, *_ = self.size
-        self.velocity = np.empty((1, velocities))
+        *coefficients, safe = (np.empty((n, velocities)) for _ in range(PLACES + 1))
+        bend, last = _padded(n, velocities, np.inf), _padded(n, 1, FAR)
+        self.end = last[-2]
+        top = [np.empty((n, 1)), self._middle, last[1:-1]]
         every = np.broadcast_to(self.velocity, (n, velocities))
-        *coefficients, self._bend, safe = (np.empty((n, velocities)) for _ in range(PLACES + 2))
-        self._error = np.empty((n, velocities))
-        found = [*coefficients, self._bend, safe]
-        self._squares = kernel("tops", velocities).prepared([*self.rates[1], every], found)
-        given = [*coefficients, self._error, safe]
-        self._lowest = kernel("lowest", velocities).prepared(given, list(self.top))
+        found = [*coefficients, bend[1:-1], safe, self.pace]
+        lowest = [*coefficients, *_neighbors(bend), safe]
+        common = [top[0], self._middle, last[:-2]]
+        return [
+            kernel("tops", velocities).prepared([*self.rates[1], every], found),
+            kernel("lowest", velocities).prepared(lowest, top),
+            kernel("common").prepared(common, [self._middle, self._alone]),
+        ]
 
-    def _prepare_steps(self) -> None:
+    def _round_parts(self) -> list[Any]:
+        """Return parts of a round: speeds within limits, which are tightened if necessary."""
+        n, _, *key, _ = self.size
+        r = sum(key)
+        self._now, every = np.empty((n, r)), np.broadcast_to(self.limits, (n, r))
+        places = [place for array in (*self.bent, *self.torques) for place in array]
+        peak, over, misfit = np.empty((n, r)), np.empty((n, 1)), np.empty((n + 1, 1))
+        second, margin = _padded(n, r, np.inf), _padded(n, r, 0.0)
+        x = [self.x[:-1, None], self.x[1:, None]]
+        exceeded = [*_neighbors(second), peak, every]
+        narrowed = [*_neighbors(margin), self._now, every]
+        start, backward, forward, made = self._passes()
+        return [
+            rows(*key).prepared([*places, self._now, self._middle, self.length, self._alone], made),
+            start,
+            backward,
+            kernel("fits").prepared([self.reach, self._ends], [misfit]),
+            ("stop", misfit),
+            forward,
+            kernel("peaks", *key).prepared([*places, *x, self.length], [peak, second[1:-1]]),
+            kernel("exceeded", r).prepared(exceeded, [margin[1:-1], over]),
+            ("done", over),
+            kernel("narrowed", r).prepared(narrowed, [self._now]),
+        ]
+
+    def _passes(self) -> tuple[Any, Any, Any, list[np.ndarray]]:
+        """Return the start of the passes along the grid, both passes, and the rows they read."""
         n, _, *key, _ = self.size
         m = PLACES * sum(key) + 1
-        places = [place for array in (*self.bent, *self.torques) for place in array]
-        self._room, self._rows = np.empty((n, 1)), [np.empty((n, m)) for _ in range(4)]
-        high, low, slope, inverse = self._rows
-        given = [*places, self.limits, self.top[1], self.length]
-        self._make_rows = kernel("rows", *key).prepared(given, [*self._rows, self._room])
-        given = [*places, self.x[:-1, None], self.x[1:, None], self.length]
-        self.measure = kernel("peaks", *key).prepared(given, [self.peak, self.second])
-        self._alone, self._some = np.empty((n, 2)), [np.empty((n, m)) for _ in range(3)]
-        self._end, self._moved, self._side = np.empty((n, 1)), np.empty((n, 1)), np.empty((1, 1))
-        given = [self._end, np.broadcast_to(self._side, (n, 1))]
-        found = [self._end, self._moved]
-        self._step = kernel("alone", m, 1).prepared([*given, high, low, slope], found)
-        self._steps = kernel("alone", m, NEWTON).prepared([*given, *self._some], found)
-        self._last, self._first = np.empty((1, 2)), np.empty((1, 1))
+        high, low, slope, inverse = (np.empty((n, m)) for _ in range(4))
+        states = [np.empty((1, 2)), np.empty((1, 1))]
+        start = kernel("ends").prepared([self.reach[-1:], self.x[:1, None]], states)
         controls = [each[None, ::-1] for each in (high, low, inverse, self._alone)]
         records = [self.reach[None, -2::-1]]
-        self._backward = loop("backward", m).prepared([self._last], controls, records, n)
+        backward = loop("backward", m).prepared(states[:1], controls, records, n)
         controls = [each[None] for each in (high, low, slope, self.reach[1:])]
         records = [self.x[None, 1:, None]]
-        self._forward = loop("forward", m).prepared([self._first], controls, records, n)
+        forward = loop("forward", m).prepared(states[1:], controls, records, n)
+        return start, backward, forward, [high, low, slope, inverse, self._alone]
 
-    def bound(self, limits: np.ndarray) -> None:
+    def bound(self, velocity: np.ndarray, limits: np.ndarray) -> None:
         """Bound the speeds by the limits of velocities (n,), and set the other limits (r,)."""
-        self.limits[...] = limits
-        self._squares()
-        self._error[...] = errors(self._bend)
-        self._lowest()
-        top = self.top[..., 0]
-        np.minimum(top[0, 1:], top[2, :-1], out=top[0, 1:])  # at a common grid point
-        top *= 1.0 - SLACK
-        self._alone[:, 0], self._alone[:, 1] = 0.0, top[0]
+        self.velocity[...], self.limits[...], self._now[...] = velocity, limits, limits
+        self._bound()
 
     def fastest(self, first: float, last: float) -> int | None:
-        """Find the largest squared speeds x (N + 1,), from `first` to `last` at its ends.
+        """Find the largest squared speeds, from `first` to `last` at the ends.
 
-        Also find the bounds `reach` (N + 1, 2) of speeds from which the end can be reached. Return
-        None, or the last infeasible interval. Limits may only have become narrower since `bound`,
-        so that earlier bounds of x by rows of one interval still hold.
+        Limits are tightened until they also hold between the places. Return None, or the last
+        infeasible interval.
         """
-        self._make_rows()
-        self._bounds_alone()
-        self._last[...] = last
-        self._backward()
-        self.reach[-1] = last
+        self.reach[-1], self.x[0] = last, first
+        self._ends[0] = first, first / (1.0 + 1e-9)
+        if self._rounds() != "stop":
+            return None
         least, most = self.reach.T
-        fits = least <= most
-        if not fits.all() or not least[0] <= first <= most[0] * (1.0 + 1e-9):
-            empty = np.flatnonzero(~fits)
-            return int(empty[-1]) if len(empty) else 0
-        self.x[0] = self._first[0, 0] = first
-        self._forward()
-        return None
-
-    def _bounds_alone(self) -> None:
-        """Bound x by rows of the same grid interval."""
-        rests = bool((self._room >= 0.0).all())  # everywhere at x = 0
-        for k, side in ((1, -1.0),) if rests else ((0, 1.0), (1, -1.0)):
-            bounds, self._side[...] = self._alone[:, k], side
-            self._end[:, 0] = bounds
-            self._step()  # one step shows that most bounds stay
-            bounds[...] = self._end[:, 0]
-            self._go_on(bounds, np.flatnonzero(self._moved))
-
-    def _go_on(self, bounds: np.ndarray, here: np.ndarray) -> None:
-        """Repeat Newton steps for some intervals until nothing changes."""
-        for _ in range(MOST_ROUNDS):
-            count = len(here)
-            if not count:
-                return
-            for some, row in zip(self._some, self._rows, strict=False):
-                np.take(row, here, axis=0, out=some[:count], mode="clip")
-            self._end[:count, 0] = bounds[here]
-            self._steps(count)
-            bounds[here] = self._end[:count, 0]
-            here = here[self._moved[:count, 0] != 0.0]
+        empty = np.flatnonzero(~(least <= most))
+        return int(empty[-1]) if len(empty) else 0
 
 
-def errors(second: np.ndarray) -> np.ndarray:
-    """Return the largest deviation of curves from parabolas with these second differences (N, r).
+def _padded(n: int, size: int, value: float) -> np.ndarray:
+    """Return rows of numbers for n intervals, and one more before and after them."""
+    return np.full((n + 2, size), value)
 
-    The smaller change to the two neighbors counts, because at a break of the path the other is not
-    that of a smooth curve.
-    """
-    if len(second) == 1:
-        return np.abs(second)
-    change = np.subtract(second[1:], second[:-1])
-    np.abs(change, out=change)
-    change *= CUBIC
-    found = np.empty_like(second)
-    found[0], found[-1] = change[0], change[-1]
-    np.minimum(change[:-1], change[1:], out=found[1:-1])
-    return found
+
+def _neighbors(padded: np.ndarray) -> list[np.ndarray]:
+    """Return the rows of the interval before, of each interval, and of the next one."""
+    return [padded[:-2], padded[1:-1], padded[2:]]
 
 
 _GRIDS: dict[Size, Grid] = {}
 
 
-@contextmanager
-def taken(size: Size) -> Iterator[Grid]:
-    """Yield a grid for exclusive use, cached for further calls unless it is long."""
-    found = _GRIDS.pop(size, None) or Grid(size)
-    try:
-        yield found
-    finally:
-        if size.intervals <= LONGEST:
-            _GRIDS[size] = found
-            for old in list(_GRIDS)[:-KEPT]:
-                _GRIDS.pop(old, None)
+def taken(size: Size) -> Grid:
+    """Return a grid for exclusive use; `keep` makes it available again."""
+    return _GRIDS.pop(size, None) or Grid(size)
+
+
+def keep(grid: Grid) -> None:
+    """Cache a grid for further calls, unless it is long."""
+    if grid.size.intervals <= LONGEST:
+        _GRIDS[grid.size] = grid
+        for old in list(_GRIDS)[:-KEPT]:
+            _GRIDS.pop(old, None)

@@ -13,7 +13,7 @@ from chasles.errors import InputError
 from chasles.functions.doors import check_robot
 from chasles.robot import Robot
 from chasles.trajectory.given import all_finite, bounds
-from chasles.trajectory.grid import Grid, Size, errors, taken
+from chasles.trajectory.grid import Grid, Size, keep, taken
 from chasles.trajectory.moves import Array, Move, Polynomial, Timed
 from chasles.trajectory.reachable import PLACES
 
@@ -22,10 +22,6 @@ STILL = 1e-6
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
 """Positions within a grid interval."""
-
-MOST_ROUNDS, CAUTION = 12, 1.2
-"""Number of times limits are tightened if errors of parabolas may exceed them, and the factor by
-which they are tightened relative to these errors, which change slightly with the speeds."""
 
 
 def time_optimal(
@@ -102,35 +98,52 @@ def time_optimal(
         "acceleration": np.inf if acceleration is None else acceleration,
         "effort": robot.limits.effort if effort is None else effort,
     }
-    limits = [bounds(k, v, robot.nv, "time_optimal", infinite=True) for k, v in given.items()]
-    if all(np.all(np.isinf(each)) for each in limits):
-        problem = f"robot {robot.name!r} has no velocity or torque limits"
-        remedy = "give `velocity`, `acceleration` or `effort`"
-        raise InputError("E-PATH-026", problem, remedy, part="time_optimal")
+    limits = _limits(robot, given)
     ends = [_speed(k, v) for k, v in (("start_speed", start_speed), ("end_speed", end_speed))]
     motors = robot.independent if robot.model.constraints and actuated is None else actuated
     while isinstance(path, Timed):
         path = path.path
-    on = Along(robot, path, _points(path, grid), limits[0], limits[1], limits[2], motors)
-    with taken(on.size) as course:
+    on = Along(robot, path, _points(path, grid), limits, np.isfinite(limits), motors)
+    course = taken(on.size)
+    try:
         on.fill(course)
         _check_moving(on, course)
         return _solved(on, course, *ends)
+    finally:
+        keep(course)
+
+
+def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
+    """Return limits of velocities, accelerations and torques (3, nv), checked."""
+    found = np.empty((3, robot.nv))
+    for row, (name, value) in zip(found, given.items(), strict=True):
+        if type(value) is np.ndarray and value.dtype == float and value.shape == row.shape:
+            row[...] = value
+        else:
+            row[...] = bounds(name, value, robot.nv, "time_optimal", infinite=True)
+    if not (found > 0.0).all():
+        for name, row in zip(given, found, strict=True):
+            bounds(name, row, robot.nv, "time_optimal", infinite=True)  # names the entry
+    if (found == np.inf).all():
+        problem = f"robot {robot.name!r} has no velocity or torque limits"
+        remedy = "give `velocity`, `acceleration` or `effort`"
+        raise InputError("E-PATH-026", problem, remedy, part="time_optimal")
+    return found
 
 
 def _check_moving(on: "Along", course: Grid) -> None:
     """Raise an error for a path that is at rest somewhere, where no speed is defined."""
-    rates = course.rates[1]
-    rate = np.abs(np.concatenate([rates[0], rates[-1, -1:]])).max(axis=1)
-    k = int(np.argmin(rate))
-    if rate[k] <= STILL * rate.max():
-        problem = f"the path has zero velocity at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
+    pace = course.pace
+    if pace.min() <= STILL * pace.max():
+        k, end = divmod(int(pace.argmin()), 2)
+        problem = f"the path has zero velocity at s = {on.s[k + end]:.6g} of {on.s[-1]:.6g}"
         remedy = "use a path with nonzero velocity, such as a natural spline or a line"
         raise InputError("E-PATH-054", problem, remedy, part="time_optimal")
 
 
 def _speed(what: str, value: Any) -> float:
-    if not (np.ndim(value) == 0 and math.isfinite(value) and value >= 0.0):
+    plain = isinstance(value, float | int) or np.ndim(value) == 0
+    if not (plain and math.isfinite(value) and value >= 0.0):
         problem = f"{what} must be a finite non-negative speed, not {value!r:.60}"
         raise InputError("E-PATH-027", problem, part="time_optimal")
     return float(value)
@@ -146,12 +159,17 @@ def _points(path: Move, grid: Any) -> np.ndarray:
         inner = np.repeat(breaks[:-1], shares) + np.repeat(length / shares, shares) * number
         return np.append(inner, breaks[-1])
     found = np.asarray(grid, dtype=float)
-    if found.ndim != 1 or len(found) < 2 or not np.isfinite(found).all():
+    if found.ndim != 1 or len(found) < 2:
         found = all_finite("grid", np.atleast_1d(found), "time_optimal")
-    whole = found.ndim == 1 and len(found) > 1 and found[0] == 0.0
-    if not whole or abs(found[-1] - path.duration) > 1e-9 or (found[1:] <= found[:-1]).any():
+    ends = found.ndim == 1 and len(found) > 1 and found[0] == 0.0
+    ends = ends and abs(found[-1] - path.duration) <= 1e-9
+    if not ends or not (found[1:] > found[:-1]).all():
+        all_finite("grid", found, "time_optimal")
         problem = f"grid must increase from 0 to the path's duration, {path.duration:g}"
         raise InputError("E-PATH-028", problem, part="time_optimal")
+    place = np.searchsorted(found, breaks)
+    if place[-1] < len(found) and (found[place] == breaks).all():
+        return found
     place = np.searchsorted(breaks, found)
     near = breaks[np.maximum(place - 1, 0)], breaks[np.minimum(place, len(breaks) - 1)]
     apart = np.minimum(found - near[0], np.abs(near[1] - found))
@@ -160,14 +178,16 @@ def _points(path: Move, grid: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """Robot on a path: limits (nv,), grid points s (N + 1,), and coefficients between them."""
+    """Robot on a path: grid points s (N + 1,), limits (3, nv), and masks of finite ones.
+
+    The limits are those of velocities, accelerations and torques.
+    """
 
     robot: Robot
     path: Move
     s: np.ndarray
-    velocity: np.ndarray
-    acceleration: np.ndarray
-    effort: np.ndarray
+    limits: np.ndarray
+    finite: np.ndarray
     actuated: Sequence[str] | None
 
     @property
@@ -179,15 +199,14 @@ class Along:
     @property
     def size(self) -> Size:
         """Size of the required grid."""
-        bent, loaded = (int(np.isfinite(a).sum()) for a in (self.acceleration, self.effort))
+        bent, loaded = map(sum, self.finite[1:].tolist())
         terms = 0 if self.polynomial is None else len(self.polynomial.curve.c)
         return Size(len(self.s) - 1, self.robot.nv, bent, loaded, terms)
 
     def fill(self, course: Grid) -> None:
         """Store the path, its torques and its limits at all places in a grid."""
         np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
-        q = self._follow(course)
-        bent, loaded = np.isfinite(self.acceleration), np.isfinite(self.effort)
+        q, (_, bent, loaded) = self._follow(course), self.finite
         if not bent.all():
             course.bent[...] = course.rates[1:][..., bent]
         _, q1, q2 = course.rates
@@ -195,8 +214,7 @@ class Along:
             states = ((course.still, course.still), (course.still, q1), (q1, q2))
             for tau, rates in zip(course.torques, states, strict=True):
                 self._load(tau, loaded, q, *rates)
-        course.velocity[...] = self.velocity
-        course.bound(self.limits)
+        course.bound(self.limits[0], self.limits[1:][self.finite[1:]])
 
     def _follow(self, course: Grid) -> np.ndarray:
         """Return positions (PLACES, N, nq), and store q' and q'' in the grid."""
@@ -208,11 +226,12 @@ class Along:
             q, course.rates[1], course.rates[2] = self.path.inside(places, 2)
             return q
         c, x = path.curve.c, path.curve.x
-        piece = np.clip(np.searchsorted(x, begin, "right") - 1, 0, len(x) - 2)
+        piece = np.searchsorted(x, begin, "right") - 1
         np.take(c, piece, axis=1, out=course.pieces, mode="clip")
         np.subtract(begin, x[piece], out=course.start[:, 0])
+        course.anchor[0] = path.anchors[0]  # steps add, since the space has no brackets
         course.follow()
-        found: np.ndarray = path.space.integrate(path.anchors[0], course.rates[0])
+        found: np.ndarray = course.rates[0]
         return found
 
     def _load(
@@ -230,51 +249,32 @@ class Along:
             return self.robot.inverse_dynamics(q, qd, qdd, actuated=self.actuated)
         return self.robot.inverse_dynamics(q, qd, qdd)
 
-    @property
-    def limits(self) -> np.ndarray:
-        """Limits of accelerations and torques (r,)."""
-        every = np.concatenate([self.acceleration, self.effort])
-        return every[np.isfinite(every)]
-
 
 def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Move:
-    """Return the fastest motion, with limits tightened until they also hold between the places."""
-    limits = on.limits
-    for _ in range(MOST_ROUNDS):
-        failed = course.fastest(start_speed**2, end_speed**2)
-        if failed is not None:
-            raise _infeasible(on, course, failed, start_speed)
-        course.measure()
-        error = errors(course.second)
-        over = course.peak + error > limits
-        if not over.any():
-            break
-        margin = _spread(np.where(over, CAUTION * error, 0.0))
-        np.minimum(course.limits, limits - margin, out=course.limits)
+    """Return the fastest motion."""
+    most = math.sqrt(course.end[0])
+    if end_speed > most * (1.0 + 1e-9):
+        problem = f"end_speed {end_speed:g} is above {most:.6g}, the limit by joint velocities"
+        remedy = "choose an end_speed within the limits"
+        raise InputError("E-PATH-059", problem, remedy, part="time_optimal")
+    failed = course.fastest(start_speed**2, end_speed**2)
+    if failed is not None:
+        raise _infeasible(on, course, failed, start_speed)
     return Timed(on.path, _profile(on, course))
-
-
-def _spread(values: np.ndarray) -> np.ndarray:
-    """Return the largest value of each interval and its neighbors, to which a switch may move."""
-    found = values.copy()
-    found[1:] = np.maximum(found[1:], values[:-1])
-    found[:-1] = np.maximum(found[:-1], values[1:])
-    return found
 
 
 def _profile(on: Along, course: Grid) -> PPoly:
     """Return s(t), a parabola in every interval."""
-    x, length = course.x, course.length[:, 0]
-    speed = np.sqrt(np.maximum(x, 0.0))
-    dt = 2.0 * length / (speed[:-1] + speed[1:])
-    if not np.isfinite(dt).all():
-        k = int(np.argmax(~np.isfinite(dt)))
+    course.time()
+    n = len(course.dt)
+    c, t = np.empty((3, n)), np.empty(n + 1)
+    c[:2], c[2], t[0] = course.motion[..., 0], on.s[:-1], 0.0
+    np.cumsum(course.dt, out=t[1:])
+    if not math.isfinite(t[-1]):
+        k = int(np.argmax(~np.isfinite(t))) - 1
         problem = f"the motion stops at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
         remedy = "check the torque limits there, or use a finer grid"
         raise InputError("E-PATH-029", problem, remedy, part="time_optimal")
-    c, t = np.empty((3, len(dt))), np.zeros(len(x))
-    c[0], c[1], c[2] = 0.25 * (x[1:] - x[:-1]) / length, speed[:-1], on.s[:-1]
-    np.cumsum(dt, out=t[1:])
     return PPoly.construct_fast(c, t)
 
 
@@ -282,13 +282,13 @@ def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputErr
     """Return the error with the place, and the joint if its static torque exceeds the limit."""
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
     held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
-    share = np.abs(held) / on.effort
+    share = np.abs(held) / on.limits[2]
     if share.max(initial=0.0) >= 1.0:
         j = int(np.argmax(share))
         name = _freedom(on.robot, j)
         problem = (
             f"{place}, {name} needs {abs(held[j]):.4g} (N m or N) to stand still, but "
-            f"its limit is {on.effort[j]:.4g}"
+            f"its limit is {on.limits[2][j]:.4g}"
         )
         remedy = "increase `effort`, or choose another path"
         return InputError("E-PATH-030", problem, remedy, part="time_optimal")

@@ -18,6 +18,7 @@ parabolas through them, which bound these, so that a constraint also holds betwe
 from collections.abc import Callable, Sequence
 from functools import cache
 from math import perm
+from operator import add
 from typing import Any
 
 from chasles import backends
@@ -29,9 +30,8 @@ from chasles.expr import (
     Variable,
     absolute,
     less,
-    maximum,
-    minimum,
     select,
+    sqrt,
 )
 
 FAR = 1e30
@@ -40,8 +40,18 @@ FAR = 1e30
 PLACES = 3
 """Number of places in a grid interval where constraints are known: its ends and its middle."""
 
-NEWTON, NEARLY = 4, 1e-13
-"""Number of Newton steps at a time, and the relative change at which they have converged."""
+NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
+"""Number of Newton steps at a time, their largest number, and the relative change at which they
+have converged."""
+
+CUBIC = 1.0 / 24.0
+"""Factor of the change of second differences that bounds the error of parabolas. For a cubic, a
+parabola through three places of an interval differs by at most 1/31 of the change of its second
+difference between intervals."""
+
+CAUTION = 1.2
+"""Factor by which limits are tightened relative to the errors of parabolas, which change slightly
+with the speeds."""
 
 SMALL = 1e-11
 """Smallest coefficient of u relative to that of x, and the smallest slope of a row."""
@@ -56,6 +66,16 @@ RELAXED = 0.5
 """Fraction of the slack that the forward pass leaves, so that rounding does not stop it."""
 
 Numbers = Sequence[Number]
+
+
+def minimum(a: Number, b: Number) -> Number:
+    """Return the smaller number in one instruction, or b if one of them is not a number."""
+    return select(less(a, b), a, b)
+
+
+def maximum(a: Number, b: Number) -> Number:
+    """Return the larger number in one instruction, or b if one of them is not a number."""
+    return select(less(b, a), a, b)
 
 
 def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Any]]:
@@ -77,28 +97,75 @@ def bernstein(values: Numbers) -> list[Number]:
 
 
 def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Return rows high, low, slope and inverse of all constraints, and the room at x = 0.
+    """Return the start of Newton's method for the bounds of x: point, memory, data.
 
-    Limits are -hi and hi; top: the middle Bernstein coefficient of the largest x.
+    Rows high, low and slope of all constraints are the data. Limits are -hi and hi; top: the middle
+    Bernstein coefficient of the largest x; the last input: bounds of x found before.
     """
-    hi, (top,), (d,) = given[5 * PLACES :]
+    hi, (top,), (d,), (bottom, most) = given[5 * PLACES :]
     high, low, slope = [], [], []
     for k, places in enumerate(_parabolas(given, accelerations, torques)):
         a = bernstein([x + y * (p * d) for p, (x, y, _) in enumerate(places)])
         b, c = (bernstein([place[i] for place in places]) for i in (1, 2))
-        most = (1.0 - 2.0 * SLACK) * hi[k]
+        room = (1.0 - 2.0 * SLACK) * hi[k]
         for x, y, z in zip(a, b, c, strict=True):
             floor = SMALL * absolute(y) + 2e-16 * hi[k]
             by = 2.0 * d / select(less(absolute(x), floor), floor, x)
-            one, two = (-most - z) * by, (most - z) * by
+            one, two = (-room - z) * by, (room - z) * by
             high.append(maximum(one, two))
             low.append(minimum(one, two))
             slope.append(1.0 - y * by)
     high.append(2.0 * top)
     low.append(0.0)
     slope.append(-1.0 + 0.0 * d)
+    rests = less(joined(maximum, low), joined(minimum, high))  # at x = 0, the first lower bound
+    bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # no NaN
+    point = [most, most, -1.0 + 0.0 * d]
+    return [point, [0.0 * d, 0.0 * d], [*high, *low, *slope, bottom, rests, bounded]]
+
+
+def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
+    """Return the next point and memory of Newton's method for {x: low + s x <= high + s x}.
+
+    It starts outside, at the upper end (side -1), and continues at the lower end (side 1) unless
+    x = 0 is inside; x is far outside if the set is empty. point: x, the upper end, side. memory: 1
+    if both ends are found, and the number of steps.
+    """
+    (x, upper, side), (found, count), data = given
+    high, low, slope, (bottom, rests, _) = _split(data, m)
+    moved: Number = 0.0
+    new = x
+    for _ in range(NEWTON):
+        before, new = new, _newton(new, side, high, low, slope)
+        moved = less(NEARLY * absolute(new), absolute(new - before))
+    again = select(less(count, MOST_NEWTON), moved, 0.0)
+    first = less(side, 0.0)
+    lower = select(first, 1.0 - rests, 0.0)  # the lower end remains
+    ended = select(again, 0.0, 1.0 - lower)
+    turned = select(again, 0.0, lower)
+    point = [
+        select(turned, bottom, new),
+        select(first, new, upper),
+        select(turned, 1.0, side),
+    ]
+    old = less(0.5, found)
+    kept = [select(old, a, b) for a, b in zip(given[0], point, strict=True)]
+    return [kept, [select(old, found, ended), count + 1.0]]
+
+
+def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
+    """Return the rows, the inverse slopes, and the bounds of x; none are left if a row is NaN."""
+    (x, upper, side), _, data = given[-3:]
+    high, low, slope, (bottom, _, bounded) = _split(data, m)
     inverse = [1.0 / select(less(absolute(s), SMALL), SMALL, s) for s in slope]
-    return [high, low, slope, inverse, [joined(minimum, high) - joined(maximum, low)]]
+    least = select(less(side, 0.0), bottom, x)
+    return [high, low, slope, inverse, [select(bounded, least, FAR), upper]]
+
+
+def _split(data: Numbers, m: int) -> list[list[Number]]:
+    """Return high, low, slope and what follows them."""
+    whole = list(data)
+    return [whole[:m], whole[m : 2 * m], whole[2 * m : 3 * m], whole[3 * m :]]
 
 
 def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
@@ -130,7 +197,7 @@ def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: 
     (x,), (least, most), more = state, ends, RELAXED * SLACK
     found = [most]
     for up, down, by in zip(high, low, slope, strict=True):
-        found.append(up + more * (up - down) + by * x)
+        found.append((up + more * (up - down)) + by * x)
     return (maximum(joined(minimum, found), least),)
 
 
@@ -142,34 +209,23 @@ def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number
     return values[0]
 
 
-def _alone(given: Sequence[Numbers], m: int, steps: int) -> list[list[Number]]:
-    """Return an end of {x: max(low + slope x) <= min(high + slope x)}, by Newton's method.
-
-    The iteration starts outside. side is 1 for the lower end, -1 for the upper one; x is far
-    outside if the set is empty. moved: 1 if x changed in the last step.
-    """
-    (x,), (side,), *rows = given
-    moved: Number = 0.0
-    for _ in range(steps):
-        before, x = x, _newton(x, side, *rows)
-        moved = less(NEARLY * absolute(x), absolute(x - before))
-    return [[x], [moved]]
-
-
 def _newton(x: Number, side: Number, high: Numbers, low: Numbers, slope: Numbers) -> Number:
-    """Take a Newton step."""
-    top, bottom = high[0] + slope[0] * x, low[0] + slope[0] * x
-    top_slope, bottom_slope = slope[0], slope[0]
-    for up, down, by in zip(high[1:], low[1:], slope[1:], strict=True):
+    """Take a Newton step: to the intersection of the two rows that leave the least room at x.
+
+    The intersection is computed from their coefficients, so that a step from far away is exact.
+    """
+    up, down, up_slope, down_slope = high[0], low[0], slope[0], slope[0]
+    top, bottom = up + up_slope * x, down + down_slope * x
+    for one, two, by in zip(high[1:], low[1:], slope[1:], strict=True):
         rise = by * x
-        here, there = up + rise, down + rise
-        top_slope = select(less(here, top), by, top_slope)
-        bottom_slope = select(less(bottom, there), by, bottom_slope)
-        top, bottom = minimum(top, here), maximum(bottom, there)
-    room, rate = top - bottom, (top_slope - bottom_slope) * side
-    helps = less(0.0, rate)
-    nearer = x - room * side / select(helps, rate, 1.0)
-    return select(less(room, 0.0), select(helps, nearer, side * FAR), x)
+        lower, higher = less(one + rise, top), less(bottom, two + rise)
+        up, up_slope = select(lower, one, up), select(lower, by, up_slope)
+        down, down_slope = select(higher, two, down), select(higher, by, down_slope)
+        top, bottom = minimum(one + rise, top), maximum(two + rise, bottom)
+    rate = up_slope - down_slope
+    helps = less(0.0, rate * side)
+    nearer = (down - up) / select(helps, rate, 1.0)
+    return select(less(top, bottom), select(helps, nearer, side * FAR), x)
 
 
 STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
@@ -182,9 +238,9 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
     """Return n polynomials with the given number of terms at the places, with two derivatives.
 
-    No interval contains a break of the curve.
+    Their values are added to an anchor. No interval contains a break of the curve.
     """
-    *rows, (start,), (d,) = given
+    *rows, anchor, (start,), (d,) = given
     times = [start + (0.5 * p) * d for p in range(PLACES)]
     found: list[list[Number]] = []
     for order in range(3):
@@ -195,7 +251,7 @@ def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
                 total: Number = 0.0
                 for weight, row in zip(weights, rows, strict=False):
                     total = total * t + weight * row[j]
-                values.append(total + 0.0 * t)
+                values.append(total + (anchor[j] if not order else 0.0 * t))
             found.append(values)
     return found
 
@@ -204,7 +260,8 @@ def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
     """Return Bernstein coefficients of the largest x by each velocity, at three places.
 
     They are those of (velocity / q')^2 if q' changes little, and FAR below zero otherwise; followed
-    by the second difference of these squares, and a bound of x for the whole interval.
+    by the second difference of these squares, a bound of x for the whole interval, and the largest
+    rates at its ends.
     """
     *rates, velocity = given
     coefficients: list[list[Number]] = [[], [], []]
@@ -219,17 +276,78 @@ def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
             found.append(select(even, value, -FAR))
         second.append(fast[0] - 2.0 * fast[1] + fast[2])
         safe.append(1.0 / maximum(high + bend, 1.0 / FAR))
-    return [*coefficients, second, safe]
+    ends = [joined(maximum, [absolute(rate) for rate in rates[p]]) for p in (0, -1)]
+    return [*coefficients, second, safe, ends]
+
+
+def _deviation(before: Number, second: Number, after: Number) -> Number:
+    """Return the largest deviation of a curve from a parabola with this second difference.
+
+    The smaller change to the two neighbors counts, because at a break of the path the other is not
+    that of a smooth curve. A single interval has two infinite neighbors.
+    """
+    change = minimum(absolute(second - before), absolute(second - after))
+    return select(less(change, FAR), CUBIC * change, absolute(second))
 
 
 def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
     """Return the smallest coefficients less their errors, but at least the bounds `safe`."""
-    *coefficients, errors, safe = given
+    *coefficients, before, second, after, safe = given
+    errors = [_deviation(*each) for each in zip(before, second, after, strict=True)]
     found = []
     for place in coefficients:
         rows = zip(place, errors, safe, strict=True)
         found.append(joined(minimum, [maximum(x - e, least) for x, e, least in rows]))
     return [[each] for each in found]
+
+
+def _common(given: Sequence[Numbers]) -> list[list[Number]]:
+    """Return the middle coefficient of the largest x, and the first bounds of x at the start.
+
+    The interval before, whose last coefficient is given, ends at the same grid point.
+    """
+    (first,), (middle,), (before,) = given
+    rest = 1.0 - SLACK
+    return [[rest * middle], [0.0 * first, rest * minimum(first, before)]]
+
+
+def _fits(given: Sequence[Numbers]) -> list[list[Number]]:
+    """Return 1 where no speed is left, or where the range between two speeds is not reachable."""
+    (least, most), (low, high) = given
+    fits = select(less(most, least), 0.0, select(less(low, least), 0.0, 1.0))
+    return [[1.0 - select(less(most, high), 0.0, fits)]]
+
+
+def _ends(given: Sequence[Numbers]) -> Sequence[Numbers]:
+    """Return the squared speeds at both ends, from which the passes start."""
+    return given
+
+
+def _timing(given: Sequence[Numbers]) -> list[list[Number]]:
+    """Return the duration of intervals, half of u, and the speed at the start."""
+    (x,), (y,), (d,) = given
+    begin, end = (sqrt(maximum(each, 0.0)) for each in (x, y))
+    return [[2.0 * d / (begin + end)], [0.25 * (y - x) / d], [begin]]
+
+
+def _exceeded(given: Sequence[Numbers], r: int) -> list[list[Number]]:
+    """Return the amounts by which limits should be tightened, and 1 if there is one."""
+    before, second, after, peak, limits = given
+    margins, over = [], []
+    for *change, top, limit in zip(before, second, after, peak, limits, strict=True):
+        error = _deviation(*change)
+        over.append(less(limit, top + error))
+        margins.append(select(over[-1], CAUTION * error, 0.0))
+    return [margins, [joined(maximum, [0.0, *over])]]
+
+
+def _narrowed(given: Sequence[Numbers], r: int) -> list[list[Number]]:
+    """Return tightened limits, also by margins of neighbors, to which a switch may move."""
+    *margins, now, limits = given
+    found = []
+    for *some, old, limit in zip(*margins, now, limits, strict=True):
+        found.append(minimum(old, limit - joined(maximum, some)))
+    return [found]
 
 
 def _constraints(accelerations: int, torques: int) -> list[int]:
@@ -238,22 +356,35 @@ def _constraints(accelerations: int, torques: int) -> list[int]:
 
 
 PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
-    "path": (_path, lambda terms, n: [n] * terms + [1, 1]),
+    "path": (_path, lambda terms, n: [n] * (terms + 1) + [1, 1]),
     "tops": (_tops, lambda n: [n] * (PLACES + 1)),
-    "lowest": (_lowest, lambda n: [n] * (PLACES + 2)),
-    "rows": (_rows, lambda a, t: [*_constraints(a, t), a + t, 1, 1]),
-    "alone": (_alone, lambda m, _: [1, 1, m, m, m]),
+    "lowest": (_lowest, lambda n: [n] * (PLACES + 4)),
+    "common": (_common, lambda: [1, 1, 1]),
+    "ends": (_ends, lambda: [2, 1]),
+    "fits": (_fits, lambda: [2, 2]),
     "peaks": (_peaks, lambda a, t: [*_constraints(a, t), 1, 1, 1]),
+    "timing": (_timing, lambda: [1, 1, 1]),
+    "exceeded": (_exceeded, lambda r: [r] * 5),
+    "narrowed": (_narrowed, lambda r: [r] * 5),
 }
 """Programs of intervals, and the sizes of their inputs, by numbers of terms and limits."""
 
 
-def _traced(name: str, sizes: Sequence[int], body: Callable[..., Any]) -> Program:
+def _traced(
+    name: str, inputs: Sequence[Variable], body: Callable[..., Any], names: Sequence[str] = ()
+) -> Program:
     arena = Arena(RULES)
-    inputs = [Variable(f"x{i}", (n,)) for i, n in enumerate(sizes)]
     found = body(*([arena.input(v.name, k) for k in range(v.size)] for v in inputs))
-    outputs = [(Variable(f"y{i}", (len(each),)), list(each)) for i, each in enumerate(found)]
+    named = names or [f"y{i}" for i in range(len(found))]
+    outputs = [
+        (Variable(each, (len(values),)), list(values))
+        for each, values in zip(named, found, strict=True)
+    ]
     return Program.from_outputs(name, inputs, outputs)
+
+
+def _variables(sizes: Sequence[int]) -> list[Variable]:
+    return [Variable(f"x{i}", (n,)) for i, n in enumerate(sizes)]
 
 
 def _compiled(recipe: tuple[Any, ...], trace: Callable[[], Program]) -> Any:
@@ -266,9 +397,37 @@ def kernel(name: str, *numbers: int) -> Any:
     body, sizes = PROGRAMS[name]
 
     def trace() -> Program:
-        return _traced(name, sizes(*numbers), lambda *given: body(given, *numbers))
+        return _traced(name, _variables(sizes(*numbers)), lambda *given: body(given, *numbers))
 
     return _compiled(("time optimal", name, *numbers), trace)
+
+
+@cache
+def rows(accelerations: int, torques: int) -> Any:
+    """Return the compiled rows of intervals, and the bounds of x by rows of the same interval."""
+    m = PLACES * (accelerations + torques) + 1
+    sizes = [*_constraints(accelerations, torques), accelerations + torques, 1, 1, 2]
+    carried = [
+        Variable(*each) for each in (("point", (3,)), ("memory", (2,)), ("data", (3 * m + 3,)))
+    ]
+    names = [each.name for each in carried]
+    given = _variables(sizes)
+
+    def begin() -> Program:
+        body = lambda *given: _rows(given, accelerations, torques)  # noqa: E731
+        return _traced("begin", given, body, names)
+
+    def refine() -> Program:
+        return _traced("refine", carried, lambda *given: _newton_steps(given, m), names[:2])
+
+    def end() -> Program:
+        return _traced("end", [*given, *carried], lambda *given: _bounded(given, m))
+
+    made = [
+        _compiled(("time optimal rows", each.__name__, accelerations, torques), each)
+        for each in (begin, refine, end)
+    ]
+    return backends.iterated(made)
 
 
 @cache
@@ -277,6 +436,7 @@ def loop(name: str, m: int) -> Any:
     body, sizes = STEPS[name]
 
     def trace() -> Program:
-        return _traced(name, [n or m for n in sizes], lambda *given: (body(*given),))
+        given = _variables([n or m for n in sizes])
+        return _traced(name, given, lambda *given: (body(*given),))
 
     return backends.loop(_compiled(("time optimal", name, m), trace))

@@ -1,7 +1,8 @@
 """The source of searches for one problem, in LLVM IR (see `search.Alone`)."""
 
+from chasles.backends.llvm.loop_source import entry, place
 from chasles.backends.llvm.ranking import LANES
-from chasles.backends.llvm.search_source import FIELDS, PLACES, entry, place, row
+from chasles.backends.llvm.search_source import FIELDS, PLACES, row
 from chasles.backends.llvm.threads import field
 
 OWN = (

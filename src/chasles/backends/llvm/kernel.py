@@ -117,36 +117,49 @@ class Kernel:
         given, run = words((*head, *map(start_of, tables))), pool()
         run(run.rows, start_of(given), count, SHARE, threads, self.artifact.work)
 
-    def prepared(self, inputs: Rows, outputs: Rows) -> Callable[..., None]:
+    def prepared(self, inputs: Rows, outputs: Rows) -> "Prepared":
         """Return a function that runs on rows of fixed arrays on this thread, for many calls.
 
         It accepts a positive count of rows, if not all are to be computed.
         """
-        space = np.empty(self.artifact.workspace // 8 + 8)
-        arrays_ = [*inputs, *outputs, space]
-        steps = [words(a.strides[0] for a in each) for each in (inputs, outputs)]
-        places = [words(objects.address(a) for a in each) for each in (inputs, outputs)]
-        tables = (places[0], steps[0], places[1], steps[1])
-        starts = [table.buffer_info()[0] for table in tables]
-        even = -(-objects.address(space) // 64) * 64
-        every, given = len(outputs[0]), tuple(map(ctypes.c_void_p, (*starts, even)))
-        kinds = (ctypes.c_int64, *[ctypes.c_void_p] * 5)
-        batch = checked.ends(ctypes.CFUNCTYPE(None, *kinds)(self.batch_address))
-
-        def call(count: int = every) -> None:
-            assert count <= every, "rows"
-            if checked.ON:
-                for a in arrays_:
-                    address(a)
-                for table in tables:
-                    start_of(table)
-            batch(count, *given)
-
-        return call
+        return Prepared(self, inputs, outputs)
 
     def fast_entry(self, **facts: Any) -> Callable[..., Any]:
         """Return a built-in function that calls the code."""
         return fast_entry(self, **facts)
+
+
+class Prepared:
+    """A kernel on rows of fixed arrays."""
+
+    def __init__(self, kernel: Kernel, inputs: Rows, outputs: Rows) -> None:
+        self.code, space = kernel.code, np.empty(kernel.artifact.workspace // 8 + 8)
+        self._arrays = [*inputs, *outputs, space]
+        steps = [words(a.strides[0] for a in each) for each in (inputs, outputs)]
+        places = [words(objects.address(a) for a in each) for each in (inputs, outputs)]
+        self._tables = (places[0], steps[0], places[1], steps[1])
+        starts = [table.buffer_info()[0] for table in self._tables]
+        even = -(-objects.address(space) // 64) * 64
+        self._every = len(outputs[0])
+        self.words = (kernel.batch_address, self._every, *starts, even)
+        kinds = (ctypes.c_int64, *[ctypes.c_void_p] * 5)
+        self._batch = checked.ends(ctypes.CFUNCTYPE(None, *kinds)(kernel.batch_address))
+        self._given = tuple(map(ctypes.c_void_p, (*starts, even)))
+
+    def note(self) -> None:
+        """Allow the code that is called next to access the arrays (`llvm.checked`)."""
+        for a in self._arrays:
+            address(a)
+        for table in self._tables:
+            start_of(table)
+
+    def __call__(self, count: int | None = None) -> None:
+        if count is None:
+            count = self._every
+        assert count <= self._every, "rows"
+        if checked.ON:
+            self.note()
+        self._batch(count, *self._given)
 
 
 # Fast entries ------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import array as standard
 import ctypes
 import functools
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +67,7 @@ class Loop:
         symbols = {"one": kernel.one_address, "batch": kernel.batch_address}
         names = ("repeat", "blocks")
         self.code = load(_machine_code(), symbols | memory(), names, (kernel.code,))
-        self.address, self._blocks = (self.code.address(name) for name in names)
+        self.address, self.blocks = (self.code.address(name) for name in names)
 
     def __call__(
         self,
@@ -98,11 +98,11 @@ class Loop:
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
     ) -> None:
         """Run few enough steps that interrupts can wait for them."""
-        given, run = self._given(states, controls, records, steps, every), pool()
+        given, run = self.given(states, controls, records, steps, every), pool()
         work = steps * self.kernel.artifact.work
-        run(self._blocks, start_of(given.row), len(states[0]), BLOCK, threads, work)
+        run(self.blocks, start_of(given.row), len(states[0]), BLOCK, threads, work)
 
-    def _given(
+    def given(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int
     ) -> "_Given":
         """Return arguments of `blocks` for these arrays."""
@@ -119,25 +119,13 @@ class Loop:
         numbers = (steps, every, len(at.ins), n, len(records), space + own, space)
         return _Given(words((*numbers, *map(start_of, kept))), kept)
 
-    def prepared(
-        self, states: Rows, controls: Rows, records: Rows, steps: int
-    ) -> Callable[[], None]:
+    def prepared(self, states: Rows, controls: Rows, records: Rows, steps: int) -> "Prepared":
         """Return a function that runs steps on fixed arrays and records each, for many calls.
 
         It runs on this thread, as one call that interrupts wait for.
         """
         self.sizes.check(states, controls, records, steps, 1)
-        arrays_ = (states, controls, records, steps, 1)
-        given, count = self._given(*arrays_), len(states[0])
-        kinds = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        blocks = checked.ends(ctypes.CFUNCTYPE(*kinds)(self._blocks))
-
-        def call() -> None:
-            now = self._given(*arrays_) if checked.ON else given  # notes the arrays again
-            if blocks(start_of(now.row), 0, count):
-                raise MemoryError
-
-        return call
+        return Prepared(self, (states, controls, records, steps, 1))
 
     def call(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> Call:
         """Return a call of `repeat` for few enough states that they stay in the cache."""
@@ -148,6 +136,29 @@ class Loop:
         numbers = (len(states[0]), steps, every, len(at.ins), len(states), len(records))
         row = [self.address, *numbers, *map(start_of, kept), address(room)]
         return Call(row, (states, controls, records, fresh, kept, room))
+
+
+class Prepared:
+    """Steps of a loop on fixed arrays."""
+
+    def __init__(self, loop: Loop, rows: tuple[Rows, Rows, Rows, int, int]) -> None:
+        self.code, self._loop, self._rows = loop.code, loop, rows
+        self._row, self._count = loop.given(*rows), len(rows[0][0])
+        self.words = (loop.blocks, start_of(self._row.row), 0, self._count)
+        kinds = (ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+        self._call = checked.ends(ctypes.CFUNCTYPE(*kinds)(loop.blocks))
+
+    def note(self) -> None:
+        """Allow the code that is called next to access the arrays (`llvm.checked`)."""
+        self._loop.given(*self._rows)
+        for table in (self._row.row, *self._row.tables):
+            start_of(table)
+
+    def __call__(self) -> None:
+        if checked.ON:
+            self.note()
+        if self._call(*self.words[1:]):
+            raise MemoryError
 
 
 class _Given(NamedTuple):

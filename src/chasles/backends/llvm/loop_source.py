@@ -23,10 +23,14 @@ bytes of memory, and where in it the workspace is; tables of the inputs and reco
 state, as `repeat` takes them, and where in the memory results and records are collected."""
 
 
-def _entry(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that load an entry of a table, and name its place."""
-    place = f"%{name}_place = getelementptr {kind}, ptr %{table}, i64 %{index}"
-    return f"  {place}\n  %{name} = load {kind}, ptr %{name}_place"
+def place(name: str, kind: str, table: str, index: str) -> str:
+    """Return lines that find the place of an entry of a table."""
+    return f"  %{name} = getelementptr {kind}, ptr %{table}, i64 %{index}"
+
+
+def entry(name: str, kind: str, table: str, index: str) -> str:
+    """Return lines that load an entry of a table."""
+    return f"{place(f'{name}.at', kind, table, index)}\n  %{name} = load {kind}, ptr %{name}.at"
 
 
 SOURCE = f"""
@@ -79,9 +83,9 @@ single:
   br label %return
 return:
   %r = phi i64 [ 0, %single ], [ %r_next, %return ]
-{_entry("r_from", "ptr", "fresh", "r")}
-{_entry("r_to", "ptr", "state", "r")}
-{_entry("r_size", "i64", "sizes", "r")}
+{entry("r_from", "ptr", "fresh", "r")}
+{entry("r_to", "ptr", "state", "r")}
+{entry("r_size", "i64", "sizes", "r")}
   call void @llvm.memcpy.p0.p0.i64(ptr %r_to, ptr %r_from, i64 %r_size, i1 false)
   %r_next = add i64 %r, 1
   %r_more = icmp ult i64 %r_next, %outputs
@@ -91,10 +95,10 @@ many:
   br label %advance
 advance:
   %a = phi i64 [ 0, %return ], [ 0, %many ], [ %a_next, %advance ]
-{_entry("a_old", "ptr", "in", "a")}
-{_entry("a_step", "i64", "in_steps", "a")}
+{entry("a_old", "ptr", "in", "a")}
+{entry("a_step", "i64", "in_steps", "a")}
   %a_new = getelementptr i8, ptr %a_old, i64 %a_step
-  store ptr %a_new, ptr %a_old_place
+  store ptr %a_new, ptr %a_old.at
   %a_next = add i64 %a, 1
   %a_more = icmp ult i64 %a_next, %inputs
   br i1 %a_more, label %advance, label %due
@@ -107,14 +111,14 @@ due:
   br i1 %keep, label %records, label %again
 records:
   %k = phi i64 [ 0, %due ], [ %k_next, %records ]
-{_entry("k_to", "ptr", "record", "k")}
-{_entry("k_rows", "i64", "record_rows", "k")}
-{_entry("k_steps", "i64", "record_steps", "k")}
-{_entry("k_state", "ptr", "state", "k")}
-{_entry("k_size", "i64", "sizes", "k")}
+{entry("k_to", "ptr", "record", "k")}
+{entry("k_rows", "i64", "record_rows", "k")}
+{entry("k_steps", "i64", "record_steps", "k")}
+{entry("k_state", "ptr", "state", "k")}
+{entry("k_size", "i64", "sizes", "k")}
   call void @copied(i64 %rows, ptr %k_to, i64 %k_rows, ptr %k_state, i64 %k_size)
   %k_on = getelementptr i8, ptr %k_to, i64 %k_steps
-  store ptr %k_on, ptr %k_to_place
+  store ptr %k_on, ptr %k_to.at
   %k_next = add i64 %k, 1
   %k_more = icmp ult i64 %k_next, %kept
   br i1 %k_more, label %records, label %again
@@ -135,7 +139,7 @@ loop:
   %more = icmp ult i64 %k, %count
   br i1 %more, label %do, label %end
 do:
-{_entry("each", "i64", "far", "k")}
+{entry("each", "i64", "far", "k")}
   %place = getelementptr i8, ptr %from, i64 %each
   %to.at = getelementptr ptr, ptr %to, i64 %k
   store ptr %place, ptr %to.at
@@ -198,12 +202,12 @@ each:
   %any = icmp ult i64 %k, %kept
   br i1 %any, label %write, label %written
 write:
-{_entry("to", "ptr", "records", "k")}
-{_entry("to_rows", "i64", "record_rows", "k")}
-{_entry("to_steps", "i64", "record_steps", "k")}
-{_entry("near", "i64", "near_places", "k")}
-{_entry("from_rows", "i64", "near_rows", "k")}
-{_entry("each_size", "i64", "sizes", "k")}
+{entry("to", "ptr", "records", "k")}
+{entry("to_rows", "i64", "record_rows", "k")}
+{entry("to_steps", "i64", "record_steps", "k")}
+{entry("near", "i64", "near_places", "k")}
+{entry("from_rows", "i64", "near_rows", "k")}
+{entry("each_size", "i64", "sizes", "k")}
   %from = getelementptr i8, ptr %memory, i64 %near
   br label %row
 row:

@@ -1,6 +1,6 @@
 """The source of searches, in LLVM IR (see `search.py`)."""
 
-from chasles.backends.llvm.loop_source import BLOCK
+from chasles.backends.llvm.loop_source import BLOCK, entry, place
 from chasles.backends.llvm.threads import field
 
 NUMBERS = ("tries", "ranked", "inputs", "size", "space", "table", "others")
@@ -17,16 +17,6 @@ all starts; initial memories. Results: points, memories, and numbers of steps an
 """
 
 FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))
-
-
-def place(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that find the place of an entry of a table."""
-    return f"  %{name} = getelementptr {kind}, ptr %{table}, i64 %{index}"
-
-
-def entry(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that load an entry of a table."""
-    return f"{place(f'{name}.at', kind, table, index)}\n  %{name} = load {kind}, ptr %{name}.at"
 
 
 def row(name: str, start: str, size: str, index: str) -> str:

@@ -1,7 +1,4 @@
-"""Motions of bodies: velocities W, screws L, accelerations H, inertias J, momenta, actions.
-
-Long because its docstrings have all sections.
-"""
+"""Motions of bodies: velocities W, screws L, accelerations H, inertias J, momenta, actions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

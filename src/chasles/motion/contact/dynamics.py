@@ -6,8 +6,6 @@
 The columns of T are the contact normals in joint space, zetadot are separation accelerations and
 lambda the magnitudes of contact forces (Featherstone 2008, sections 11.1 to 11.5). With friction,
 two tangents precede each normal.
-
-Long because its docstrings have all sections.
 """
 
 from collections.abc import Callable, Sequence

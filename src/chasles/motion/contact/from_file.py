@@ -233,6 +233,6 @@ def _mesh(model: Model, shape: ShapeData, R: np.ndarray, r: np.ndarray) -> Itera
             stacklevel=5,
         )
         return
-    points = np.concatenate([np.asarray(m.vertices, dtype=float) for m in mesh_files.loaded(path)])
+    points = np.concatenate([vertices for vertices, _ in mesh_files.triangles(path)])
     hull = _hull(shape.link, points * np.array(shape.size), R, r)
     yield replace(hull, vertices=tuple(place(p) for p in hull.points))

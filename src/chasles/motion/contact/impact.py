@@ -4,8 +4,6 @@ An impulse is the integral of a force over an instant: moment (N m s), then forc
 inertia times velocity step for a body (I, Eq 11.55), for the handle of an articulated body (I^A,
 the inverse of `operational_inertia_inverse`, Eq 11.56), and for a whole system (M, Eq 11.57). For
 articulated bodies this is an idealization: real impacts propagate through them.
-
-Long because its docstrings have all sections.
 """
 
 from collections.abc import Sequence

@@ -11,8 +11,6 @@ next mode.
 solves the problem of all touching contacts and uses its `new_sets` (4). At a geometric loss it
 continues `without` the contact (5). At a negative force it solves the problem again and uses its
 `new_sets` (6). Contacts are numbered as in the problem.
-
-Long because its docstrings have all sections.
 """
 
 from collections.abc import Collection, Sequence

@@ -20,8 +20,6 @@ bound, from which it then moves away.
 With torsional friction there are four numbers: the third tangent is the rotation about the normal,
 in units of length chosen such that the bound of the moment is mu f_n, too. Forces and moment then
 share one cone, whose sections are ellipsoids (Howe and Cutkosky 1996).
-
-Long because its docstrings have all sections.
 """
 
 from contextlib import suppress

@@ -14,8 +14,6 @@ the derivatives of the impulse.
 | `Stronge` | the normal work of expansion is e^2 times that of compression | Coulomb's |
 
 Coefficients are numbers or arrays (...). `Moreau` handles several points at once.
-
-Long because its docstrings have all sections.
 """
 
 from collections.abc import Callable

@@ -6,8 +6,6 @@ undeformed surfaces (m), negative if they would overlap; rate: its derivative (m
 adds friction. Everything is written in operations that floats, NumPy arrays and the symbols of a
 trace share: one law serves a single number, a batch, and a compiled step. At rest all states are
 zero.
-
-Long because its docstrings have all sections.
 """
 
 import math

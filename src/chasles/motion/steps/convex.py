@@ -12,7 +12,7 @@ keep it from cycling, without a line search:
 
 If Newton's method does not converge, friction is bounded by the normal impulses of the first step
 after some iterations (`fixed`): that problem is convex, its impulses add no energy, and Newton's
-method seldom cycles on it. Where it does, a step that overshoots is shortened.
+method seldom cycles on it. Where it does, contacts are softened (`Problem.softened`).
 """
 
 from collections.abc import Sequence
@@ -35,6 +35,7 @@ from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
 from chasles.motion.steps.touching import (
     Near,
     Touch,
+    directed,
     expected,
     follow,
     linearized,
@@ -49,12 +50,6 @@ BEYOND, LEAST = 1.001, 1e-12
 """A step ends at this multiple of the way to the first contact that closes, plus the second value,
 so that it is never empty.
 """
-
-ENOUGH = 0.1
-"""A step overshoots if the slope at its end is more than this fraction of the initial slope."""
-
-SHORTER = (0.05, 0.5)
-"""Smallest and largest factor by which a step that overshoots is shortened."""
 
 
 class Problem(NamedTuple):
@@ -76,18 +71,20 @@ class Problem(NamedTuple):
         """Number of entries of all directions of friction."""
         return sum(touch.duals for touch in self.touches) + len(self.dry)
 
+    def softened(self, factor: Number) -> "Problem":
+        """Return the problem with stiffnesses of contacts and limits times a factor."""
+        touches = [touch._replace(firmness=factor) for touch in self.touches]
+        stops = [stop._replace(stiffness=factor * stop.stiffness) for stop in self.stops]
+        return self._replace(touches=touches, stops=stops)
+
 
 class Refined(NamedTuple):
-    """Velocities after a Newton step, gradient there, its relative size, directions of friction.
-
-    fraction: the part of the next step that may be taken, less than 1 after one that overshot.
-    """
+    """Velocities after a Newton step, gradient there, its relative size, directions of friction."""
 
     v: np.ndarray
     gradient: np.ndarray
     residual: Number
     duals: list[Number]
-    fraction: Number
 
 
 class Newton:
@@ -244,23 +241,15 @@ class Newton:
         rubbing: list[Number] = [0.0] * len(self.p.dry)
         g = self._balance(v, [near.impulses for near in slots])
         new = v - self._solved(v, slots, rubbing, g)
-        duals = [x for near in slots for rub in near.rubs for x in rub.direction]
+        there = zip(self.p.touches, slots, self.velocities(new), strict=True)
+        duals = [x for touch, near, (u, w) in there for x in directed(touch, near, u, w)]
         rest = self.gradient(new)
-        return Refined(new, rest, self.residual(rest), duals + rubbing, 1.0)
+        return Refined(new, rest, self.residual(rest), duals + rubbing)
 
     def step(
-        self,
-        later: "Newton",
-        v: np.ndarray,
-        g: np.ndarray,
-        duals: Sequence[Number],
-        fraction: Number,
-        careful: Number,
+        self, later: "Newton", v: np.ndarray, g: np.ndarray, duals: Sequence[Number]
     ) -> Refined:
-        """Take a fraction of a Newton step from velocities with gradient g.
-
-        later: the problem of the next step. careful: 1 if a step that overshoots is not taken.
-        """
+        """Take a Newton step from velocities with gradient g; later: the problem of the next."""
         at, (each, rubbing) = self.velocities(v), self._split(duals)
         slots = [
             linearized(touch, u, w, self._limiting, z)
@@ -268,27 +257,14 @@ class Newton:
         ]
         d = -self._solved(v, slots, rubbing, g)
         along = self.velocities(d)
-        part = fraction * self._closing(v, d, at, along)
+        part = self._closing(v, d, at, along)
         new, rest = v + part * d, later.gradient(v + part * d)
         turns = zip(slots, along, strict=True)
-        later = [x for near, (du, dw) in turns for x in turned(near, part * du, part * dw)]
+        turning = [x for near, (du, dw) in turns for x in turned(near, part * du, part * dw)]
         for dry, z in zip(self.p.dry, rubbing, strict=True):
             u, du = speed_along(dry.row, v), part * speed_along(dry.row, d)
-            later += follow([z], [u], [du], sqrt(dry.term.slope([u])[1]))
-        # A step that overshoots the minimum of the convex problem is not taken.
-        before, after = dot(g, d), dot(rest, d)
-        over = careful * less(-ENOUGH * before, after) * less(before, 0.0)
-        shorter = minimum(
-            maximum(before / select(over, before - after, 1.0), SHORTER[0]), SHORTER[1]
-        )
-        rest = _chosen(over, g, rest)
-        return Refined(
-            _chosen(over, v, new),
-            rest,
-            self.residual(rest),
-            list(_chosen(over, duals, later)),
-            select(over, shorter * fraction, 1.0),
-        )
+            turning += follow([z], [u], [du], sqrt(dry.term.slope([u])[1]))
+        return Refined(new, rest, self.residual(rest), turning)
 
     def _split(self, duals: Sequence[Number]) -> tuple[list[np.ndarray], list[Number]]:
         """Return the directions of friction of each slot, and those of dry friction."""
@@ -314,11 +290,6 @@ class Newton:
             first = less_equal(left, 0.0) * less(du, 0.0) * less(left * whole, way * du)
             way, whole = select(first, left, way), select(first, du, whole)
         return minimum(BEYOND * way / whole + LEAST, 1.0)
-
-
-def _chosen(which: Number, yes: Any, no: Any) -> np.ndarray:
-    """Return the first array where a condition holds, otherwise the second."""
-    return np.array([select(which, a, b) for a, b in zip(yes, no, strict=True)], dtype=object)
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:

@@ -27,16 +27,16 @@ def speed_along(row: Row, v: np.ndarray) -> Number:
 
 
 class Stop(NamedTuple):
-    """Joint or tendon at a limit: its velocity away from the limit, bound, and inverse mass."""
+    """Joint or tendon at a limit: its velocity away from the limit, bound, and stiffness."""
 
     row: Row
     bound: Number
-    weight: float
+    stiffness: Number
 
     @property
     def term(self) -> Normal:
         """Impulse of the limit."""
-        return Normal(self.bound, 1.0 / (NORMAL * self.weight))
+        return Normal(self.bound, self.stiffness)
 
 
 class Dry(NamedTuple):
@@ -102,8 +102,8 @@ def joint_stops(
         for sign, limit in zip((1.0, -1.0), ends, strict=True):
             if np.isfinite(limit):
                 gap = sign * (q[coordinate] - limit)
-                weight = float(inverse[place, place])
-                found.append(Stop(((place, sign),), bound(gap, dt), weight))
+                stiffness = 1.0 / (NORMAL * float(inverse[place, place]))
+                found.append(Stop(((place, sign),), bound(gap, dt), stiffness))
     return found
 
 
@@ -122,7 +122,8 @@ def line_stops(every: Sequence[Drawn], dt: float) -> list[Stop]:
         for sign, limit in zip((1.0, -1.0), line.limits, strict=True):
             if np.isfinite(limit):
                 away = tuple((k, sign * a) for k, a in row)
-                found.append(Stop(away, bound(sign * (length - limit), dt), weight))
+                stiffness = 1.0 / (NORMAL * weight)
+                found.append(Stop(away, bound(sign * (length - limit), dt), stiffness))
     return found
 
 

@@ -10,7 +10,6 @@ constant and takes a first Newton step, `refine` takes one more, `end` moves the
 keep their linear velocity along the world axes, so that spinning does not add energy to it.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -31,7 +30,7 @@ from chasles.motion.geometry.closed_forms import (
     sqrt,
 )
 from chasles.motion.geometry.kinematics import result, symbols
-from chasles.motion.steps.algebra import dot, skew, solved, symmetric, zeros
+from chasles.motion.steps.algebra import dot, solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     body_jacobian,
     centred,
@@ -58,7 +57,7 @@ from chasles.motion.steps.lines import (
 from chasles.motion.steps.passive import Passive
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stiction import dry_friction
-from chasles.motion.steps.touching import Touch
+from chasles.motion.steps.touching import Touch, direct
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
 """Residual of the momentum balance, relative to the momentum, at which a problem is solved; the
@@ -68,10 +67,9 @@ second value is for float32, whose rounded velocities stiff contacts amplify.
 FLOOR = 1e-9
 """Velocity (m/s or rad/s) whose momentum is added to the reference momentum."""
 
-MEMORY = 4
+MEMORY = 3
 """Number of entries of the memory before the gradient, the normal impulses that bound friction and
-the directions of friction: status, iterations, residual, and the part of the next Newton step that
-may be taken.
+the directions of friction: status, iterations and residual.
 
 Status: 0 in progress, 1 solved, 2 not solved.
 """
@@ -82,13 +80,13 @@ residual; the work of impulses (J), and the largest work in a step beyond the en
 overlaps and restitution.
 """
 
-FEW = 1
-"""Largest number of slots of two bodies that have Jacobians of their own."""
-
-HOLD, CAREFUL, MOST = 16, 32, 60
+HOLD, MOST = 16, 60
 """Number of iterations after which the normal impulses that bound friction are those of the first
-one, after which steps that overshoot are shortened, and after which a step ends.
+one, and after which a step ends.
 """
+
+SOFT = ((28, 1e-3), (44, 1e-5))
+"""Numbers of iterations after which contacts are softened, and the factors of their stiffnesses."""
 
 SLACK = 0.5
 """Contacts are expected to act in a step if this multiple of the velocity that gravity adds would
@@ -224,14 +222,14 @@ class Steps:
             ends = _normal(spot.gap, pair.law, weight, self.dt)
             which, axes = keys.index(pair.frames), contact_axes(np.asarray(spot.normal))
             touches.append(Touch(which, spot.point - origin, axes, *ends, pair.law, weight))
-        return *_direct(carriers, touches), [spot.gap for _, spot in spots]
+        return *direct(carriers, touches), [spot.gap for _, spot in spots]
 
     def begin(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program of the point, memory and data of a step, after a first Newton step."""
         fall = float(np.linalg.norm([*self.model.gravity_vector]))
         newton = Newton(self._problem, self.dt)
         found = newton.first(self._given["qd"], SLACK * fall * self.dt)
-        memory = [less_equal(found.residual, tolerance), 1.0, found.residual, 1.0]
+        memory = [less_equal(found.residual, tolerance), 1.0, found.residual]
         memory += [*found.gradient, *newton.pushes(found.v), *found.duals]
         results = (list(found.v), memory, self._carried.entries)
         return Program.from_outputs(
@@ -282,24 +280,31 @@ class Steps:
         n = self.model.nv
         return np.split(memory[MEMORY:], [n, n + self.slots])
 
+    def _newton(self, problem: Problem, held: np.ndarray, count: Number) -> Newton:
+        """Return the problem after a number of iterations."""
+        firmness: Number = 1.0
+        for number, factor in SOFT:
+            firmness = select(less_equal(number, count), factor, firmness)
+        return Newton(problem.softened(firmness), self.dt, list(held), less_equal(HOLD, count))
+
     # The iteration ------------------------------------------------------------------------------
 
     def refine(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program of a Newton step; a state ends at the tolerance of the residual."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
-        done, count, _, fraction = memory[:MEMORY]
+        done, count, _ = memory[:MEMORY]
         gradient, held, duals = self._remembered(memory)
         problem, after = self._elsewhere(data), count + 1.0
-        now, later = (
-            Newton(problem, self.dt, list(held), less_equal(HOLD, n)) for n in (count, after)
-        )
-        begins = now.fixed * less_equal(count, HOLD)
-        known = [select(begins, 0.0, z) for z in duals]
-        found = now.step(later, v, gradient, known, fraction, less_equal(CAREFUL, count))
+        now, later = (self._newton(problem, held, n) for n in (count, after))
+        known = duals
+        for number in (HOLD, *(number for number, _ in SOFT)):  # begin again
+            begins = less_equal(number, count) * less_equal(count, number)
+            known = np.array([select(begins, 0.0, z) for z in known], dtype=object)
+        found = now.step(later, v, gradient, list(known))
         converged = less_equal(found.residual, tolerance)
         status = maximum(converged, less_equal(MOST, after)) * (2.0 - less(after, HOLD) * converged)
-        remembered = [status, after, found.residual, found.fraction]
+        remembered = [status, after, found.residual]
         remembered += [*found.gradient, *held, *found.duals]
         kept = [select(done, old, new) for old, new in zip(v, found.v, strict=True)]
         last = [select(done, old, new) for old, new in zip(memory, remembered, strict=True)]
@@ -323,8 +328,7 @@ class Steps:
             way = early * before + rest * (v + 0.5 * rate * early)
         there, last = moved(model, arena, q, way, v)
         _, held, _ = self._remembered(given["memory"])
-        fixed = less_equal(HOLD, given["memory"][1])
-        newton = Newton(self._elsewhere(data), dt, list(held), fixed)
+        newton = self._newton(self._elsewhere(data), held, given["memory"][1])
         results = {"q": list(there), "qd": list(last)}
         results["forces"] = (newton.forces(v) / dt).ravel().tolist() if self.slots else []
         if self._activations:
@@ -361,26 +365,6 @@ class Steps:
 
 
 # Small parts --------------------------------------------------------------------------------------
-
-
-def _direct(
-    carriers: list[np.ndarray], touches: list[Touch]
-) -> tuple[list[np.ndarray], list[Touch]]:
-    """Return carriers and slots, with slots that share their carrier with few others direct."""
-    counts = Counter(touch.carrier for touch in touches)
-    every, found, known = [], [], {}
-    for touch in touches:
-        J = carriers[touch.carrier]
-        if counts[touch.carrier] <= FEW and not touch.turns:
-            J = touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
-            found.append(touch._replace(carrier=len(every), direct=True))
-            every.append(J)
-            continue
-        if touch.carrier not in known:
-            known[touch.carrier] = len(every)
-            every.append(J)
-        found.append(touch._replace(carrier=known[touch.carrier]))
-    return every, found
 
 
 def _normal(gap: Number, law: Rigid | Compliant, weight: float, dt: float) -> tuple[Number, float]:

@@ -6,6 +6,7 @@ not (Chan, Golub and Mulet 1999, *A nonlinear primal-dual method for total varia
 restoration*).
 """
 
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,12 +20,18 @@ from chasles.motion.steps.impulses import SLOW, TANGENT, Friction, Normal
 PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Axes of a slot: its tangents, and its normal."""
 
+FIRM = 0.8
+"""A contact sticks after the first step if it needs less than this fraction of its friction."""
+
+FEW = 1
+"""Largest number of slots of two bodies that have Jacobians of their own."""
+
 
 class Touch(NamedTuple):
     """Contact slot in a step: relative motion (carrier), point, axes, bound, stiffness and law.
 
     direct: True if the carrier is the Jacobian (3, nv) of the point along the axes, not that of the
-    bodies (6, nv).
+    bodies (6, nv). firmness: factor of all stiffnesses.
     """
 
     carrier: int
@@ -35,11 +42,12 @@ class Touch(NamedTuple):
     law: Rigid | Compliant
     weight: float
     direct: bool = False
+    firmness: Number = 1.0
 
     @property
     def normal(self) -> Normal:
         """Normal impulse."""
-        return Normal(self.bound, self.stiffness)
+        return Normal(self.bound, self.firmness * self.stiffness)
 
     @property
     def turns(self) -> bool:
@@ -54,14 +62,14 @@ class Touch(NamedTuple):
 
     def frictions(self, push: Number, u: np.ndarray, w: np.ndarray) -> "list[Rubbing]":
         """Return the frictions at linear and angular velocities, bounded by a normal impulse."""
-        law, stiff, found = self.law, 1.0 / (TANGENT * self.weight), []
+        law, stiff, found = self.law, self.firmness * (1.0 / (TANGENT * self.weight)), []
         for coefficient, moment, velocity, which, arm in (
             (law.friction, False, u, PLANAR, 1.0),
             (law.torsion, True, w, AXIAL, law.torsion),
             (law.rolling, True, w, PLANAR, law.rolling),
         ):
             if coefficient:
-                friction = Friction(coefficient * push, stiff * arm * arm)
+                friction = Friction(coefficient * push, arm * arm * stiff)
                 found.append(Rubbing(moment, which, velocity[which], friction, coefficient))
         return found
 
@@ -108,6 +116,28 @@ class Near(NamedTuple):
         return linear, turning
 
 
+def direct(
+    carriers: list[np.ndarray], touches: list[Touch]
+) -> tuple[list[np.ndarray], list[Touch]]:
+    """Return carriers and slots, with slots that share their carrier with few others direct."""
+    counts = Counter(touch.carrier for touch in touches)
+    every: list[np.ndarray] = []
+    found: list[Touch] = []
+    known: dict[int, int] = {}
+    for touch in touches:
+        J = carriers[touch.carrier]
+        if counts[touch.carrier] <= FEW and not touch.turns:
+            J = touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
+            found.append(touch._replace(carrier=len(every), direct=True))
+            every.append(J)
+            continue
+        if touch.carrier not in known:
+            known[touch.carrier] = len(every)
+            every.append(J)
+        found.append(touch._replace(carrier=known[touch.carrier]))
+    return every, found
+
+
 def linearized(
     touch: Touch, u: np.ndarray, w: np.ndarray, limiting: Any, duals: np.ndarray
 ) -> Near:
@@ -146,6 +176,16 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
         impulse = select(sticks, -k * v, -rubbing.coefficient * push * z)
         rubs.append(Rub(rubbing, impulse, k, z, inverse, rubbing.coefficient))
     return Near(push, slope, rubs)
+
+
+def directed(touch: Touch, near: Near, u: np.ndarray, w: np.ndarray) -> list[Number]:
+    """Return the directions of friction after the first step: that of the law where it sticks."""
+    found: list[Number] = []
+    for rub, now in zip(near.rubs, touch.frictions(touch.normal.impulse(u[2]), u, w), strict=True):
+        z = sqrt(now.law.slope(now.velocity)[1]) * now.velocity
+        sticks = less(dot(z, z), FIRM * FIRM)
+        found += [select(sticks, a, b) for a, b in zip(z, rub.direction, strict=True)]
+    return found
 
 
 def stiffness(touch: Touch, near: Near) -> np.ndarray:
