@@ -33,7 +33,7 @@ class One(_Bare, TyperCommand):
 
 
 class Commands(_Bare, TyperGroup):
-    """All commands; Ctrl-C before one of them begins is reported like one within it."""
+    """All commands; Ctrl-C is reported even if no command has begun yet."""
 
     def make_context(self, *words: Any, **options: Any) -> Any:
         with _heard():
@@ -46,7 +46,7 @@ class Commands(_Bare, TyperGroup):
 
 @contextmanager
 def _heard() -> Iterator[None]:
-    """Report Ctrl-C, which Typer would ignore silently, and completion that cannot be written."""
+    """Report Ctrl-C, which Typer ignores silently, and completion that cannot be installed."""
     try:
         yield
     except KeyboardInterrupt:
@@ -57,7 +57,7 @@ def _heard() -> Iterator[None]:
         command.leave(f"error: {command.worded(error)}", command.WRONG)
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "message"):  # wrong use
-            error.message = shown(error.message)  # with what was typed, perhaps by a pattern
+            error.message = shown(error.message)  # it quotes what was typed
         raise
 
 
@@ -115,7 +115,7 @@ def main() -> None:
     except SystemExit as ended:
         unheard = 0
         try:
-            command.flush()  # the last words, of help for example
+            command.flush()  # the last output, for example of help
         except OSError as error:
             command.hang_up()
             unheard = command.UNHEARD if isinstance(error, BrokenPipeError) else command.WRONG
@@ -123,13 +123,13 @@ def main() -> None:
 
 
 def _raised_again(dropped: Any) -> None:
-    """Raise Ctrl-C again if it came while code ran that must not fail, such as a finalizer."""
+    """Raise Ctrl-C again if it interrupted code that cannot raise, such as a finalizer."""
     if issubclass(dropped.exc_type, KeyboardInterrupt):
-        again = threading.Timer(0.3, _thread.interrupt_main)  # when this has surely ended
+        again = threading.Timer(0.3, _thread.interrupt_main)  # after this hook has returned
         again.daemon = True
         try:
             again.start()
-        except KeyboardInterrupt:  # it came while this was still running
+        except KeyboardInterrupt:  # another Ctrl-C in this hook
             _raised_again(dropped)
     else:
         sys.__unraisablehook__(dropped)

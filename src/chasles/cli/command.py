@@ -57,7 +57,7 @@ class Answer:
 
 
 def write(console: Console, *lines: str, whole: bool = False, **look: Any) -> None:
-    """Print lines without wrapping, so that a path can be copied; whole: without shortening."""
+    """Print lines without wrapping, so that paths can be copied. whole: never shorten names."""
     for line in lines:
         text = Text(shown(line, sys.maxsize)) if whole else line
         console.print(text, markup=False, soft_wrap=True, **look)
@@ -70,7 +70,7 @@ def write_saved(console: Console, files: Mapping[str, Path]) -> None:
 
 
 def said(*lines: str, whole: bool = False) -> Callable[[Console], None]:
-    """Return a function that prints lines without wrapping; whole: without shortening."""
+    """Return a function that prints lines without wrapping. whole: never shorten names."""
     return lambda console: write(console, *lines, whole=whole)
 
 
@@ -80,7 +80,7 @@ Debug = Annotated[bool, option("Show a traceback for errors.", "--debug", **_EVE
 
 
 def offered(command: Callable[..., Answer]) -> Callable[..., None]:
-    """Return a command for Typer, with --json, --debug, and the options of a robot for `Asked`."""
+    """Return a Typer command with --json and --debug; `Asked` becomes the options of a robot."""
     own = dict(inspect.signature(command).parameters)
     hints = get_type_hints(command, include_extras=True)
     robots = [name for name in own if hints[name] is Asked]
@@ -115,7 +115,7 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
 def _complete(name: str, default: Any, hint: Any) -> None:
     """Name a flag without its negation, and hide empty defaults."""
     for info in getattr(hint, "__metadata__", ()):
-        if get_args(hint)[0] is bool and info.default is ...:  # where Typer keeps a first name
+        if get_args(hint)[0] is bool and info.default is ...:  # Typer stores the first name here
             info.default = f"--{name.replace('_', '-')}"
         if info.show_default is True and (default == "" or info.default_factory):
             info.show_default = False
@@ -135,7 +135,7 @@ def deliver(answer: Answer, as_json: bool) -> None:
 
 
 def flush() -> None:
-    """Flush the output, which must have arrived before a command succeeds."""
+    """Flush the output; a command succeeds only if all its output was written."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
@@ -164,9 +164,9 @@ LONGEST_LINE = 10_000
 class Terminal(Console):
     """A console for text with names from files, and for a reader that may close the pipe.
 
-    All text passes `render_str`, also that of tables: unprintable characters are escaped, so that
-    no name controls the terminal, and long names are shortened by `chasles.errors.shown`. `guarded`
-    handles a closed pipe.
+    All text, including that of tables, passes through `render_str`. It escapes unprintable
+    characters, so that no name controls the terminal, and shortens long names like
+    `chasles.errors.shown`. `guarded` handles a closed pipe.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
@@ -188,7 +188,7 @@ class Terminal(Console):
 
 @contextmanager
 def guarded(debug: bool = False, as_json: bool = False) -> Iterator[None]:
-    """Report errors in one line on stderr, with --json also by their fields, and exit."""
+    """Report errors in one line on stderr and exit; with --json, also print their fields."""
     try:
         yield
     except (typer.Exit, typer.Abort):
@@ -218,7 +218,7 @@ def worded(error: BaseException) -> str:
 
 
 def leave(line: str, status: int, error: BaseException | None = None) -> NoReturn:
-    """Print a line on stderr, below the traceback of a given error, and exit."""
+    """Print a line on stderr, after the traceback if an error is given, and exit."""
     if error is not None:
         lines = "".join(traceback.format_exception(error))
         print(shown(lines, lines=True), end="", file=sys.stderr)
@@ -227,7 +227,7 @@ def leave(line: str, status: int, error: BaseException | None = None) -> NoRetur
 
 
 def hang_up() -> None:
-    """Discard further output after the reader closed the pipe, also at the end of Python."""
+    """Discard further output, including Python's last flush, after the reader closed the pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
@@ -253,7 +253,7 @@ def vector(entries: Iterable[float]) -> str:
 
 @contextmanager
 def bar(total: float | None, *columns: ProgressColumn) -> Iterator[Callable[..., None]]:
-    """Yield a progress bar on stderr, on a terminal, which `completed=` advances."""
+    """Show a progress bar on stderr if it is a terminal; yield a function that updates it."""
     console = Console(stderr=True)
     moving = Progress(
         BarColumn(20), *columns, console=console, transient=True, disable=not console.is_terminal
@@ -263,7 +263,7 @@ def bar(total: float | None, *columns: ProgressColumn) -> Iterator[Callable[...,
 
 
 class _Rate(ProgressColumn):
-    """Speed of a task, in thousands a second."""
+    """Speed of a task, in thousands per second."""
 
     def render(self, task: Any) -> Text:
         return Text(f"{(task.speed or 0.0) / 1e3:.0f} thousand/s")
@@ -271,7 +271,7 @@ class _Rate(ProgressColumn):
 
 @contextmanager
 def counting(total: float | None) -> Iterator[Callable[[float], None]]:
-    """Yield a progress bar with rate and time left that advances by a count; total: if known."""
+    """Show a progress bar with rate and time left; yield a function that adds a count."""
     columns = (TaskProgressColumn(), _Rate(), TimeRemainingColumn(), TextColumn("left"))
     with bar(total, *columns) as told:
         yield lambda count: told(advance=count)
@@ -279,7 +279,7 @@ def counting(total: float | None) -> Iterator[Callable[[float], None]]:
 
 @contextmanager
 def steps(count: int) -> Iterator[Callable[[str], None]]:
-    """Yield a progress bar that advances with every step."""
+    """Show a progress bar for `count` steps; yield a function to call at every step."""
     with bar(count, TimeElapsedColumn(), TextColumn("{task.description}", markup=False)) as told:
         done = itertools.count()
         yield lambda what: told(completed=next(done), description=shown(what))

@@ -1,8 +1,8 @@
 """The work of `chasles motion` on logs of any length: a Parquet table of results for each file.
 
-A file is read, computed and written block by block, so that memory does not grow with it. Its
-table is complete or not there at all, and states from which file and by which recipe it was made:
-a run that was interrupted continues with the files that are left.
+A file is read, processed and written block by block, so that memory does not grow with its length.
+A table is either complete or missing. Its metadata identify the log and the recipe that it was made
+from, so that an interrupted run continues with the remaining files.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ MARK = b"chasles"
 """Key of the table's metadata that holds its origin."""
 
 Compute = Callable[["Job", np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""Function of a job and of the states q, qd, qdd of a block, with a row for each state."""
+"""Function of a job and the states q, qd, qdd of a block; it returns one row per state."""
 
 
 def _by_frame(function: Callable[..., np.ndarray]) -> Compute:
@@ -52,7 +52,7 @@ def _energies(job: "Job", q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.
 
 
 def _reactions(job: "Job", q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
-    unloaded = np.zeros(job.robot.mechanism.rows)  # with these forces loops transmit nothing
+    unloaded = np.zeros(job.robot.mechanism.rows)  # the loops transmit no forces
     return job.robot.joint_reactions(q, qd, qdd, multipliers=unloaded).reshape(len(q), -1)
 
 
@@ -69,7 +69,7 @@ QUANTITIES: dict[str, Compute] = {
     "reactions": _reactions,
     "energy": _energies,
 }
-"""Groups of columns, and how each is computed."""
+"""Groups of columns, and the function that computes each."""
 
 
 def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
@@ -90,7 +90,7 @@ def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Done:
-    """Results of one file: states, skipped rows by reason, peaks and squares of joint forces."""
+    """Results of one file: states, skipped rows by reason, peaks and sums of squares of tau."""
 
     states: int
     skipped: Mapping[str, int]
@@ -101,7 +101,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Job:
-    """Computation of each file; it can be pickled and runs in any process.
+    """The computation for each file; it can be pickled and run in any process.
 
     wanted: quantities, or names of columns. columns, units, skip_bad: as in `logs.Reader`.
     """
@@ -150,7 +150,7 @@ class Job:
 
     @cached_property
     def recipe(self) -> str:
-        """Digest of everything that determines a table, given its log."""
+        """Digest of everything except the log that determines a table."""
         given = (sorted(self.columns.items()), sorted(self.units.items()), self.skip_bad)
         parts = (VERSION, digest(self.robot), self.names, given)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
@@ -188,7 +188,8 @@ class Job:
         overwrite: bool = False,
         told: Callable[[int], None] = lambda count: None,
     ) -> Done:
-        """Compute the table of one file, unless it is there already; `told` counts states."""
+        """Compute the table of one file, unless it exists; `told` receives numbers of new
+        states."""
         mark = self.mark(source)
         if target.exists() and not overwrite:
             return _resumed(target, mark)
@@ -210,7 +211,7 @@ class Job:
 
 
 def _resumed(target: Path, mark: bytes) -> Done:
-    """Return the record of a table that an earlier run has written; raise if it is another."""
+    """Return the result for a table of an earlier run; raise an error if its origin differs."""
     from pyarrow import ArrowException, parquet
 
     try:
@@ -230,7 +231,7 @@ Add = Callable[[list[np.ndarray]], None]
 
 @contextmanager
 def _writer(path: Path, mark: bytes, names: Sequence[str]) -> Iterator[Add]:
-    """Write columns of doubles, one row group for each addition, on a thread of its own."""
+    """Write columns of doubles on a separate thread, one row group per addition."""
     import pyarrow
     from pyarrow import parquet
 
@@ -262,7 +263,7 @@ def _writer(path: Path, mark: bytes, names: Sequence[str]) -> Iterator[Add]:
 
 
 def _ahead(function: Callable[[Any], Any], blocks: Iterator[Any], threads: int) -> Iterator[Any]:
-    """Yield a function of blocks in their order, computed on threads while others are read."""
+    """Yield a function's results for blocks, in order; threads compute while blocks are read."""
     with ThreadPoolExecutor(threads) as pool:
         waiting: deque[Future[Any]] = deque()
         for block in blocks:
@@ -286,7 +287,7 @@ def partitions(logs: Path, target: Path) -> list[tuple[Path, Path]]:
 
 
 def is_dataset(path: Path) -> bool:
-    """Return True for a folder of logs: one without the motion file of a simulation."""
+    """Return True for a folder of logs, which has no motion file of a simulation."""
     return path.is_dir() and not (path / MOTION_FILE).exists()
 
 
@@ -321,11 +322,11 @@ class Total:
 
     @property
     def rate(self) -> float:
-        """States computed in a second."""
+        """States computed per second."""
         return self.computed / max(self.seconds, 1e-9)
 
     def data(self, job: Job) -> dict[str, Any]:
-        """Return the results for programs; joint forces only if they were computed."""
+        """Return machine-readable results, with joint forces only if they were computed."""
         names = column_names(job.robot)["tau"] if "tau" in job.chosen and self.computed else ()
         forces = [
             {"column": name, "peak": peak, "rms": rms}
@@ -342,7 +343,7 @@ def run(
     *,
     overwrite: bool = False,
 ) -> Total:
-    """Compute the tables of all files that have none yet, file by file."""
+    """Compute the missing tables of all files, one file after the other."""
     start, none = time.perf_counter(), np.zeros(job.robot.nv)
     total = Total(none, none)
     for source, target in pairs:
@@ -355,7 +356,7 @@ def run(
 
 
 def count_of(pairs: Sequence[tuple[Path, Path]]) -> int | None:
-    """Return the number of rows of Parquet files; None if there are others, or bad ones."""
+    """Return the number of rows of Parquet files; None if a file is unreadable or not Parquet."""
     from pyarrow import ArrowException, parquet
 
     if any(source.suffix.lower() != ".parquet" for source, _ in pairs):

@@ -1,7 +1,7 @@
 """The manifest of a simulation's folder, run.json: its identity, and the files that it wrote.
 
-A file is listed with the SHA-256 of its bytes before it is written, so that a run that is killed at
-any moment can identify its own files. Other files are never replaced or removed.
+A file is listed with the SHA-256 of its bytes before it is written. So a run can identify its own
+files even if it was killed at any moment. Other files are never replaced or removed.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ PRODUCTS = (SCENARIO, MOTION, MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT)
 PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")
 FORMAT = "chasles-run-2"
 MOST_BYTES = 2**24
-"""Largest manifest (bytes) that is read: some hundred thousand parts."""
+"""Largest number of bytes read from a manifest: enough for some hundred thousand parts."""
 
 
 class Manifest:
@@ -41,7 +41,7 @@ class Manifest:
         self._release: Callable[[], object] = lambda: None
 
     def load(self) -> bool:
-        """Read the manifest; False if the folder has none."""
+        """Read the manifest; return False if the folder has none."""
         path = self.folder / MANIFEST
         try:
             with path.open("rb") as stream:
@@ -68,7 +68,7 @@ class Manifest:
         return True
 
     def lock(self) -> None:
-        """Keep other processes from the folder until `unlock`, or the end of this process."""
+        """Lock the folder against other processes until `unlock` or the end of this process."""
         try:
             descriptor = held(self.folder)
         except BlockingIOError:
@@ -86,7 +86,7 @@ class Manifest:
     # Files -----------------------------------------------------------------------------------
 
     def is_own(self, name: str) -> bool:
-        """Return True if a file is there as it was written; a part has its digest in its name."""
+        """Return True if a file is unchanged since it was written; parts are identified by name."""
         path = self.folder / name
         try:
             if name not in self.files or not stat.S_ISREG(path.lstat().st_mode):
@@ -99,7 +99,7 @@ class Manifest:
             return False
 
     def check_own(self, names: Iterable[str]) -> None:
-        """Raise an error if a file would be replaced that the simulation did not write."""
+        """Raise an error if a file exists that the simulation did not write."""
         for name in names:
             path = self.folder / name
             if os.path.lexists(path) and not self.is_own(name):
@@ -120,7 +120,7 @@ class Manifest:
             part.write_bytes(data)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove files of the simulation, which may be missing already, then their entries."""
+        """Remove unchanged files of the simulation, and the entries of all given files."""
         removed = list(names)
         for name in removed:
             if self.is_own(name):

@@ -33,22 +33,23 @@ REACTION = ["mx", "my", "mz", "fx", "fy", "fz"]
 _MOST_SAMPLES = 2000
 
 ARRAYS = ("t", "q", "qd", "qdd")
-"""Fields of a motion with a row for each instant."""
+"""Fields of a motion that have one row per instant."""
 
 REACH = 3
-"""An instant's rates use positions at most this many instants away (a second rate, at an end)."""
+"""Largest distance (instants) of positions used for rates: second derivatives at an end."""
 
 
 @dataclass
 class Task:
-    """A motion to compute. source: the robot's file or name. motion: the file with its motion.
+    """A motion to compute.
 
-    frames: whose motion (the robot's last frame if none). summarized: the frame of the summary (the
-    first of them if empty). forces: a file with an external force and couple on the frame
-    `forces_on` (the last if empty), along its axes at its origin; without one, those of a .dat
-    robot on its gripper. step: seconds between the instants of a motion without times.
-    differentiate: compute rates that the motion lacks. at: the point whose velocity and
-    acceleration are meant, the frame's origin or that at the world's.
+    source: the robot's file or name. motion: the motion file. frames: frames whose motion is
+    computed (default: the robot's last frame). summarized: frame of the summary (default: the first
+    of `frames`). forces: file of external forces and couples on the frame `forces_on` (default: the
+    last), along its axes and at its origin; without a file, the forces that a .dat robot has on its
+    gripper. step: time step (s) of a motion without times. differentiate: compute missing rates.
+    at: point whose velocity and acceleration are computed: the frame's origin, or the point at the
+    world's origin.
     """
 
     robot: Robot
@@ -85,7 +86,7 @@ class Task:
 
 @dataclass(frozen=True)
 class States:
-    """Results of consecutive instants, by frame; external: the power of external forces (W)."""
+    """Results at consecutive instants, by frame; external: the power of external forces (W)."""
 
     motion: Motion
     pose: list[np.ndarray]
@@ -128,10 +129,10 @@ def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
 class Summary:
     """A summary of a motion of any length.
 
-    peak, rms: of every joint force. speed, acceleration: the largest of one frame's point. work: of
-    the joint forces and of the external ones, by the trapezoidal rule; None without times. energy:
-    kinetic and potential at the first instant and at the last. samples: time, positions, joint
-    forces and the frame's speed, at few enough instants to draw.
+    peak, rms: values for every joint force. speed, acceleration: largest values at the summarized
+    frame. work: work (J) of the joint forces and of the external forces, by the trapezoidal rule;
+    None without times. energy: total energy (J) at the first and the last instant. samples: time,
+    positions, joint forces and the frame's speed, at few enough instants to draw.
     """
 
     instants: int = 0
@@ -172,7 +173,7 @@ class Summary:
         shown = [index if t is None else t, states.motion.q, states.tau, speeds]
         chosen = np.column_stack(shown)[index % self._stride == 0]
         self.samples = np.concatenate([self.samples, chosen]) if self.samples.size else chosen
-        while len(self.samples) > _MOST_SAMPLES:  # ever fewer as the motion goes on
+        while len(self.samples) > _MOST_SAMPLES:  # thin out as the motion continues
             self.samples, self._stride = self.samples[::2], 2 * self._stride
         self.instants += n
 
@@ -220,7 +221,7 @@ def run(
 
 
 def _check_closed(task: Task, motion: Motion) -> None:
-    """Raise an error if the loops of a robot are open along a motion."""
+    """Raise an error if the loops of a robot are not closed along a motion."""
     if not task.robot.model.constraints:
         return
     size = np.abs(task.robot.loop_residual(motion.q)).max(axis=-1, initial=0.0)
@@ -235,7 +236,7 @@ def _check_closed(task: Task, motion: Motion) -> None:
 
 
 def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
-    """Yield the results along the motion, some instants at a time."""
+    """Yield the results along the motion in chunks."""
     robot, file = task.robot, str(task.motion)
     motion = read(task.motion, robot.model, step=task.step, chunk=chunk)
     if task.differentiate:
@@ -255,7 +256,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
         for frame, wrench in (f_ext or {}).items():
             velocity = robot.frame_velocity(q, qd, frame=frame, axes="frame")
             power += np.sum(wrench.value * velocity, axis=-1)
-        unloaded = np.zeros(robot.mechanism.rows)  # with these forces loops transmit nothing
+        unloaded = np.zeros(robot.mechanism.rows)  # the loops transmit no forces
         yield States(
             some,
             [robot.forward_kinematics(q, frame=name) for name in task.frames],
@@ -271,7 +272,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
 
 
 class _Loads:
-    """External forces of a file, or of a .dat robot: none, one for all instants, one for each."""
+    """External forces from a file or a .dat robot: none, one for all instants, or one for each."""
 
     def __init__(self, task: Task) -> None:
         self.file, self.frame = str(task.forces or task.source), task.forces_on
@@ -288,7 +289,7 @@ class _Loads:
         self.rows = itertools.repeat(ahead[0]) if self.count == 1 else itertools.chain(ahead, rows)
 
     def take(self, motion: Motion) -> dict[str, Wrench] | None:
-        """Return the wrenches of the next instants as `f_ext`: couple, then force."""
+        """Return the wrenches (couple, then force) at the next instants as `f_ext`."""
         if not self.count:
             return None
         taken = np.array(list(itertools.islice(self.rows, len(motion.q))))
@@ -315,10 +316,10 @@ class _Loads:
 
 
 def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Motion]:
-    """Add the rates that a motion lacks; they do not depend on how it is cut into chunks.
+    """Add missing velocities and accelerations to a motion; chunks do not affect them.
 
-    Errors are of second order in the time step, which may vary smoothly; those of accelerations
-    from positions of first order at the first two instants and the last two.
+    Errors are of second order in the time step, which may vary smoothly. Errors of accelerations
+    from positions are of first order at the first two and the last two instants.
     """
     before: list[Motion] = []
     here = next(motion)

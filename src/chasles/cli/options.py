@@ -21,7 +21,7 @@ from chasles.robot import Robot
 
 @dataclass(frozen=True)
 class Loading:
-    """Options for loading a robot; `chasles.load` explains each. Only files have angles to snap."""
+    """Options for loading a robot, as in `chasles.load`; `snap` applies only to files."""
 
     floating: bool = False
     mimic: bool = True
@@ -49,13 +49,13 @@ class Asked:
 
 
 def find(target: str, how: Loading) -> Robot:
-    """Return the robot of a file, an installed robot, or a built-in one: NAME, or planar:4."""
+    """Return the robot of a file, an installed robot, or a built-in robot (NAME or planar:4)."""
     file = located(target)
     return _built(target, how) if file is None else load(file, **vars(how))
 
 
 def located(target: str) -> Path | None:
-    """Return the file of a robot, or of an installed one by its name; None for a built-in robot."""
+    """Return the file of a robot, given by path or name; None for a built-in robot."""
     if target.partition(":")[0] in robots.ROBOTS and not os.path.exists(target):
         return None
     return registry.find(target, also=robots.ROBOTS) if is_name(target) else Path(target)
@@ -92,7 +92,7 @@ def needs(name: str) -> list[str]:
 
 
 def among(words: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return the words that begin with the typed text, for shell completion."""
+    """Return a shell completion: a function that returns the words beginning with a text."""
     known = tuple(dict.fromkeys(words))
     return lambda incomplete: [word for word in known if word.startswith(incomplete)]
 
@@ -161,7 +161,7 @@ Overwrite = Annotated[bool, option("Overwrite existing files.")]
 
 
 def method_option(help: str, **more: Any) -> Any:
-    """Return the option that names a method of any function."""
+    """Return an option for the name of a method of any function."""
     known = among(method.name for row in FUNCTIONS.values() for method in row)
     return option(help, "--method", "-m", autocompletion=known, **more)
 
@@ -175,7 +175,7 @@ def asked(
     strict: Strict = False,
     trust: Trust = False,
 ) -> Asked:
-    """Return the robot of the common options, which all robot commands share."""
+    """Return the robot of a command from the options that all robot commands share."""
     how = Loading(floating, not no_mimic, not no_snap, strict, given(argument), trust)
     return Asked(target, how)
 
@@ -192,7 +192,7 @@ def given(words: Sequence[str]) -> dict[str, str]:
 
 
 def listed(words: list[str]) -> list[str]:
-    """Return names separated by commas, or from several options."""
+    """Return the names in options, each of which may hold several separated by commas."""
     return [name.strip() for word in words for name in word.split(",") if name.strip()]
 
 

@@ -1,12 +1,12 @@
 """The folder of a simulation: numbered parts while it runs, one motion file when it is over.
 
-    run.json                    of which scenario, robot and version this is, and its files
-    scenario.toml               what is simulated
-    part-000001-DIGEST.npz      states, and where they stopped; DIGEST is of the file's bytes
-    motion.npz                  all states: the parts are gone then
+    run.json                digests of scenario and robot, version, and files
+    scenario.toml           the scenario
+    part-000001-DIGEST.npz  states, and the state at the end; DIGEST: of the file's bytes
+    motion.npz              all states; it replaces the parts
 
-Files are written atomically: under another name, flushed to disk, and renamed. A run that is killed
-at any moment continues from its last part. `manifest` records the files of each run.
+Files are written atomically: under another name, flushed to disk, then renamed. A run that was
+killed continues from its last part. `manifest` records the files of each run.
 """
 
 import hashlib
@@ -30,8 +30,7 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Prefixes of the names of a part's arrays that hold its end state and its memory; the names of the
-former.
+"""Prefixes of a part's arrays that hold the end state and its memory; fields of the end state.
 """
 
 
@@ -57,10 +56,10 @@ class Recording:
     def __exit__(self, *_: object) -> None:
         self._manifest.unlock()
 
-    # Beginning and going on -------------------------------------------------------------------
+    # Starting and resuming --------------------------------------------------------------------
 
     def begin(self, *, overwrite: bool, inputs: Iterable[str] = ()) -> None:
-        """Make the folder ready for a simulation from its start; inputs: files that are read."""
+        """Prepare the folder for a new simulation; inputs: files that are read."""
         self._check_new(overwrite, inputs)
         with self._placed("the folder cannot be used; choose another --output"), self._locking():
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -88,7 +87,7 @@ class Recording:
         self._manifest.write(SCENARIO, text.encode())
 
     def go_on(self) -> None:
-        """Find how far the simulation has come; parts after a damaged one do not count."""
+        """Prepare to resume the simulation; parts after a damaged part are ignored."""
         if not self._manifest.load():
             problem = "there is no simulation to continue"
             raise ModelError("E-CLI-032", problem, "omit --resume", file=self.folder)
@@ -98,7 +97,7 @@ class Recording:
             self._manifest.load()
             self._manifest.check_own([MOTION])
             self.finished = self._manifest.is_own(MOTION)
-            if not (self.folder / SCENARIO).exists():  # killed before it was written
+            if not (self.folder / SCENARIO).exists():  # the run was killed before writing it
                 self._write_scenario()
             for path in self._found():
                 arrays = _intact(path)
@@ -148,13 +147,13 @@ class Recording:
 
     @property
     def _last(self) -> str:
-        """Return the name of the last part, which the next one refers to."""
+        """Name of the last part, to which the next part refers."""
         return self._parts[-1].name if self._parts else ""
 
     # Writing ----------------------------------------------------------------------------------
 
     def add(self, pieces: Sequence[Trajectory]) -> None:
-        """Keep pieces of a motion as the next part."""
+        """Write pieces of a motion as the next part."""
         end = pieces[-1].end
         assert end is not None
         arrays = joined([_rows(piece) for piece in pieces])
@@ -193,7 +192,7 @@ class Recording:
 
     @property
     def over(self) -> bool:
-        """Return True if all of the motion is computed."""
+        """Return True if the whole motion has been computed."""
         return self.finished or (self.end is not None and self.end.over)
 
     @property
@@ -212,7 +211,7 @@ class Recording:
 
     @contextmanager
     def _placed(self, remedy: str) -> Iterator[None]:
-        """Turn errors of the system about the folder into one with a remedy."""
+        """Convert system errors about the folder to errors with a remedy."""
         try:
             yield
         except ExistingFileError:
@@ -240,7 +239,7 @@ def joined(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def _checked(arrays: dict[str, np.ndarray], robot: Robot) -> dict[str, np.ndarray]:
-    """Return the arrays of a robot's motion file, with the shapes and types that were written."""
+    """Return the arrays of a motion file after checking their shapes and types."""
     n, met = arrays["t"].size, arrays["contact_gaps"].shape[1:] if "contact_gaps" in arrays else ()
     shapes: dict[str, tuple[int, ...]] = {"t": (n,), "q": (n, robot.nq), "qd": (n, robot.nv)}
     shapes |= {"kinetic": (n,), "potential": (n,)}
@@ -278,7 +277,7 @@ def _digest(data: bytes) -> str:
 
 
 def _intact(path: Path) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a part; None if its bytes are not those that were written."""
+    """Return the arrays of a part; None if the file is damaged."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -288,7 +287,7 @@ def _intact(path: Path) -> dict[str, np.ndarray] | None:
         return None
     try:
         arrays = archive.arrays(io.BytesIO(data))
-        _end(arrays), str(arrays["after"])  # what goes on from it needs both
+        _end(arrays), str(arrays["after"])  # resuming needs both
     except (ValueError, KeyError, TypeError):
         return None
     return arrays

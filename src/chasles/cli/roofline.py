@@ -22,10 +22,10 @@ GPU_SIZES, GPU_BYTES = (4096, 2**20), 2**32
 """Numbers of states of GPU batches, and the largest size (bytes) of their arrays."""
 
 LAUNCHES = 10
-"""Launches in a graph whose time is measured."""
+"""Number of launches in a timed graph."""
 
 CHECKED, TOLERANCE = 64, {"float64": 1e-9, "float32": 2e-2}
-"""States of a GPU's results that are compared with the processor's, and the largest difference
+"""Number of states whose GPU results are checked, and the largest difference from the processor
 relative to the largest result.
 """
 
@@ -52,17 +52,17 @@ class Row:
 
     @property
     def fraction(self) -> float:
-        """Fraction of the smaller of both limits that is reached."""
+        """Fraction reached of the lower of both limits."""
         return max(self.arithmetic, self.memory) / self.seconds
 
     def data(self) -> dict[str, Any]:
-        """Return all values for programs."""
+        """Return all values as machine-readable data."""
         return vars(self) | {"bound": self.bound, "fraction": self.fraction}
 
 
 @dataclass(frozen=True)
 class Roofline:
-    """Limits of one core, of all cores, and of a GPU, if any, and functions relative to them."""
+    """Limits of one core, all cores and the GPU (if any), and timings relative to them."""
 
     one: Limits
     every: Limits
@@ -71,7 +71,7 @@ class Roofline:
 
     @staticmethod
     def measured(*, gpu: bool = True) -> "Roofline":
-        """Measure the machine: about a second."""
+        """Measure the limits of this machine, in about a second."""
         return Roofline(processor(1), processor(cores()), _gpu() if gpu else None)
 
     def _row(
@@ -84,7 +84,8 @@ class Roofline:
     def known(
         self, title: str, compiled: Compiled, batch: int, times: Sequence[float]
     ) -> Iterator[Row]:
-        """Yield rows from known times per state: one call, batches on one core, all, in float32."""
+        """Yield rows from times per state: single call, one core, all cores, one core in
+        float32."""
         work = Work.of(compiled.program)
         call, one, every, single = times
         yield self._row(title, work, 1, "1 core", "float64", call)
@@ -129,7 +130,7 @@ class Roofline:
                     yield self._row(title, work, count, "GPU", dtype, taken)
 
     def data(self) -> dict[str, Any]:
-        """Return the machine's limits for programs: operations/s and bytes/s by array size."""
+        """Return the machine's limits as data: operations/s, and bytes/s by array size."""
         found = {"one_core": self.one, "all_cores": self.every, "gpu": self.gpu}
         return {name: vars(each) if each else None for name, each in found.items()}
 
@@ -175,14 +176,14 @@ def _gpu() -> Limits | None:
 
 
 def _repeated(a: np.ndarray, count: int) -> np.ndarray:
-    """Return the requested number of states by repetition."""
+    """Return `count` states by repeating the given ones."""
     return np.resize(a, (count, *a.shape[1:]))
 
 
 def _launched(
     title: str, compiled: Compiled, values: Mapping[str, np.ndarray], dtype: str
 ) -> float:
-    """Return the time (s) of a launch, in a graph of several."""
+    """Check results, and return the time (s) per launch in a graph of several launches."""
     there = compiled.cuda.single if dtype == "float32" else compiled.cuda
     graph = captured(lambda *a: [there(*a) for _ in range(LAUNCHES)][-1], values, "cupy", None)
     results = graph()

@@ -1,24 +1,24 @@
 """Scenarios of `chasles simulate`: robot, start, control and contacts, as a TOML file or as flags.
 
-`format = "scenario"` and `robot` are required at the top; all else may be left out. SI units and
-radians.
+`format = "scenario"` and `robot` are required at the top; everything else is optional. Units are SI
+units and radians.
 
-- top: robot (a file, next to the scenario or by its full path, or the name of a built-in or
-  installed robot), floating, mimic, snap, strict, arguments (as `chasles.load` has them), duration,
-  dt, integrator, rtol, atol, every, dissipation, limits (as `chasles.simulate` has them), contacts
-  ("file": shapes and planes of the robot's file touch; "none"). Without contacts and [[contact]]
-  tables, a robot whose file has a ground plane stands on it.
-- [start]: q and qd, all numbers or {joint = number}; random (a seed), from which q begins instead
-  of from the neutral position, or keyframe (a name), from which q, qd, controls and activations
-  begin. The dependent coordinates of closed loops follow the others.
+- top: robot (a file, relative to the scenario's folder or by its full path, or the name of a
+  built-in or installed robot); floating, mimic, snap, strict, arguments (as in `chasles.load`);
+  duration, dt, integrator, rtol, atol, every, dissipation, limits (as in `chasles.simulate`);
+  contacts ("file" for the shapes and planes of the robot's file, or "none"). Without contacts and
+  [[contact]] tables, a robot whose file has a ground plane stands on it.
+- [start]: q and qd, all numbers or {joint = number}. By default q is neutral; random (a seed) makes
+  it random, and keyframe (a name) sets q, qd, controls and activations. The dependent coordinates
+  of closed loops follow from the others.
 - [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), kp, kd (one number, or
-  one per degree of freedom), target (like q; by default the start) or follow (a motion file),
-  feedforward; of "actuators" ctrl and act, all numbers or {actuator = number}: constant controls,
-  and activations at the start.
-- [disturbance]: effort (N m or N: standard deviation of random joint forces, one or each), hold
-  (how long each lasts, in s), seed.
-- [[contact]]: body and surface, {kind = ..., frame = ...} with the shape's numbers, and law,
-  {kind = ...} with the law's: `KINDS` says which there are.
+  one per degree of freedom), target (like q; by default the initial position) or follow (a motion
+  file), feedforward. The law "actuators" takes ctrl (constant controls) and act (initial
+  activations), all numbers or {actuator = number}.
+- [disturbance]: effort (standard deviation of random joint torques, in N m or N: one number, or one
+  per degree of freedom), hold (duration of each torque, in s), seed.
+- [[contact]]: body and surface, {kind = ..., frame = ...} with the parameters of the shape; law,
+  {kind = ...} with the parameters of the law. `KINDS` lists all kinds.
 """
 
 import hashlib
@@ -54,11 +54,11 @@ from chasles.writing import store
 
 @dataclass(frozen=True)
 class Scenario:
-    """The values of a scenario, each checked, and the source to name in errors.
+    """The checked values of a scenario, and their source for error messages.
 
-    `top` holds keys at the top, `tables` those of `TABLES`, which may be empty, and `contacts` the
-    rows. `placed` turns an error and the path of a value into an error with its file and table, or
-    its flag.
+    `top` holds the top-level keys, `tables` the tables named in `TABLES`, which may be empty, and
+    `contacts` the rows. `placed(error, *path)` adds the file and table, or the flag, of a value to
+    an error.
     """
 
     top: dict[str, Any]
@@ -119,7 +119,7 @@ def is_scenario(target: str) -> bool:
 
 @contextmanager
 def _own_code() -> Iterator[None]:
-    """Report a value that its field cannot take under the code of scenarios."""
+    """Report invalid values of fields with an error code of scenarios."""
     try:
         yield
     except ModelError as error:
@@ -153,15 +153,16 @@ def read(path: str | os.PathLike[str]) -> Scenario:
 
 @_own_code()
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
-    """Return a scenario whose values are replaced by flags, or one of flags only.
+    """Return a scenario in which flags replace values, or one made of flags only.
 
-    given: values at the top and tables by name, as a file has them; contacts as rows. q, random or
-    keyframe of the flags takes the place of all three; contacts of the flags are all that exist.
+    given: top-level values and tables by name, as in a file; contacts as rows. If flags give q,
+    random or keyframe, all three of the file are ignored. If flags give contacts, they replace
+    those of the file.
     """
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
     used |= {(key,) for key in given if key in TOP or key == "contact"}
-    used |= {(n,) for n in TABLES if n in given and not tables.get(n)}  # tables by flags alone
+    used |= {(n,) for n in TABLES if n in given and not tables.get(n)}  # tables given only by flags
 
     def placed(error: ModelError, *path: str | int) -> Any:
         if base is None or {path[:1], path[:2]} & used:
@@ -190,7 +191,7 @@ def _consistent(
     rows: list[dict[str, Any]],
     placed: Callable[..., Any],
 ) -> Scenario:
-    """Return a scenario with consistent values; contacts in their own form."""
+    """Return a scenario after checking that its values are consistent, with checked contacts."""
     made = Scenario(DEFAULTS | top, tables, (), placed)
     control, disturbance = tables["control"], tables["disturbance"]
     if control:
@@ -220,7 +221,7 @@ def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, An
 
 
 def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
-    """Raise unless a control law has exactly its numbers."""
+    """Raise an error unless a control law has exactly its parameters."""
     if "law" not in control:
         remedy = f"give one of {', '.join(CONTROLS)}"
         raise made.error("E-SCENARIO-006", "the control has no law", remedy, "control", "law")
@@ -247,7 +248,7 @@ def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
 
 
 def checked_table(what: str, given: Any) -> dict[str, Any]:
-    """Return the checked table of a body, surface or law, with its numbers in their own form."""
+    """Return the checked table of a body, surface or law, with converted values."""
     if not isinstance(given, Mapping):
         raise ModelError("E-SCENARIO-014", f"{what} is {given!r:.40}", "give {kind = ..., ...}")
     rest, known = dict(given), KINDS[what]
@@ -259,7 +260,7 @@ def checked_table(what: str, given: Any) -> dict[str, Any]:
     if what == "law" and known[kind] is not contact.Rigid and "friction" in rest:
         friction = {"friction": _numbers(contact.SoftFriction, "friction", rest.pop("friction"))}
     table = {"kind": kind} | _numbers(known[kind], f"{what} {kind!r}", rest) | friction
-    _made(what, table)  # its class checks what its fields together must be
+    _made(what, table)  # the class checks the fields together
     return table
 
 
@@ -285,7 +286,7 @@ def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
 
 
 def _made(what: str, table: Mapping[str, Any]) -> Any:
-    """Return the shape or law of a checked table; the default frame is the world."""
+    """Return the shape or law of a checked table; a shape without a frame is in the world."""
     rest = {key: x for key, x in table.items() if key != "kind"}
     cls = KINDS[what][table["kind"]]
     if what != "law":

@@ -1,4 +1,4 @@
-"""Fields of a scenario: the keys of its tables, the values that each takes, and their flags."""
+"""Fields of a scenario: the keys of its tables, their allowed values, and their flags."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ CONTROLS: dict[str, Any] = {
 """The controllers by name."""
 
 ACTUATORS = "actuators"
-"""The law of constant controls of the file's actuators, and its keys."""
+"""Control law with constant controls of the file's actuators; `ACTUATED` lists its keys."""
 
 ACTUATED = ("ctrl", "act")
 
@@ -39,7 +39,7 @@ KINDS: dict[str, dict[str, type]] = {
 """Shapes and laws by name. Soft laws also take friction = {coefficient, stiffness, damping}."""
 
 OLD_GAINS = {"kp": "stiffness", "kd": "damping"}
-"""Gains by the names that older scenarios have for them."""
+"""Names of gains in older scenarios, and their present names."""
 
 
 def _positive(value: Any) -> float:
@@ -49,7 +49,8 @@ def _positive(value: Any) -> float:
 
 
 def _only(kind: type, suits: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], Any]:
-    """Return a test for values of a type (a boolean is not a number) that satisfy a condition."""
+    """Return a check for values of exactly one type (a boolean is not an integer) and a
+    condition."""
 
     def convert(value: Any) -> Any:
         if type(value) is not kind or not suits(value):
@@ -134,7 +135,7 @@ FLAGS: dict[tuple[str | int, ...], str] = {
     ("contact",): "--foot",
     ("arguments",): "--argument",
 }
-"""Flags that are not called as their key is; the robot is not given by one."""
+"""Flags whose names differ from their keys; the robot is an argument, not a flag."""
 
 
 def flag(*path: str | int) -> str:

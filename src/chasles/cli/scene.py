@@ -1,4 +1,4 @@
-"""A scenario made for its robot: the state at the start, forces, contacts, and its identity."""
+"""A scenario with its robot: the initial state, forces, contacts and digest."""
 
 import hashlib
 import math
@@ -22,22 +22,23 @@ from chasles.rollouts import End, Trajectory
 from chasles.trajectory import load
 
 SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation", "limits")
-"""Values at the top of a scenario that are arguments of `simulate`."""
+"""Top-level values of a scenario that are arguments of `simulate`."""
 
 LOADING = tuple(field.name for field in fields(Loading) if field.name != "trust")
 """Values that determine how the robot is loaded."""
 
 ROUNDING = 1e-6
-"""Fraction of a disturbance interval by which an earlier time still counts as its start."""
+"""Fraction of a disturbance interval by which a time may precede it and still belong to it."""
 
 Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A robot in its scenario; driven: controls and activations of its actuators, if it has them.
+    """A robot in its scenario.
 
-    digest: SHA-256 of its description, without places in files.
+    driven: controls and activations of actuators, if the control law uses them. digest: SHA-256 of
+    the robot's description, without locations in files.
     """
 
     scenario: Scenario
@@ -50,16 +51,16 @@ class Scene:
     digest: str
 
     def simulate(self, steps: int | None = None, resume: End | None = None) -> Trajectory:
-        """Simulate some steps of the motion, from its start or from the point where it stopped."""
+        """Simulate some steps (default: all), from the start or from the end of an earlier run."""
         options = {key: self.scenario.top[key] for key in SETTINGS if key in self.scenario.top}
         options |= {"control": self.control, "steps": steps, "resume": resume, **self.driven}
         return self.robot.simulate(self.q, self.qd, contacts=self.contacts, **options)
 
 
 def made(scenario: Scenario, *, trust: bool = False) -> Scene:
-    """Return the scene of a scenario; raise with its place for values that do not fit the robot.
+    """Return the scene of a scenario; errors give the location of values that do not fit.
 
-    `trust` allows the robot's file to run Python, which a scenario cannot grant.
+    `trust` allows the robot's file to run Python; a scenario cannot allow this.
     """
     top = scenario.top
     how = Loading(**{key: top[key] for key in LOADING if key in top}, trust=trust)
@@ -86,7 +87,7 @@ def digest(robot: Robot) -> str:
 
 
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """Return q and qd; with loops from the independent coordinates, on the branch of q."""
+    """Return the initial q and qd; loops are closed from the independent coordinates, near q."""
     given = scenario.tables["start"]
     q = robot.random(given["random"]) if "random" in given else robot.neutral()
     still = np.zeros(robot.nv)
@@ -134,7 +135,7 @@ def _keyframe(scenario: Scenario, robot: Robot) -> Any:
 
 
 def _actuators(scenario: Scenario, robot: Robot) -> dict[str, np.ndarray]:
-    """Return controls and activations, by default of the keyframe; {} for other laws."""
+    """Return controls and activations, by default those of the keyframe; {} for other laws."""
     if scenario.tables["control"].get("law") != ACTUATORS:
         return {}
     if not robot.actuators:
@@ -168,7 +169,7 @@ def _forces(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
 
 
 def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
-    """Return the controller, if it suits the robot; its default target is the initial position."""
+    """Return the controller, after checking it; its default target is the initial position."""
     given = scenario.tables["control"]
     law = given.get("law", "none")
     if law in ("none", ACTUATORS):
@@ -184,13 +185,13 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
         values["target"] = _coordinates(scenario, where, start, "control", "target")
     with scenario.blamed("control", "law"):
         control = CONTROLS[law](**values)
-        # It is traced, so that numbers that do not suit are refused here.
+        # Trace it, so that unsuitable numbers raise an error here.
         controlled(robot.mechanism, control)
         return control
 
 
 def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
-    """Return random joint torques for `hold` seconds each, given by seed and interval."""
+    """Return random joint torques, constant for `hold` seconds; the seed determines them."""
     given = scenario.tables["disturbance"]
     if not given:
         return None
@@ -225,7 +226,7 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return pairs of shapes on the robot's frames; all rigid if one is, or with limits."""
+    """Return contact pairs; with joint limits or one rigid contact, all must be rigid."""
     if not scenario.contacts:
         return _of_the_file(scenario, robot)
     if scenario.top.get("contacts") == "file":

@@ -1,4 +1,4 @@
-"""The work of `chasles simulate`: its flags as a scenario, and a motion computed in pieces."""
+"""The work of `chasles simulate`: flags become a scenario, and motion is computed in pieces."""
 
 import signal
 import time
@@ -16,19 +16,19 @@ from chasles.errors import ChaslesError, ModelError
 from chasles.rollouts import Trajectory
 
 PIECE = 100
-"""Steps computed at once, between updates of the bar and checks for signals."""
+"""Number of steps between updates of the progress bar and checks for signals."""
 
 MOST_NAMED = 3
-"""Joints that a note names."""
+"""Largest number of joints named in a note."""
 
 
 @dataclass(frozen=True)
 class Task:
     """A motion to simulate, and the folder for it.
 
-    target: a robot, a scenario's file, or nothing, where the folder has a scenario to go on with.
-    given: values of flags, which replace the scenario's. save: wall-clock time (s) between two
-    parts. table: a file to write all states to. trust: let a xacro file run Python.
+    target: a robot, a scenario file, or "" to continue with the scenario in the folder. given:
+    values of flags, which replace those of the scenario. save: wall-clock time (s) between parts.
+    table: a file to write all states to. trust: allow a xacro file to run Python.
     """
 
     target: str
@@ -62,7 +62,7 @@ class Task:
             problem = "--resume and --overwrite exclude each other"
             raise ModelError("E-CLI-040", problem, "give only one of them")
         scene = made(self.scenario(), trust=self.trust)
-        scene.simulate(1)  # fails before anything is written
+        scene.simulate(1)  # errors appear before anything is written
         recording = Recording(self.folder, scene)
         if self.resume:
             recording.go_on()
@@ -73,7 +73,7 @@ class Task:
 
 
 def _notes(scene: Scene) -> list[str]:
-    """Name joints that start outside their limits, which count only when asked for."""
+    """Return notes about joints that start outside their limits, and about contacts of the file."""
     found = []
     for joint in scene.robot.joints:
         limits, x = scene.robot.joint(joint).limits, scene.q[scene.robot.position_slice(joint)]
@@ -122,7 +122,7 @@ def run(
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns True after Ctrl-C or a stop request; a second one stops."""
+    """Yield a function that returns True after Ctrl-C or SIGTERM; a second signal acts at once."""
     asked: list[int] = []
     before: dict[signal.Signals, Any] = {}
 
@@ -144,13 +144,13 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 
 def said(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of flags for `scenario.with_flags`; None is omitted."""
+    """Return the values of flags for `scenario.with_flags`; None and empty values are omitted."""
     found = {key: said(x) if isinstance(x, dict) else x for key, x in values.items()}
     return {key: x for key, x in found.items() if x is not None and x != {} and x != []}
 
 
 def coordinates(flag: str, given: Sequence[str] | None) -> Any:
-    """Return all numbers of one flag, or {joint: numbers} of JOINT=NUMBERS flags."""
+    """Return all numbers of one flag, or {joint: numbers} from JOINT=NUMBERS flags."""
     if not given:
         return None
     if len(given) == 1 and "=" not in given[0]:
@@ -184,7 +184,7 @@ def disturbance(text: str | None) -> dict[str, Any]:
 
 
 def contacts(feet: Sequence[str], ground: str | None) -> list[dict[str, Any]]:
-    """Return contacts of feet FRAME[:RADIUS] with the plane z = 0, under a law LAW,KEY=NUMBER."""
+    """Return contacts of feet FRAME[:RADIUS] with the plane z = 0 and a law LAW,KEY=NUMBER,..."""
     if not feet and not ground:
         return []
     if not feet or not ground:

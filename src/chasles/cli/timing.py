@@ -8,7 +8,7 @@ from itertools import starmap
 from typing import Any, NamedTuple
 
 CALLS = 256
-"""States in a loop of single calls."""
+"""Number of states in a loop of single calls."""
 
 
 class Way(NamedTuple):
@@ -20,12 +20,12 @@ class Way(NamedTuple):
 
 
 def loop(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> None:
-    """Call a function for every row, without results, in a loop that runs in C."""
+    """Call a function for every row in a loop that runs in C, and discard the results."""
     deque(starmap(call, rows), maxlen=0)
 
 
 def interleaved(ways: Sequence[Way], seconds: float) -> list[float]:
-    """Return the least time (s) per state of each run, measured in turns, at least three."""
+    """Return the shortest time (s) per state of each run, measured in at least three turns."""
     least = [float("inf")] * len(ways)
     collecting = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Videos that commands record: their flags, and the work with a progress bar."""
+"""Videos recorded by commands: flags, and recording with a progress bar."""
 
 from pathlib import Path
 from typing import Annotated

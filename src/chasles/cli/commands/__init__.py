@@ -44,4 +44,4 @@ COMMANDS: tuple[Callable[..., Answer], ...] = (
     export,
     cache,
 )
-"""Typer reads their options from their signatures, and their help from their docstrings."""
+"""All commands; Typer reads their options from signatures and their help from docstrings."""

@@ -1,9 +1,9 @@
 """The command `chasles bench`: a robot's main functions, timed on this machine.
 
-Times are the least of many, measured in turns, so that all methods are subject to the same noise.
-The clock is the processor time of this process, which excludes waiting for other programs; for
-several cores it is wall-clock time. Pinocchio is called from Python for each state, after its
-results were compared; its results are not kept, which favors it.
+Each time is the minimum of many runs, measured in turns, so that all methods are subject to the
+same noise. One core is timed by the processor time of this process, which excludes waiting for
+other programs; several cores are timed by wall-clock time. Pinocchio is called from Python once per
+state, after its results were compared. Its results are discarded, which favors it.
 """
 
 import os
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Function(NamedTuple):
-    """A function or all its first derivatives, its arrays, and its name in Pinocchio."""
+    """A function (or all its first derivatives), its input arrays, and its name in Pinocchio."""
 
     name: str
     inputs: tuple[str, ...]
@@ -66,26 +66,26 @@ CHECKED = 32
 """States whose results are compared with Pinocchio's."""
 
 LARGE = 2**27
-"""Bytes of the arrays of a batch that no cache holds."""
+"""Size (bytes) of the arrays of a batch too large for any cache."""
 
 SECONDS = 0.7
 """Duration of the timing of one function, in s."""
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Relative error allowed, and more for each radian that snapping moved an angle of the file."""
+"""Largest relative error, and its increase per radian by which snapping moved angles."""
 
 
 class WrongAnswer(InputError):
-    """Pinocchio has another result for the same robot and state, so times are meaningless."""
+    """Pinocchio's result for the same robot and state differs, so times are meaningless."""
 
 
 @dataclass(frozen=True)
 class Speed:
-    """Seconds of one function: to trace and compile it, for one call, for a state of a batch.
+    """Times (s) of one function: to trace and compile it, per call, and per state of a batch.
 
-    one_core, all_cores: float64; single: float32 on one core. pinocchio: its call from Python.
-    error: relative, against Pinocchio.
+    one_core, all_cores: float64. single: float32 on one core. pinocchio: one call from Python.
+    error: relative difference from Pinocchio.
     """
 
     function: Function
@@ -196,7 +196,7 @@ def run(
     states = {"q": robot.random(rng, size=batch), "qd": qd, "qdd": qdd, "tau": tau}
     peer, note = _peer(robot, target, floating)
     step("measuring the machine")
-    from chasles.cli.roofline import Roofline  # which loads LLVM
+    from chasles.cli.roofline import Roofline  # loads LLVM
 
     roofline = Roofline.measured(gpu=gpu)
     speeds: list[Speed] = []
@@ -225,7 +225,7 @@ def _has_peer(target: str) -> bool:
 
 
 def _peer(robot: Robot, target: str, floating: bool) -> tuple[Peer | None, str]:
-    """Return Pinocchio's model of a .urdf file, or why there is none."""
+    """Return Pinocchio's model of a .urdf file, or None and the reason."""
     if Path(target).suffix.lower() != ".urdf":
         return None, "Pinocchio reads only .urdf files, so its times are not shown."
     try:
@@ -247,7 +247,7 @@ def _speed(
     peer: Peer | None,
     seconds: float,
 ) -> Speed:
-    """Check and time a function; on one core with the faster of both calling methods."""
+    """Check and time a function; on one core, with the faster of the two ways to call it."""
     arrays = [states[name] for name in function.inputs]
     short = [x.astype(np.float32) for x in arrays]
     out, short_out = compiled(*arrays, threads=1), compiled(*short, threads=1)
@@ -256,7 +256,7 @@ def _speed(
     processor, wall = time.process_time, time.perf_counter
     if function.derivatives:
         call: Callable[..., Any] = compiled.fast
-    else:  # what a user calls for one state: the method after its first call
+    else:  # as users call it for one state: the method, after its first call
         getattr(robot, function.name)(*rows[0])
         call = getattr(robot, function.name)
     ways = [
@@ -314,7 +314,7 @@ def _empty_cache() -> Iterator[None]:
 
 
 def _data(bench: Bench) -> dict[str, Any]:
-    """Return the results for programs: times in s; error: relative to Pinocchio's results."""
+    """Return machine-readable results: times in s, errors relative to Pinocchio's results."""
     return {
         "robot": bench.robot.name,
         "nv": bench.robot.nv,

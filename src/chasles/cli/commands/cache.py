@@ -19,7 +19,7 @@ SHOWN = 10
 """Number of entries listed."""
 
 MOST_NAMED = 3
-"""Number of entries named that cannot be removed."""
+"""Largest number of entries that an error names if they cannot be removed."""
 
 UNITS = ((2.0**30, "GB"), (2.0**20, "MB"), (2.0**10, "kB"))
 PERIODS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second"))
@@ -28,7 +28,7 @@ PERIODS = ((86400.0, "day"), (3600.0, "hour"), (60.0, "minute"), (1.0, "second")
 def cache(clear: Annotated[bool, option("Remove all entries.")] = False) -> Answer:
     """Show or clear the cache of compiled code.
 
-    The folder is the platform's own, or what CHASLES_CACHE says.
+    The cache is in the platform's cache folder, or in the folder CHASLES_CACHE.
 
     Examples:
         chasles cache

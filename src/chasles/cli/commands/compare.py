@@ -35,10 +35,11 @@ def compare(
 ) -> Answer:
     """Compare a robot with another library, term by term.
 
-    Placements, masses, Jacobians, mass matrix, gravity and bias forces,
-    accelerations, loops.
+    Compares placements, masses, Jacobians, the mass matrix, gravity and bias
+    forces, accelerations and loops.
 
-    The first difference is named with its likely cause; exit status 1 then.
+    If they differ, the first difference is shown with its likely cause, and the
+    exit status is 1.
 
     Examples:
         chasles compare robot.urdf --with pinocchio --no-mimic --no-snap

@@ -22,9 +22,8 @@ def convert(
 ) -> Answer:
     """Write a robot in another format, with all digits.
 
-    An error names what the format cannot represent if it changes the motion.
-
-    A note names everything else that is left out. No partial file is written.
+    If the format cannot represent a part that affects the motion, an error names
+    the part, and no file is written. Notes name other parts that are left out.
 
     Examples:
         chasles convert robot.urdf robot.xml

@@ -24,11 +24,11 @@ COLUMNS = {
     "sqrt": "square_roots",
     "sin, cos": "sines_and_cosines",
 }
-"""Kinds of operations as tables name them, and as `Count` does."""
+"""Kinds of operations: headings of the tables, and the fields of `Count`."""
 
 NONE = "·"
 MANY = 12
-"""Degrees of freedom beyond which closed forms have a hundred thousand operations."""
+"""Degrees of freedom above which closed forms take about a hundred thousand operations."""
 
 MAIN = (
     "forward_kinematics",
@@ -63,12 +63,11 @@ def cost(
         ),
     ] = "",
 ) -> Answer:
-    """Count the operations of each function by each method.
+    """Count the operations of each function, for each method.
 
-    For one state of the robot, after simplification: the program that runs.
-
-    With --rules book as Balafoutis and Patel (1991) count: sines and signs are
-    free, and nothing is shared between two equations.
+    Counts are for one state of the robot and for the program that runs, after
+    simplification. --rules book counts like Balafoutis and Patel (1991): sines
+    and signs are free, and equations do not share results.
 
     Examples:
         chasles cost puma560
@@ -92,7 +91,7 @@ def cost(
 
 
 def _checked(rules: str) -> Rules:
-    """Return rules by name, by default those of the program that runs; raise for unknown ones."""
+    """Return the named counting rules, by default "simplified"; raise an error if unknown."""
     for known in get_args(Rules):
         if rules in ("", known):
             return known
@@ -123,7 +122,7 @@ def _listed(
 
 
 def _compared(robot: Robot, functions: Sequence[str], method: str, frame: str) -> Answer:
-    """Return one row per method: operations by both rules, and work relative to the least."""
+    """Return one row per method: operations by both rules, and the ratio to the best method."""
     plain, book = (list(rows(robot, functions, method, frame, r)) for r in get_args(Rules))
     best: dict[str, int] = {}
     for function, _, count in plain:
@@ -158,7 +157,7 @@ def rows(
     frame: str,
     rules: Rules = "simplified",
 ) -> Iterator[Row]:
-    """Count the named or main functions; None if a method does not support mimic joints."""
+    """Count operations of the given or main functions; None if mimic joints are not supported."""
     for function in functions:
         if function not in FUNCTIONS:
             problem = f"unknown function {function!r}"
@@ -183,7 +182,7 @@ def rows(
 
 
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
-    """Return the methods that suit a robot, or the wanted one, and "fastest" if it chooses."""
+    """Return the methods that suit a robot, the wanted one, and "fastest" if there is a choice."""
     methods = [
         m
         for m in METHODS[that_runs(robot.model, function)]
@@ -202,7 +201,7 @@ def _about(robot: Robot, frame: str) -> dict[str, Any]:
 
 
 def _data(row: Row, steps: bool = False) -> dict[str, Any]:
-    """Return a row for programs."""
+    """Return a row as machine-readable data."""
     function, method, count = row
     found: dict[str, Any] = {"function": function, "method": method, "operations": _numbers(count)}
     if steps and count is not None:

@@ -1,4 +1,4 @@
-"""The command `chasles demo`: an arm moves, and three independent routes must agree on it."""
+"""The command `chasles demo`: an arm moves, and three independent computations must agree."""
 
 import time
 from collections.abc import Callable
@@ -35,9 +35,9 @@ def demo(
 ) -> Answer:
     """Move an arm, check its torques three ways, save a plot.
 
-    The built-in PUMA 560 follows a smooth motion, with torques of inverse dynamics.
-
-    Checks: forward dynamics reproduces the motion, and work equals the change of energy.
+    The built-in PUMA 560 follows a smooth motion; inverse dynamics gives its
+    torques. Two checks follow: forward dynamics must reproduce the motion, and
+    the work of the torques must equal the change of energy.
 
     Examples:
         chasles demo
@@ -70,7 +70,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Speed:
-    """Operations of a function, and seconds to compile it, for a call, for a state."""
+    """Operations of a function, and times (s) to compile it, per call and per state."""
 
     function: str
     operations: int
@@ -153,11 +153,11 @@ def _timed(make: Callable[[], Compiled]) -> tuple[Compiled, float]:
 
 
 def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Speed:
-    """Return the shortest of several runs, on one thread, into a reused array."""
+    """Time a function: the shortest of several runs on one thread, with a reused output array."""
     rng = np.random.default_rng(1)
     inputs = [rng.uniform(-1.0, 1.0, (batch, *v.shape)) for v in compiled.program.inputs]
     out = np.empty((batch, *compiled.program.outputs[0].shape))
-    single = partial(compiled.fast, out=out[0])  # what a method of Robot is
+    single = partial(compiled.fast, out=out[0])  # as methods of Robot are called
     states = [tuple(x[0] for x in inputs)] * CALLS
     ways = [
         Way(CALLS, partial(loop, single, states), time.perf_counter),
@@ -171,7 +171,7 @@ def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Sp
 
 
 def _data(demo: Demo) -> dict[str, Any]:
-    """Return the results for programs: rad, rad/s, N m; times in s."""
+    """Return machine-readable results in rad, rad/s, N m and s."""
     return {
         "robot": demo.robot.name,
         "duration": demo.t[-1],
@@ -192,7 +192,7 @@ def _data(demo: Demo) -> dict[str, Any]:
 
 
 def _show(demo: Demo, output: Path, console: Console) -> None:
-    """Print the motion by joint, the checks, and their cost; output: the path of the plot."""
+    """Print the motion by joint, the checks, and the speeds; output: the path of the plot."""
     robot = demo.robot
     duration = f"{demo.t[-1]:g} s"
     console.print(f"[bold]{robot.name}[/] moves {robot.nv} joints from rest to rest in {duration}.")

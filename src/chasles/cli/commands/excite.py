@@ -44,11 +44,11 @@ def excite(
     plot: Annotated[Path | None, option("Plot to draw (.png, .svg, .pdf).")] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
-    """Find a motion for identification, and write it as a motion file.
+    """Find a motion for identification and write it as a motion file.
 
-    A Fourier series, at rest at both ends, within all limits of the robot.
-
-    Run it on the robot, measure torques, then call `chasles identify`.
+    The motion is a Fourier series that starts and ends at rest, within all limits
+    of the robot. Run it on the robot, measure the torques, then call
+    `chasles identify`.
 
     Examples:
         chasles excite puma560 --velocity 2 --effort 100 -o motion.csv
@@ -89,7 +89,7 @@ def excite(
 
 
 def _show(robot: Robot, excitation: Excitation, files: dict[str, Path], console: Console) -> None:
-    """Print the condition number and the remaining margins of the limits."""
+    """Print the condition number and the remaining margin to each limit."""
     console.print(
         f"[bold]{escape(robot.name)}[/]: {excitation.move.duration:g} s, condition number "
         f"{excitation.condition:.4g}"

@@ -27,8 +27,9 @@ def explain(
 ) -> Answer:
     """Explain what runs when a function is called.
 
-    The method that was chosen and the candidates, the passes that change the
-    model, operations after each, the algorithm's source, and the program.
+    Shows the chosen method and its alternatives, the passes that change the
+    model, the number of operations after each pass, the algorithm's source, and
+    the program.
 
     Examples:
         chasles explain puma560 inverse_dynamics

@@ -31,9 +31,9 @@ def export(
 ) -> Answer:
     """Write functions of a robot as plain C99, with a test.
 
-    A header, a source, CMakeLists.txt, and a program that checks stored numbers.
-
-    NAME_derivatives are the derivatives of NAME by all its arguments.
+    Writes a header, a source file, CMakeLists.txt, and a test program that
+    compares results with stored numbers. NAME_derivatives stands for the
+    derivatives of NAME with respect to all its arguments.
 
     Examples:
         chasles export puma560 -f inverse_dynamics,mass_matrix --output puma
@@ -71,7 +71,7 @@ def export(
 def _viewpoint(
     robot: Robot, functions: Sequence[str], *, frame: str, axes: str, at: str
 ) -> dict[str, Any]:
-    """Return the options of functions with a frame, by default the last frame."""
+    """Return the options of functions that take a frame; by default it is the last frame."""
     given: dict[str, Any] = {"axes": axes} if axes else {}
     if at:
         given["at"] = at if at in ("frame", "world") else _point(at)

@@ -70,10 +70,10 @@ def identify(
 ) -> command.Answer:
     """Identify a robot's parameters from logs of motions and torques.
 
-    Columns are t, and J.q, J.qd, J.qdd, J.tau of every joint J (qd and qdd may
-    be missing).
+    Logs have a column t and columns J.q, J.qd, J.qdd, J.tau for every joint J;
+    qd and qdd may be missing.
 
-    Writes a robot file with physically consistent parameters, and a report.
+    Writes a robot file with physically consistent parameters and a report.
 
     Examples:
         chasles identify robot.urdf logs/ -o new.urdf --report report.html
@@ -87,7 +87,7 @@ def identify(
     options = {"columns": pairs("--column", column), "units": pairs("--unit", unit)}
     reading: dict[str, Any] = {"smoothing": smoothing, "cutoff": cutoff, "delay": _delay(delay)}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # notes say the same
+        warnings.simplefilter("ignore", UserWarning)  # the notes contain the same text
         paths = [str(path) for path in logs]
         reading |= {"include": listed([include]), "loss": loss, "skip_bad": skip_bad}
         result = found(robot, paths, columns=options["columns"], units=options["units"], **reading)
@@ -129,7 +129,7 @@ def _some(measured: Measured, logs: list[Path]) -> list[Sample]:
 
 
 def _errors(result: Identified, samples: list[Sample]) -> list[float]:
-    """Return the RMS error of each torque that the new robot predicts."""
+    """Return the RMS error of the identified robot's prediction for each joint torque."""
     q, qd, qdd, tau = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
     return [float(x) for x in result.validate(q, qd, qdd, tau)]
 

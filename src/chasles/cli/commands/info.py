@@ -14,13 +14,13 @@ from chasles.model import Body
 from chasles.robot import Robot
 
 MOST_NOTES = 50
-"""Shown; published robots have fewer."""
+"""Largest number of notes shown; published robots have fewer."""
 
 
 def info(asked: Asked) -> Answer:
     """Show a robot's joints, links, masses, frames and notes.
 
-    Built-in robots that need numbers take them after a colon.
+    Numbers that a built-in robot needs follow its name after a colon.
 
     Examples:
         chasles info puma560
@@ -33,7 +33,7 @@ def info(asked: Asked) -> Answer:
 
 
 def _facts(robot: Robot) -> dict[str, Any]:
-    """Return the facts for programs, in SI units; q, qd: first index, and one past the last."""
+    """Return machine-readable facts in SI units; q, qd: first index, and one past the last."""
     source = robot.model.source
     return {
         "name": robot.name,

@@ -102,9 +102,9 @@ def _report(target: str, *, fix: bool, how: Mapping[str, Any]) -> Report:
 
 
 def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
-    """Return the name of the repaired copy, and its difference to the file, which is unchanged.
+    """Write a repaired copy; return its name, and its difference from the unchanged file.
 
-    The copy of a file is next to it, that of an installed robot in the current folder.
+    The copy of a file is written next to it; the copy of an installed robot, to the current folder.
     """
     copy = target.with_name(f"{target.stem}.fixed{Path(sheet.file).suffix}")
     if os.path.lexists(copy):
@@ -121,7 +121,7 @@ def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
 
 
 def _status(reports: Sequence[Report], fail_on: str) -> int:
-    """Return 2 if a file cannot be read or its copy not written, 1 if findings count, else 0."""
+    """Return 2 if a file or copy cannot be read or written, 1 if findings count, else 0."""
     if any(report.unreadable or report.unwritten for report in reports):
         return WRONG
     found = [finding for report in reports for finding in report.findings]
@@ -129,7 +129,7 @@ def _status(reports: Sequence[Report], fail_on: str) -> int:
 
 
 def _plain(report: Report) -> dict[str, Any]:
-    """Return a report for programs, with errors as their fields."""
+    """Return a report as machine-readable data, with errors as their fields."""
     errors = {"unreadable": report.unreadable, "unwritten": report.unwritten}
     told = {key: None if error is None else error.fields() for key, error in errors.items()}
     return asdict(replace(report, unreadable=None, unwritten=None)) | told

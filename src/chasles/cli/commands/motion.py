@@ -76,9 +76,9 @@ def motion(
 ) -> command.Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
 
-    Runs forward kinematics and inverse dynamics at every instant of a motion file.
-
-    Writes a table and shows peak values; docs/motion.md describes the files.
+    Runs forward kinematics and inverse dynamics at every instant of a motion
+    file, writes a table and shows peak values. docs/motion.md describes the
+    files.
 
     Examples:
         chasles motion robot.dat robot.mot --output table.csv
@@ -134,7 +134,7 @@ def _logs(
     *,
     overwrite: bool,
 ) -> command.Answer:
-    """Compute tables of logs of any length."""
+    """Compute the tables for logs of any length."""
     for name, value in others.items():
         if value:
             problem = f"{name} cannot be combined with --columns or a folder of logs"
@@ -151,7 +151,7 @@ def _logs(
 
 
 def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
-    """Print the number of instants, joint torques, and omitted parts."""
+    """Print the number of states, peak and RMS joint torques, and omitted rows."""
     resumed = f" ({total.resumed} were there already)" if total.resumed else ""
     console.print(
         f"[bold]{escape(job.robot.name)}[/]: {total.states} states in {total.files} files"
@@ -168,7 +168,7 @@ def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
 
 
 def _data(task: Task, summary: Summary) -> dict[str, Any]:
-    """Return the results for programs, in SI units."""
+    """Return machine-readable results in SI units."""
     joints = zip(efforts(task.robot), summary.peak, summary.rms, strict=True)
     work = summary.work
     return {

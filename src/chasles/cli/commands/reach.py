@@ -50,11 +50,10 @@ def reach(
 ) -> command.Answer:
     """Find joint positions that place a frame, within the joint limits.
 
-    A pose without an orientation is a position alone.
-
-    A table of poses with a column t is a path: each posture starts from the one
-    before it. Without t, its poses are solved independently. The table that is
-    written is a motion file for `chasles motion`, `view` and `trajectory`.
+    A pose without an orientation constrains only the position.
+    A table of poses with a column t is a path: each solution starts from the
+    previous one. Without t, poses are solved independently. The output is a
+    motion file for `chasles motion`, `view` and `trajectory`.
 
     The exit status is 1 if a pose is out of reach.
 
@@ -181,7 +180,7 @@ def _show_pose(
 def _show_table(
     robot: Robot, frame: str, found: Solution, files: Mapping[str, Path], console: Console
 ) -> None:
-    """Print how many poses were reached, and those that were not."""
+    """Print the number of poses reached, and list those that were not."""
     missed = np.flatnonzero(~found.solved)
     name = f"[bold]{escape(robot.name)}[/], frame {escape(repr(frame))}"
     console.print(f"{name}: {len(found.solved) - len(missed)} of {len(found.solved)} poses reached")

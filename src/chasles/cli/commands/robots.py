@@ -17,9 +17,9 @@ from chasles.robots import ROBOTS
 def robots() -> Answer:
     """List the names of built-in and installed robots.
 
-    Built-in ones that need numbers take them after a colon: planar:4.
-
-    Installed are those of example-robot-data and of robot_descriptions' cache.
+    Numbers that a built-in robot needs follow its name after a colon: planar:4.
+    Installed robots come from example-robot-data and from the cache of
+    robot_descriptions.
 
     Examples:
         chasles robots
@@ -53,7 +53,7 @@ def robots() -> Answer:
 
 
 def _show(found: Mapping[str, Any], console: Console) -> None:
-    """Print the built-in robots, then those of each package, with their files in its folder."""
+    """Print the built-in robots, then the robots of each package with their files."""
     rows = table(["built in", "what"])
     for robot in found["built_in"]:
         needed = [",".join(robot["arguments"])] if robot["arguments"] else []

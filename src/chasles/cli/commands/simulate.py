@@ -154,7 +154,7 @@ def simulate(
 
     Options override the values of a scenario file.
 
-    Ctrl-C keeps the results; --resume continues bit for bit.
+    Ctrl-C keeps the results so far; --resume continues with identical results.
 
     Examples:
         chasles simulate puma560 --random 1 --duration 2
@@ -260,7 +260,7 @@ def _recorded(
 
 
 def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[str, Any]:
-    """Return facts for programs; arrays: those of a complete motion; wall: wall-clock time (s)."""
+    """Return a machine-readable summary; arrays: the complete motion; wall: wall-clock time (s)."""
     scene, end = recording.scene, recording.end
     found: dict[str, Any] = {
         "robot": scene.robot.name,
@@ -299,7 +299,7 @@ def _show(found: Mapping[str, Any], robot: Robot, console: Console) -> None:
     """Print the summary of a complete motion."""
     console.print(f"[bold]{escape(robot.name)}[/]: {found['states']} states, to {found['t']:g} s")
     rows = command.table(["joint"])
-    for column in ("q", "qd"):  # vectors of free joints are broken into lines
+    for column in ("q", "qd"):  # wrap vectors of free joints
         rows.add_column(column, justify="right", overflow="fold")
     for joint in robot.joints:
         parts = found["q"][robot.position_slice(joint)], found["qd"][robot.velocity_slice(joint)]
@@ -346,7 +346,7 @@ def _write_table(arrays: Arrays, robot: Robot, path: Path, *, overwrite: bool) -
 
 
 def _draw(arrays: Arrays, recording: Recording) -> list[Path]:
-    """Draw motion.png, energy.png, and contact.png where there are contacts."""
+    """Draw motion.png, energy.png and, if there are contacts, contact.png."""
     step = max(1, len(arrays["t"]) // MOST_SHOWN)
     t, some = arrays["t"][::step], {name: a[::step] for name, a in arrays.items() if a.ndim}
     names = [MOTION_PLOT, ENERGY_PLOT]

@@ -78,9 +78,10 @@ def trajectory(
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
-    """Make a trajectory, and write it as a motion file.
+    """Make a trajectory and write it as a motion file.
 
-    Between two postures, through a table of postures, or along lines of a frame.
+    The trajectory connects two postures, passes through a table of postures, or
+    moves a frame along straight lines.
 
     `chasles motion`, `view --motion` and `simulate --follow` read the file.
 
@@ -145,7 +146,7 @@ def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarr
 def _needed(
     kind: str, limits: dict[str, Any], names: tuple[str, ...], robot: Robot
 ) -> dict[str, Any]:
-    """Return the limits that a kind needs; velocities default to the robot's."""
+    """Return the limits that a kind needs; velocity limits default to the robot's."""
     found = {}
     for name in names:
         value = limits[name]
@@ -187,7 +188,7 @@ def _fastest(robot: Robot, path: make.Move, limits: dict[str, Any], grid: int) -
 
 
 def _through(robot: Robot, kind: str, table: Path, limits: dict[str, Any], grid: int) -> make.Move:
-    """Return a trajectory through configurations of a table; by default one second apart."""
+    """Return a trajectory through the configurations of a table, by default one second apart."""
     if kind not in ("spline", "time-optimal"):
         problem = f"--kind {kind} takes two postures"
         raise InputError(
@@ -209,7 +210,7 @@ def _line(
     blend: float,
     duration: float | None,
 ) -> make.Move:
-    """Return a motion along straight lines of a frame."""
+    """Return a motion that moves a frame along straight lines."""
     points = [coordinates("--position", [text]) for text in position or ()]
     if not points or any(not isinstance(p, list) or len(p) != 3 for p in points):
         problem = "a line needs an end point"
@@ -220,7 +221,7 @@ def _line(
 
 
 def _data(robot: Robot, kind: str, made: make.Move, step: float) -> dict[str, Any]:
-    """Return facts for programs, in SI units."""
+    """Return a machine-readable summary in SI units."""
     t = made.times(step)
     rates = [np.abs(rate).max(axis=0) for rate in made(t, 3)[1:]]
     names = [name for name, _ in efforts(robot)]

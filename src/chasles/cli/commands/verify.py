@@ -12,7 +12,7 @@ from chasles.cli.command import FOUND, Answer, steps, table
 from chasles.cli.options import Asked, option
 
 WIDE = 120
-"""Console width above which function and method are next to the check, not below it."""
+"""Console width from which function and method are printed next to the check, not below it."""
 
 
 def verify(
@@ -23,9 +23,8 @@ def verify(
 ) -> Answer:
     """Check a robot's functions against each other and against physics.
 
-    Every method, Newton's and Euler's laws, energy, derivatives, loops, backends.
-
-    At random states of this robot; the exit status is 1 where something differs.
+    Checks all methods, Newton's and Euler's laws, energy, derivatives, loops and
+    backends at random states of the robot. The exit status is 1 if a check fails.
 
     Examples:
         chasles verify puma560

@@ -54,7 +54,7 @@ def view(
 ) -> Answer:
     """Show a robot in a browser: move its joints, play a motion.
 
-    Overlays show frames, inertias, gravity torques, reactions, manipulability.
+    Overlays show frames, inertias, gravity torques, reactions and manipulability.
 
     Only this machine has access, and only at the printed address, which contains
     a token. Nothing is downloaded.
@@ -95,7 +95,7 @@ def view(
         shadows=shadows,
     )
     ended = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda *_: ended.set())  # from the first word on
+    before = signal.signal(signal.SIGINT, lambda *_: ended.set())  # before anything is printed
 
     def serve() -> None:
         try:
