@@ -1,4 +1,4 @@
-"""Accuracy of results: condition numbers, and dynamics in maximal coordinates for comparison."""
+"""Accuracy of results: condition numbers, and dynamics in maximal coordinates as a check."""
 
 import math
 from dataclasses import dataclass
@@ -27,13 +27,13 @@ Array = Any
 
 @dataclass(frozen=True, eq=False)
 class Condition(float):
-    """Condition number of a mass matrix, which prints with its interpretation.
+    """Condition number of a mass matrix; it prints with its interpretation.
 
-    Relative errors of torques grow up to `number` times in forward dynamics, so about log10(number)
-    of 16 digits are lost (Featherstone 2008, section 10.2). The attributes `heaviest` and
-    `lightest` are the largest and smallest eigenvalue of M. `worst_force` (nv,) is the unit vector
-    of torques that produces the largest acceleration: an error in this direction grows most. If
-    degrees of freedom have different units (rad and m), all values depend on the choice of units.
+    Forward dynamics amplifies relative errors of torques by up to `number`, so about log10(number)
+    of 16 digits are lost (Featherstone 2008, section 10.2). `heaviest` and `lightest` are the
+    largest and smallest eigenvalues of M. `worst_force` (nv,) is the unit vector of torques that
+    produces the largest acceleration: an error in this direction grows most. If degrees of freedom
+    have different units (rad and m), all values depend on the choice of units.
     """
 
     number: float
@@ -102,10 +102,10 @@ def maximal_dynamics(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return accelerations and loop multipliers, computed in maximal coordinates.
 
-    The result equals that of `Robot.forward_dynamics` and `constrained_dynamics`, but is computed
-    from one sparse system with the accelerations of all bodies and the forces of all joints. Use it
-    to check the compiled functions, or for loops so large that compiling does not pay. States are
-    computed one after the other; for many states of one robot use `MaximalDynamics`.
+    The results equal those of `Robot.forward_dynamics` and `constrained_dynamics`, but come from
+    one sparse system for the accelerations of all bodies and the forces of all joints. Use this
+    function to check the compiled functions, or for mechanisms too large to compile. It computes
+    one state after the other; for many states of one robot, use `MaximalDynamics`.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def maximal_dynamics(
 
 
 class MaximalDynamics:
-    """Forward dynamics in maximal coordinates, analyzed once for a robot and solved often.
+    """Forward dynamics in maximal coordinates, analyzed once per robot and solved many times.
 
     `MaximalDynamics(robot)(q, qd, tau)` returns the same as `maximal_dynamics(robot, q, qd, tau)`.
     The first call determines the sparsity pattern, the order of elimination and a program for the
@@ -182,14 +182,14 @@ class MaximalDynamics:
     Parameters
     ----------
     robot
-        Any robot, also with loops, couplings, mimic joints and prescribed motions.
+        Any robot, including robots with loops, couplings, mimic joints and prescribed motions.
     dissipation
         Add joint damping and friction.
     tolerance
         As in `maximal_dynamics`.
     backend
-        Backend of the entries: "numpy" needs no compilation and computes all states of a call at
-        once; "llvm" is faster for many calls with few states.
+        Backend that computes the entries: "numpy" needs no compilation and computes all states of a
+        call at once; "llvm" is faster for many calls with few states.
     """
 
     def __init__(
@@ -203,7 +203,7 @@ class MaximalDynamics:
         check_robot("MaximalDynamics", robot)
         check_tolerance("MaximalDynamics", tolerance)
         _refuse_tendons("MaximalDynamics", robot)
-        backends.row(backend)  # an error names those that there are
+        backends.row(backend)  # the error lists all backends
         if not backends.takes_numpy(backend):
             problem = f"backend {backend!r} does not accept NumPy arrays"
             remedy = "use 'numpy' or 'llvm'"
@@ -213,7 +213,7 @@ class MaximalDynamics:
         self._prepared: dict[Any, tuple[Any, Solver, Any]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the description; another process analyzes it again."""
+        """Pickle the robot and the options; another process repeats the analysis."""
         options = {key: getattr(self, key) for key in ("dissipation", "tolerance", "backend")}
         return partial(MaximalDynamics, **options), (self.robot,)
 
@@ -228,9 +228,9 @@ class MaximalDynamics:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return accelerations qdd (..., nv) and multipliers of loops and couplings (..., rows).
 
-        The time t (...), in s, applies to a robot that depends on time; its default is that of
-        `at_time`. f_ext is as in `Robot.forward_dynamics`; each new set of frames is analyzed
-        again.
+        t (...) is the time in s of a robot that depends on time; by default, the time given to
+        `at_time`. f_ext is as in `Robot.forward_dynamics`; each new set of frames requires a new
+        analysis.
         """
         keys, forces = wrench_arguments(self.robot.model, f_ext)
         here = self.robot if t is None else self.robot.at(t)
@@ -256,7 +256,7 @@ class MaximalDynamics:
 
 
 def _refuse_tendons(function: str, robot: Robot) -> None:
-    """Raise if a tendon has inertia, whose share of each joint changes with q."""
+    """Raise an error if a tendon has inertia, because its effect on the joints varies with q."""
     for rotor in (rotor for rotor in robot.model.rotors if rotor.path):
         problem = f"robot {robot.name!r} has a tendon with inertia, {rotor.name!r}"
         raise ModelError("E-ACCURACY-220", problem, "use forward_dynamics", part=function)
@@ -304,7 +304,7 @@ def _answer(
     qd: np.ndarray,
     tolerance: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return qdd and multipliers of one state from the numbers of its equations."""
+    """Return qdd and multipliers of one state from the values of its equations."""
     M, K, f, k, J, d, residual, opening = parts
     gap, rate = (float(np.max(np.abs(x), initial=0.0)) for x in (residual, opening))
     if not gap <= tolerance:
