@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from websockets.http11 import Request, Response
 
 LOCAL = ("localhost", "127.0.0.1", "[::1]")
-"""Names by which a browser calls its own machine."""
+"""Host names of the local machine."""
 
 ANYWHERE = ("", "0.0.0.0", "::")
 """Addresses that denote all interfaces of this machine."""
 
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",  # the address has the token
+    "Referrer-Policy": "no-referrer",  # the address contains the token
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -42,7 +42,7 @@ FRAMES = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "vs
 
 
 def served() -> Path:
-    """Return the page that viser serves, in one file with all that it needs."""
+    """Return the path of the self-contained page that viser serves."""
     import viser
 
     return Path(viser.__file__).parent / "client" / "build" / "index.html"
@@ -54,12 +54,12 @@ _starting = Lock()
 
 @dataclass(frozen=True)
 class Door:
-    """The door of one server: the host it listens on, further hosts, and its token.
+    """Access control of one server: the host it listens on, other allowed hosts, and a token.
 
-    A request is served if its address has the token, if its `Host` is this machine or one of
-    `allow`, and if a page that asks, which `Origin` names, comes from the same host or from one of
-    `allow`. A page of another origin can guess the port, but neither the token nor, by DNS
-    rebinding, a host that is known here.
+    A request is served if its address contains the token, its `Host` header names this machine or a
+    host in `allow`, and its `Origin` header, if any, names the same host or one in `allow`. A page
+    of another origin can guess the port, but not the token, and DNS rebinding cannot give it an
+    allowed host.
     """
 
     host: str
@@ -72,7 +72,7 @@ class Door:
         return f"http://{_bracketed(host)}:{port}/{self.token}/"
 
     def objection(self, request: "Request", port: int) -> str:
-        """Return why a request is refused; empty if it is not."""
+        """Return why a request is rejected; "" if it is accepted."""
         hosts = request.headers.get_all("Host")
         if len(hosts) != 1 or not self.knows(hosts[0], port):
             return "This host is not allowed; list further hosts in `allow`."
@@ -85,12 +85,12 @@ class Door:
         return ""
 
     def knows(self, host: str, port: int) -> bool:
-        """Return True if `host`, with its port, is this server's or one that is allowed."""
+        """Return True if `host`, with its port, belongs to this server or is allowed."""
         name, number = _parted(host)
         if self._allowed(host):
             return True
         own = (*LOCAL, _bracketed(self.host).lower())
-        if self.host in ANYWHERE:  # a number cannot be rebound to another address by DNS
+        if self.host in ANYWHERE:  # DNS cannot rebind a numeric address
             own = (*LOCAL, socket.gethostname().lower())
             return number == port and (name in own or _is_address(name))
         return number == port and name in own
@@ -103,7 +103,7 @@ class Door:
         return found.netloc.lower() == host.lower() or self._allowed(found.netloc)
 
     def _allowed(self, host: str) -> bool:
-        """Return True if a host is in `allow`, by its name with its port or by its name alone."""
+        """Return True if `allow` contains a host, with or without its port."""
         return host.lower() in self.allow or _parted(host)[0] in self.allow
 
     def policy(self, host: str) -> str:
@@ -123,7 +123,7 @@ def _steps(request: "Request") -> tuple[str, str]:
 
 
 def checked(allow: Sequence[str]) -> tuple[str, ...]:
-    """Return hosts to allow in lower case; anything else is an error."""
+    """Return the hosts to allow in lower case; raise an error for anything else."""
     hosts = (allow,) if isinstance(allow, str) else tuple(allow)
     for host in hosts:
         if not isinstance(host, str) or not _HOST.fullmatch(host):
@@ -140,7 +140,7 @@ def _parted(host: str) -> tuple[str, int]:
 
 
 def _bracketed(host: str) -> str:
-    """Return the host as an address has it: IPv6 in brackets."""
+    """Return the host as in a URL, with IPv6 addresses in brackets."""
     return f"[{host}]" if ":" in host else host
 
 
@@ -152,11 +152,11 @@ def _is_address(name: str) -> bool:
     return True
 
 
-# The server of viser behind the door -------------------------------------------------------------
+# The viser server with access control ------------------------------------------------------------
 
 
 def open_server(door: Door, port: int) -> Any:
-    """Start a viser server whose every request and message passes the door."""
+    """Start a viser server that checks every request and message."""
     import viser
     import websockets.asyncio.server
 
@@ -185,7 +185,7 @@ def open_server(door: Door, port: int) -> Any:
 
 
 def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
-    """Return the class of connections that are checked."""
+    """Return a class of connections that checks requests and messages."""
     from websockets.asyncio.server import ServerConnection
 
     class Connection(ServerConnection):
@@ -229,7 +229,7 @@ class _Over:
 
 @contextmanager
 def _replaced(serve: Any) -> Iterator[None]:
-    """Make viser start its server by `serve`; viser has no option for this."""
+    """Make viser start its server with `serve`; viser has no option for this."""
     from viser.infra import _infra as infrastructure
 
     before = infrastructure.websockets

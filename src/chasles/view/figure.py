@@ -15,12 +15,12 @@ from chasles.view.solids import Solid, joined, solids
 class Figure:
     """A robot in the scene, at its present configuration.
 
-    q: its configuration. start: the configuration to begin with. t: the time (s) of a robot that
-    depends on time. size: approximate size in m. bounds: least and greatest coordinates (2, 3), in
-    the world, of the shapes drawn at the start. nodes: scene nodes by body. shapes: nodes of drawn
-    shapes, with their opacity. notes: shapes that could not be drawn. overlays: redrawn by their
-    `draw` when the robot has moved. clicked: called with the name of a link when someone clicks on
-    it.
+    q: its configuration. start: the initial configuration. t: the time (s) of a robot that depends
+    on time. size: approximate size in m. bounds: smallest and largest coordinates (2, 3), in the
+    world, of the shapes drawn at the start. nodes: scene nodes by body. shapes: nodes of drawn
+    shapes, with their opacity. notes: shapes that could not be drawn. overlays: objects whose
+    `draw` is called when the robot has moved. clicked: function called with the name of a link that
+    a user clicks.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Figure:
         self.selectable(True)
 
     def selectable(self, wanted: bool) -> None:
-        """Report clicks on links, or ignore them: otherwise they would hide a handle in front."""
+        """Report clicks on links, or ignore them, so that a handle in front can be dragged."""
         for (node, _), link in zip(self.shapes, self._links, strict=True):
             if wanted:
                 node.on_click(lambda _, link=link: self.clicked(link))
@@ -68,7 +68,7 @@ class Figure:
                 node.remove_click_callback("all")
 
     def add(self, what: str, drawn: list[Solid]) -> list[Any]:
-        """Add solids to the scene, each carried by its body; returns their nodes."""
+        """Add solids to the scene, each attached to its body, and return their nodes."""
         made = []
         for k, solid in enumerate(drawn):
             *color, opacity = solid.color
@@ -86,7 +86,7 @@ class Figure:
         return made
 
     def move(self, q: np.ndarray, t: float | None = None) -> None:
-        """Put the robot into a configuration, at a time."""
+        """Move the robot to a configuration, and to a time if given."""
         self.q, self.t = q, self.t if t is None else t
         R, p = posture.poses(self.whole.model.at(self.t), q)
         turns = posture.quaternions(R) if len(R) else R

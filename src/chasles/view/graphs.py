@@ -1,4 +1,4 @@
-"""Graphs next to the picture of a motion: joint torques and energies up to the instant shown."""
+"""Graphs next to a motion: joint torques and energies up to the current time."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ POINTS = 400
 """Number of instants of a graph."""
 
 MOST_CURVES = 8
-"""Largest number of torques drawn: those with the largest values."""
+"""Largest number of torques drawn; those with the largest values are chosen."""
 
 COLORS = ("#3b6fb5", "#e08a2e", "#4d9a57", "#b5557f", "#7a63b8", "#8c6d46", "#2f9aa0", "#c44e4e")
 
@@ -58,7 +58,7 @@ def _names(robot: Robot, joint: str) -> tuple[str, ...]:
 
 
 class Graphs:
-    """Graphs in a folder of the panel; they are computed when someone switches them on."""
+    """Graphs in a folder of the panel, computed when they are first switched on."""
 
     def __init__(self, server: Any, robot: Robot, motion: Any, first: float, last: float) -> None:
         self._server, self._robot, self._motion = server, robot, motion

@@ -19,7 +19,7 @@ class Inputs:
 
 
 def objection(letter: bytes | str, inputs: Inputs) -> str:
-    """Return why a message of a page is refused; empty if it is not."""
+    """Return why a message of a page is rejected; "" if it is accepted."""
     if isinstance(letter, str):
         return "a message is text"
     import msgspec.msgpack
@@ -43,7 +43,7 @@ def objection(letter: bytes | str, inputs: Inputs) -> str:
 
 
 def _of_input(fields: Mapping[str, Any], inputs: Inputs) -> str:
-    """Return why a new value of an input is refused; empty if it is not."""
+    """Return why a new value of an input is rejected; "" if it is accepted."""
     handle = inputs.known.get(fields["uuid"])
     kinds = {kind.__name__ for kind in type(handle).__mro__}
     row = next((kind for kind in VALUES if kind in kinds), None)
@@ -58,7 +58,7 @@ def _of_input(fields: Mapping[str, Any], inputs: Inputs) -> str:
     return ""
 
 
-# What fields and inputs may have ---------------------------------------------------------------
+# Valid values of fields and inputs -------------------------------------------------------------
 
 
 def _number(value: Any) -> bool:
@@ -119,8 +119,8 @@ FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "total_bytes": _number,
     },
 }
-"""Fields of each accepted message. viser knows about ninety more, among them one that requests a
-public address of the server.
+"""Fields of each accepted message. viser has about ninety more messages; one of them requests a
+public address for the server.
 """
 
 VALUES: dict[str, Callable[[Any, Any], bool]] = {
@@ -129,4 +129,4 @@ VALUES: dict[str, Callable[[Any, Any], bool]] = {
     "GuiDropdownHandle": lambda handle, value: value in handle.options,
     "GuiButtonHandle": lambda _, value: isinstance(value, bool),
 }
-"""Values that each kind of input takes; a number beyond a slider's ends becomes the end."""
+"""Valid values of each kind of input; numbers beyond the ends of a slider are clipped later."""

@@ -15,7 +15,7 @@ LONGEST = 0.3
 """Length of the longest arrow, relative to the robot's size."""
 
 REACHED = 1e-4
-"""Error of a target (m and rad) within which a frame is drawn as having reached it."""
+"""Error (m and rad) below which a frame counts as having reached its target."""
 
 MOST_POINTS = 3000
 """Largest number of points of a trace; older ones are dropped."""
@@ -28,7 +28,7 @@ PER_RATE = 0.25
 
 
 class Overlay:
-    """Something drawn over a figure while it is switched on; said: its numbers, for people."""
+    """Something drawn over a figure while it is switched on; said: its values as text."""
 
     label: ClassVar[str]
 
@@ -37,7 +37,7 @@ class Overlay:
         self.nodes: list[Any] = []
 
     def show(self, wanted: bool) -> None:
-        """Start or stop drawing; nodes are made on first use."""
+        """Start or stop drawing; nodes are created on first use."""
         if wanted and not self.nodes:
             self.nodes = list(self.made(self.figure))
         self.wanted, self.said = wanted, ""
@@ -61,11 +61,11 @@ class Overlay:
         raise NotImplementedError
 
     def update(self, figure: Figure) -> None:
-        """Draw it again; nodes that bodies carry move by themselves."""
+        """Update the overlay; nodes attached to bodies move with them."""
 
 
 class Transparency(Overlay):
-    """Transparent shapes of the robot: centers of mass and ellipsoids lie inside them."""
+    """Transparent shapes of the robot, which show centers of mass and ellipsoids inside."""
 
     label = "See through"
 
@@ -76,7 +76,7 @@ class Transparency(Overlay):
 
 
 class CollisionShapes(Overlay):
-    """The shapes and meshes that a robot collides with."""
+    """The collision shapes and meshes of the robot."""
 
     label = "Collision shapes"
 
@@ -125,7 +125,7 @@ class CenterOfMass(Overlay):
 
 
 class InertiaEllipsoids(Overlay):
-    """For each link the ellipsoid of even density that has its mass and inertia."""
+    """For each link, the uniform ellipsoid with its mass and inertia."""
 
     label = "Inertia ellipsoids"
 
@@ -163,7 +163,8 @@ class Arrows(Overlay):
             )
 
     def put(self, figure: Figure, where: np.ndarray, vectors: list[np.ndarray]) -> None:
-        """Draw vectors of each set from the same places, the largest of a set as `LONGEST`."""
+        """Draw each set of vectors from the same points, scaled so that its longest is
+        `LONGEST`."""
         for node, found in zip(self.nodes, vectors, strict=True):
             points = posture.arrows(where, found, LONGEST * figure.size)
             node.visible = bool(len(points))
@@ -184,7 +185,7 @@ class HoldingForces(Arrows):
 
 
 class Reactions(Arrows):
-    """Forces that parents exert on their children in the held robot."""
+    """Forces of parent links on child links while the robot is held against gravity."""
 
     label = "Reaction forces"
     colors: ClassVar = {"reactions": (20, 150, 90)}
@@ -196,7 +197,7 @@ class Reactions(Arrows):
 
 
 class Manipulability(Overlay):
-    """Speeds of a frame's origin along each direction, for joint velocities of length 1."""
+    """Velocities of a frame's origin for joint velocities of unit norm."""
 
     label = "Manipulability"
 
@@ -252,7 +253,7 @@ class Trace(Overlay):
 
 
 class Target(Overlay):
-    """A handle at a frame: dragged, it takes the frame along by inverse kinematics."""
+    """A handle at a frame; dragging it moves the frame by inverse kinematics."""
 
     label = "Drag target"
 
@@ -286,7 +287,7 @@ class Target(Overlay):
     def follow(self, phase: str) -> None:
         """Move the figure so that the frame comes as close to the handle as possible."""
         figure, node = self.figure, self.nodes[0]
-        if phase == "update":  # these may come after the end
+        if phase == "update":  # updates may arrive after the end
             target = {self.frame: Pose((node.position, node.wxyz), tolerance=REACHED)}
             found = figure.robot.inverse_kinematics(target, guess=figure.q, tries=1)
             angle, distance = found.residual

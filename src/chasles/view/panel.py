@@ -28,7 +28,7 @@ RATE = 30.0
 """Pictures per second; also instants per second of a motion without times."""
 
 PANEL_RATE = 3.0
-"""Rate at which sliders follow a motion, in 1/s: a page takes longer for thirty than to draw."""
+"""Rate (1/s) at which sliders follow a motion; at 30/s they would slow down drawing."""
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 
@@ -42,7 +42,7 @@ class Panel:
         self.freedoms, self.selected = freedoms(robot), ""
         active = set(robot.independent_positions)
         with server.gui.add_folder(shown(figure.whole.name)):
-            # An input that shows a text as it is: Markdown and HTML would take names as markup.
+            # A text input shows names verbatim; Markdown and HTML would interpret them as markup.
             self.message = server.gui.add_text(
                 "Values", "", multiline=True, disabled=True, visible=False
             )
@@ -86,7 +86,7 @@ class Panel:
             self.refresh()
 
     def _follow(self, target: Target, phase: str) -> None:
-        """Let the figure follow a dragged target."""
+        """Move the figure to follow a dragged target."""
         with self.lock:
             trouble = ""
             try:
@@ -108,13 +108,13 @@ class Panel:
             self.refresh()
 
     def go(self, q: np.ndarray) -> None:
-        """Put the figure into a configuration."""
+        """Move the figure to a configuration."""
         with self.lock:
             self.figure.move(q)
             self.refresh()
 
     def _dragged(self, k: int, event: Any) -> None:
-        if event.client is None:  # set here, by `refresh`
+        if event.client is None:  # set by `refresh`, not by a user
             return
         with self.lock:
             figure, trouble = self.figure, ""
@@ -166,9 +166,10 @@ class Motion:
 
 
 def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:
-    """Read a motion file (docs/motion.md), or the file or folder of `chasles simulate`.
+    """Return a motion from a motion file, a simulation or a trajectory.
 
-    Or take the motion of a trajectory.
+    docs/motion.md describes motion files; a simulation is the file or folder of
+    `chasles simulate`.
     """
     if isinstance(given, Move):
         t = given.times(1.0 / RATE)
@@ -182,8 +183,8 @@ def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:
 class Playback:
     """A motion that robots play, under `lock`.
 
-    clock: its time in s. frames: number of pictures played. film: the button that asks for a video.
-    filming: held while a video is made.
+    clock: the current time in s. frames: number of pictures played. film: the button that requests
+    a video. filming: lock held while a video is made.
     """
 
     def __init__(self, server: Any, motion: Motion, panels: Sequence[Panel], lock: Any) -> None:
@@ -226,7 +227,7 @@ class Playback:
             self._refresh()
 
     def step(self, pictures: int) -> None:
-        """Pause, and go forward or back by pictures of 1/30 s at the chosen speed."""
+        """Pause, and move by a number of pictures (1/30 s each at the chosen speed)."""
         if self.playing:
             self.play(False)
         self.go(self.clock + pictures * float(self.speed.value) / RATE)

@@ -13,24 +13,24 @@ RATE = 30.0
 """Default frame rate of an .mp4 file (frames per second)."""
 
 PATIENCE = 60.0
-"""Seconds until a page has to have drawn a picture."""
+"""Time (s) within which a page must draw a picture."""
 
 TINY = (16, 9)
-"""Width and height of a picture that nobody sees, in pixels."""
+"""Width and height (pixels) of a picture that is discarded."""
 
 
 def picture(client: Any, width: int, height: int) -> np.ndarray:
     """Return the picture (height, width, 3) of a page, in bytes."""
     try:
         drawn = client.get_render(height, width, transport_format="jpeg", timeout=PATIENCE)
-    except Exception as error:  # of viser: its own, and those of futures
+    except Exception as error:  # viser raises its own errors and those of futures
         problem = f"the browser drew nothing ({said(error)})"
         raise ModelError("E-VIEW-024", problem, "try a smaller size") from error
     return np.ascontiguousarray(drawn[..., :3])
 
 
 def moving_picture(client: Any, width: int, height: int) -> np.ndarray:
-    """Return a picture with the poses sent last, which a busy page draws one picture late."""
+    """Return a picture with the latest poses, which a busy page draws one picture late."""
     client.flush()
     picture(client, *TINY)
     return picture(client, width, height)

@@ -19,7 +19,7 @@ _SCRIPT = re.compile(rb"<script([^>]*)>(.*?)</script>", re.DOTALL)
 
 
 NOTHING = "default-src 'none'; frame-ancestors 'none'"
-"""The policy of an answer that is not a page."""
+"""Policy of a response that is not a page."""
 
 
 def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
@@ -45,7 +45,7 @@ def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
 
 @cache
 def hashes(page: Path) -> tuple[str, ...]:
-    """Return the hashes of all scripts of a page, as a policy has them.
+    """Return the hashes of all scripts of a page, in the format of a policy.
 
     Raises `chasles.ModelError` for a page whose loader is not known.
     """
@@ -65,9 +65,10 @@ def hashes(page: Path) -> tuple[str, ...]:
 
 
 def _scripts(page: bytes) -> Iterator[bytes]:
-    """Return the scripts of a page, and those that its loader unpacks (style and script).
+    """Yield the scripts of a page, including the script that its loader unpacks.
 
-    viser compresses both with zstandard and stores them in base 88 as an attribute of the loader.
+    viser compresses style and script with zstandard and stores them in base 88 as an attribute of
+    the loader.
     """
     import zstandard
 
@@ -82,7 +83,7 @@ def _scripts(page: bytes) -> Iterator[bytes]:
 
 
 def unpacked(text: bytes) -> bytes:
-    """Return the bytes of a text in base 88: four for five letters, at the end one fewer."""
+    """Return the bytes of a text in base 88: four per five letters; n - 1 for n last letters."""
     digits = _DIGITS[np.frombuffer(text, dtype=np.uint8)]
     whole = len(digits) // 5 * 5
     words = digits[:whole].reshape(-1, 5) @ 88 ** np.arange(4, -1, -1)

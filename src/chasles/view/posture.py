@@ -23,18 +23,18 @@ class Freedom(NamedTuple):
     endless: bool = False
 
     def shown(self, value: float) -> float:
-        """Return a value as a slider between the bounds can show it."""
+        """Return the position of a slider for a value."""
         if self.endless:
             value = math.remainder(value, 2.0 * math.pi)
         return self.within(value)
 
     def within(self, value: float) -> float:
-        """Return a value between the bounds, the nearer of them if it is beyond."""
+        """Return a value clipped to the bounds."""
         return min(max(value, self.lower), self.upper)
 
 
 def freedoms(robot: Robot) -> list[Freedom]:
-    """Return the velocity coordinates with bounds: limits, else half a turn or 1 m."""
+    """Return the velocity coordinates; bounds are joint limits, or half a turn or 1 m each way."""
     found = []
     for joint in robot.joints:
         body = robot.model.bodies[robot.model.mover(joint)]
@@ -51,7 +51,7 @@ def freedoms(robot: Robot) -> list[Freedom]:
 
 
 def start(robot: Robot) -> np.ndarray:
-    """Return a configuration to begin with: neutral, within limits, loops closed."""
+    """Return an initial configuration: neutral, within limits, with closed loops."""
     v = np.zeros(robot.nv)
     inside = np.clip(v, *np.array([f[1:3] for f in freedoms(robot)]).reshape(-1, 2).T)
     return robot.mechanism.near(robot.integrate(robot.neutral(), inside))
@@ -72,9 +72,9 @@ def displacement(robot: Robot, q: np.ndarray) -> np.ndarray:
 def moved(robot: Robot, q: np.ndarray, k: int, value: float) -> np.ndarray:
     """Return the configuration with coordinate k at `value` and the others unchanged.
 
-    For a robot with loops, k is an independent coordinate, and the dependent ones follow, in small
-    steps, so that the mechanism stays on its branch. Raises `chasles.LoopError` where it cannot go
-    there.
+    For a robot with loops, k is an independent coordinate. The dependent ones follow in small
+    steps, so that the mechanism stays on its branch. Raises `chasles.LoopError` if it cannot reach
+    the value.
     """
     v = displacement(robot, q)
     v[k] = value
@@ -103,7 +103,7 @@ class Ellipsoid(NamedTuple):
 def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
     """Return the uniform solid ellipsoid with a link's mass and inertia, in the link's frame.
 
-    m/5 (b2 + c2) is its moment about the axis of a. An impossible inertia, in which one moment
+    The moment about the semi-axis a is m/5 (b2 + c2). An impossible inertia, in which one moment
     exceeds the sum of the others, gives a flat ellipsoid. A link without mass gives None.
     """
     m, c, I = inertia.about_center() if inertia.m else (0.0, None, None)
@@ -117,15 +117,15 @@ def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
 
 
 def box_lengths(ellipsoid: Ellipsoid) -> np.ndarray:
-    """Return lengths (m) of the box with an ellipsoid's mass and inertia."""
+    """Return the side lengths (m) of the box with an ellipsoid's mass and inertia."""
     return ellipsoid.half * 2.0 * np.sqrt(0.6)
 
 
 def of_manipulability(robot: Robot, q: np.ndarray, frame: str) -> Ellipsoid:
-    """Return the velocities of a frame's origin, in the world, for joint velocities of length 1.
+    """Return the ellipsoid of velocities of a frame's origin for joint velocities of unit norm.
 
-    The semi-axes are singular values of the Jacobian's linear rows (Yoshikawa 1985). For a robot
-    with loops the velocities are those of its independent coordinates.
+    Its semi-axes are the singular values of the Jacobian's linear rows, along world axes (Yoshikawa
+    1985). For a robot with loops, joint velocities are those of the independent coordinates.
     """
     J = robot.jacobian(q, frame=frame, axes="world", at="frame")[3:]
     J = J @ robot.mechanism.closing.directions(q)
@@ -140,7 +140,7 @@ def of_manipulability(robot: Robot, q: np.ndarray, frame: str) -> Ellipsoid:
 
 
 def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Return joint torques (nv,) that hold the robot; with loops, of independent coordinates."""
+    """Return joint torques (nv,) that hold the robot; with loops, at independent coordinates."""
     rest = np.zeros(robot.nv)
     return robot.inverse_dynamics(q, rest, rest, actuated=robot.independent)
 

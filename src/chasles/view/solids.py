@@ -16,13 +16,13 @@ GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
 COLLISION = (0.95, 0.55, 0.10, 0.45)
 PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.47, 0.62))
-"""Colors of links without one, lines between joints, collision shapes, and bodies in turn."""
+"""Colors of links without a color, lines between joints, collision shapes, and boxes."""
 
 MOST_TRIANGLES = 400_000
 """Largest number of triangles drawn without simplification (docs/view.md)."""
 
 CREASE = math.radians(35.0)
-"""Angle between triangles beyond which the edge that they share is drawn as an edge."""
+"""Angle between triangles above which their common edge is drawn sharp."""
 
 FEW = 100
 
@@ -30,7 +30,7 @@ FINEST = 200
 """Initial number of cells along the longest side of a mesh."""
 
 COARSER = 1.3
-"""Growth of the cells from try to try."""
+"""Factor by which cells grow in each attempt."""
 
 
 class Solid(NamedTuple):
@@ -50,11 +50,11 @@ class Solid(NamedTuple):
 def solids(
     model: Model, size: float, triangles: int = MOST_TRIANGLES
 ) -> tuple[list[Solid], list[str]]:
-    """Return the solids of a robot of some size (m), and notes on shapes that cannot be drawn.
+    """Return the solids of a robot of given size (m), and notes on shapes that cannot be drawn.
 
-    Meshes with more than `triangles` triangles in all are made coarser, and a note says so. A body
-    without drawable visual shapes is shown by its collision shapes, and a body without these as
-    boxes with the inertias of its links and lines between its joints.
+    If meshes have more than `triangles` triangles in total, they are simplified, and a note says
+    so. A body without drawable visual shapes is shown by its collision shapes. Without these, it is
+    shown as boxes with the inertias of its links and lines between its joints.
     """
     notes, missing = list[str](), list[str]()
     drawn: list[Solid] = []
@@ -129,7 +129,7 @@ def _meshes(
         return
     try:
         found = meshes.loaded(path)
-    except Exception as error:  # the readers of mesh files raise whatever a bad file makes them
+    except Exception as error:  # mesh readers raise arbitrary exceptions for invalid files
         notes.append(f"link {shape.link!r}: mesh {path} cannot be read: {error}")
         return
     if not found:
@@ -139,7 +139,7 @@ def _meshes(
 
 
 def _own_color(mesh: Any) -> tuple[float, ...]:
-    """Return the color of a mesh file; gray by default."""
+    """Return the color of a mesh; gray if it has none."""
     if not getattr(mesh.visual, "defined", False):
         return GREY
     visual = getattr(mesh.visual, "material", mesh.visual)
@@ -147,7 +147,7 @@ def _own_color(mesh: Any) -> tuple[float, ...]:
 
 
 def _placed(frame: Transform, points: np.ndarray) -> np.ndarray:
-    """Return points of a frame in its parent frame."""
+    """Return points given in a frame, in its parent frame."""
     R: np.ndarray = np.array(frame.R.rows, dtype=float)
     return np.asarray(points @ R.T + np.array(list(frame.r), dtype=float))
 
@@ -170,7 +170,7 @@ def _boxes(model: Model, i: int, size: float) -> Iterator[Solid]:
 
 
 def _sticks(model: Model, i: int, size: float) -> Iterator[Solid]:
-    """Return lines from a body's joint to the joints that it carries, with a knob at each end."""
+    """Return rods from a body's joint to the joints on the body, and a knob at the first joint."""
     from trimesh import creation
 
     name = "" if i == WORLD else model.bodies[i].name
@@ -197,7 +197,7 @@ def joined(model: Model, i: int) -> list[np.ndarray]:
 
 
 def _within_budget(solid: Solid, share: float) -> Solid:
-    """Return a solid with a share of its triangles; a small one stays as it is."""
+    """Return a solid with a share of its triangles; small solids are not simplified."""
     most = max(round(share * len(solid.faces)), FEW)
     vertices, faces = coarser(solid.vertices, solid.faces, most)
     return solid._replace(vertices=vertices, faces=faces)
@@ -211,8 +211,8 @@ def _shaded(solid: Solid) -> Solid:
 def creased(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Split corners along sharp edges and join them elsewhere, for shading.
 
-    A page shades smoothly across triangles that share a corner. Triangles that meet along an edge
-    at an angle below `CREASE` share its two corners afterwards; others do not.
+    A page shades smoothly across triangles that share a corner. In the result, triangles share the
+    corners of their common edge if the angle between them is below `CREASE`.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
@@ -255,10 +255,10 @@ def _normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def coarser(vertices: np.ndarray, faces: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a mesh with at most `most` triangles; itself if it has no more.
+    """Return a mesh with at most `most` triangles; a smaller mesh is unchanged.
 
-    Corners within one cell of a grid become one, at their mean; triangles that lose a corner vanish
-    (vertex clustering: Rossignac, Borrel 1993).
+    Corners within one cell of a grid are merged at their mean, and triangles that lose a corner are
+    removed (vertex clustering: Rossignac, Borrel 1993).
     """
     low, span = vertices.min(axis=0), float(np.max(np.ptp(vertices, axis=0)))
     cell, found = span / FINEST, (vertices, faces)
@@ -282,7 +282,7 @@ def _clustered(
 
 
 def _different(faces: np.ndarray, count: int) -> np.ndarray:
-    """Return each triangle once, from its lowest corner on, so that equal ones compare equal."""
+    """Remove duplicate triangles, after rotating corners so that the lowest comes first."""
     first = np.argmin(faces, axis=1)[:, None]
     turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
     _, kept = np.unique(turned @ [count**2, count, 1], return_index=True)
@@ -290,11 +290,11 @@ def _different(faces: np.ndarray, count: int) -> np.ndarray:
 
 
 def outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray | None:
-    """The triangles with counterclockwise corners seen from outside; None if they enclose nothing.
+    """Return triangles that face outward (counterclockwise); None if the surface is not closed.
 
-    Where each edge is passed as often one way as the other, the surface has no boundary (corners in
-    the same place count as one), and its inside need not be drawn. Each connected part is turned so
-    that the volume within is positive (divergence theorem).
+    A surface is closed if each edge is traversed equally often in both directions; corners at the
+    same place count as one. The inside of a closed surface need not be drawn. Each connected part
+    is oriented so that its volume is positive (divergence theorem).
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -1,4 +1,4 @@
-"""The stage around robots: floor, light and shadow, and a camera that has all of them in view."""
+"""The stage around robots: floor, lights, shadows, and a camera that shows all robots."""
 
 import math
 import time
@@ -9,10 +9,10 @@ import numpy as np
 from chasles.robot import Robot
 
 FIELD_OF_VIEW = math.radians(38.0)
-"""Vertical angle of the camera: narrow enough for little distortion at the edges of a picture."""
+"""Vertical field of view of the camera, narrow enough for little distortion at the edges."""
 
 MARGIN = 0.86
-"""Share of the free part of a picture that robots fill."""
+"""Fraction of the free part of a picture that robots fill."""
 
 PANEL = 345.0
 """Width of the panel on the right of a page, in pixels."""
@@ -30,10 +30,10 @@ class Colors(NamedTuple):
 
 
 QUICK = 0.2
-"""Seconds for a picture: graphics cards take about 0.05, a processor alone 0.5 and more."""
+"""Largest time (s) for a picture with shadows: graphics cards take 0.05, processors 0.5."""
 
 PATIENCE = 10.0
-"""Seconds to wait for a picture that only measures how long pictures take."""
+"""Time limit (s) for a picture that only measures the drawing speed."""
 
 LIGHT = Colors((205, 211, 219), (186, 193, 202), (158, 167, 178))
 DARK = Colors((40, 44, 50), (60, 66, 74), (88, 96, 106))
@@ -60,12 +60,12 @@ def fitted(
     aspect : float
         Width of the picture divided by its height.
     covered : float
-        Share of the picture on its right that a panel covers.
+        Fraction of the picture, at its right, that a panel covers.
 
     Returns
     -------
     Camera
-        The nearest camera along `direction` that has the points in the free part of its picture.
+        The nearest camera along `direction` that shows all points in the free part of its picture.
     """
     ahead = direction / np.linalg.norm(direction)
     right = np.cross(up, ahead)
@@ -84,8 +84,8 @@ def fitted(
 class Stage:
     """The floor, the lights and the camera of a scene whose robots lie within `bounds` (2, 3).
 
-    height: of the floor along `up`, in m; at the lowest point of the robots by default. recorded:
-    pictures are recorded, without the panel of a page.
+    height: height of the floor along `up`, in m; by default that of the lowest point of the robots.
+    recorded: True while pictures are recorded, without the panel of a page.
     """
 
     def __init__(
@@ -148,7 +148,7 @@ class Stage:
             camera.up_direction, camera.fov = self.up, FIELD_OF_VIEW
 
     def shadows(self, wanted: bool) -> None:
-        """Draw shadows and reflections, or neither, which is faster without a graphics card."""
+        """Switch shadows and reflections on or off; off is faster without a graphics card."""
         self.sun.cast_shadow = wanted
         self.sky.intensity = 0.5 if wanted else 1.6
         room = "studio" if wanted else None
@@ -169,13 +169,13 @@ def is_quick(client: Any) -> bool:
         client.get_render(height, width, timeout=PATIENCE)  # the first one compiles shaders
         began = time.monotonic()
         client.get_render(height, width, timeout=PATIENCE)
-    except Exception:  # of viser: its own and those of futures, when a page closes or is hidden
+    except Exception:  # viser's own and those of futures, if a page is closed or hidden
         return False
     return time.monotonic() - began < QUICK
 
 
 def ground(robot: Robot, up: np.ndarray) -> float | None:
-    """Return the height of the highest horizontal plane of a robot's file, in m; None without."""
+    """Return the height (m) of the highest horizontal plane of a robot's file; None if none."""
     heights = []
     for plane in robot.model.source.planes:
         R: np.ndarray = np.array(plane.pose.R.rows, dtype=float)
@@ -190,7 +190,7 @@ def _round(length: float) -> float:
 
 
 def _turn(up: np.ndarray) -> np.ndarray:
-    """The quaternion (w, x, y, z) of the shortest rotation from z to an axis of the world."""
+    """Return the quaternion (w, x, y, z) of the shortest rotation from z to a world axis."""
     if up[2] < -0.5:
         return np.array([0.0, 1.0, 0.0, 0.0])
     half = np.array([1.0 + up[2], *np.cross([0.0, 0.0, 1.0], up)])

@@ -31,7 +31,7 @@ FLAGS = (
     *("--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"),
     *("--disable-background-networking", "--disable-component-update", "--no-proxy-server"),
 )
-"""Flags of the browser: no window, a graphics card only if there is one, no other hosts."""
+"""Browser flags: no window, software rendering without a graphics card, no other hosts."""
 
 
 def check_video(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -98,7 +98,7 @@ def record(
     if not (rate > 0.0 and speed > 0.0 and all(8 <= each <= 8192 for each in size)):
         problem = f"rate {rate!r}, speed {speed!r} and size {size!r} must be positive"
         raise InputError("E-VIEW-023", problem, "give positive numbers", part="record")
-    width, height = (2 * (each // 2) for each in size)  # which the encoder needs
+    width, height = (2 * (each // 2) for each in size)  # the encoder needs even sizes
     playback = viewer.playback
     instants = np.arange(playback.first, playback.last + 0.5 * speed / rate, speed / rate)
     with (
@@ -115,7 +115,7 @@ def record(
 
 @contextmanager
 def _page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
-    """Open the page of a viewer in a headless browser; yield the client that viser knows."""
+    """Open the page of a viewer in a headless browser; yield its viser client."""
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
     flags.append(f"--window-size={size[0]},{size[1] + 200}")  # below the bars of a new window
     known = set(viewer.server.get_clients())
@@ -171,7 +171,7 @@ def _writer_package(file: Path) -> None:
 
 
 def parse_size(text: str) -> tuple[int, int]:
-    """Return width and height of a text such as 1280x720."""
+    """Return width and height from a text such as 1280x720."""
     parts: Sequence[str] = text.lower().split("x")
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
         problem = f"a size is WIDTHxHEIGHT in pixels, not {text!r}"

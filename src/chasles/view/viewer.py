@@ -30,7 +30,7 @@ from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.stage import Stage, ground, is_quick
 
 LOCAL = "127.0.0.1"
-"""This machine only."""
+"""Address for connections from this machine only."""
 
 PORT = 8080
 PICTURE = (1600, 1000)
@@ -41,14 +41,14 @@ FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin a
 
 
 class Look(NamedTuple):
-    """Triangles drawn per robot, and a flag for shadows; None: if the browser is quick."""
+    """Triangles drawn per robot, and a flag for shadows (None: if the browser is fast enough)."""
 
     triangles: int = MOST_TRIANGLES
     shadows: bool | None = None
 
 
 class Viewer:
-    """A running viewer: `url` is its page with token; `notes` lists shapes that cannot be drawn.
+    """A running viewer; `url` contains the token, and `notes` lists shapes that cannot be drawn.
 
     A notebook displays it; elsewhere it prints its address. It runs until `stop()`, the end of
     `with`, or the end of Python; `wait()` keeps a script running.
@@ -79,7 +79,7 @@ class Viewer:
             with _quiet():
                 self.server.stop()
             raise
-        atexit.register(self.stop)  # before viser's own, which would print
+        atexit.register(self.stop)  # runs before viser's own, which prints
         self.playback = None
         if played is not None:
             same = (robots[0].joints, robots[0].nq)  # these robots follow the motion
@@ -158,7 +158,7 @@ class Viewer:
         return re.sub(r"[^\w.-]+", "-", self.figures[0].whole.name)[:80] + suffix
 
     def wait(self) -> None:
-        """Block until Ctrl-C, then stop the viewer; for scripts, which would end at once."""
+        """Block until Ctrl-C, then stop the viewer; scripts would otherwise end at once."""
         with self, suppress(KeyboardInterrupt):
             threading.Event().wait()
 
@@ -223,8 +223,8 @@ def show(
         Number of triangles to draw per robot. Meshes with more are simplified, and the viewer's
         `notes` say so. Fewer triangles help on a machine without a graphics card.
     shadows : bool, optional
-        Draw shadows and reflections. By default they are drawn if the browser is quick enough,
-        which takes a graphics card.
+        Draw shadows and reflections. By default they are drawn if the browser is fast enough, which
+        requires a graphics card.
 
     Returns
     -------
@@ -265,16 +265,16 @@ def show(
 
 
 def _size(client: Any) -> tuple[int, int]:
-    """Return the even width and height of pictures of a page, at most `PICTURE`."""
+    """Return the size of pictures of a page, rounded down to even numbers, at most `PICTURE`."""
     camera = client.camera
     width, height = min(PICTURE[0], camera.image_width), min(PICTURE[1], camera.image_height)
     return max(2 * (width // 2), 2), max(2 * (height // 2), 2)
 
 
 def _suit(stage: Stage, shaded: Any, client: Any) -> None:
-    """Switch on shadows for a client that is quick enough for them, unless it records."""
+    """Switch on shadows if the client is fast enough, unless the stage is being recorded."""
     if not stage.recorded and is_quick(client):
-        shaded.value = True  # which calls `Stage.shadows`
+        shaded.value = True  # calls `Stage.shadows`
 
 
 @contextmanager
@@ -291,7 +291,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _up(robot: Robot) -> np.ndarray:
-    """Return the world axis nearest to the direction against gravity; z without gravity."""
+    """Return the world axis nearest to the direction opposite to gravity; z without gravity."""
     g = robot.gravity
     if not np.any(g):
         return np.array([0.0, 0.0, 1.0])
