@@ -188,8 +188,7 @@ class Job:
         overwrite: bool = False,
         told: Callable[[int], None] = lambda count: None,
     ) -> Done:
-        """Compute the table of one file, unless it exists; `told` receives numbers of new
-        states."""
+        """Compute the table of one file, unless it exists; `told` counts states."""
         mark = self.mark(source)
         if target.exists() and not overwrite:
             return _resumed(target, mark)

@@ -84,8 +84,7 @@ class Roofline:
     def known(
         self, title: str, compiled: Compiled, batch: int, times: Sequence[float]
     ) -> Iterator[Row]:
-        """Yield rows from times per state: single call, one core, all cores, one core in
-        float32."""
+        """Yield rows from times per state: call, one core, all cores, one core in float32."""
         work = Work.of(compiled.program)
         call, one, every, single = times
         yield self._row(title, work, 1, "1 core", "float64", call)

@@ -49,8 +49,7 @@ def _positive(value: Any) -> float:
 
 
 def _only(kind: type, suits: Callable[[Any], bool] = lambda value: True) -> Callable[[Any], Any]:
-    """Return a check for values of exactly one type (a boolean is not an integer) and a
-    condition."""
+    """Return a check for values of exactly one type that satisfy a condition."""
 
     def convert(value: Any) -> Any:
         if type(value) is not kind or not suits(value):

@@ -1,4 +1,4 @@
-"""`robot.plot`: every picture of a robot, by name."""
+"""`robot.plot`: all plots of a robot, by name."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -33,16 +33,17 @@ Plane = Literal["xy", "xz", "yz", "3d"]
 """Plane on which points are projected, or "3d"."""
 
 FEW = 5
-"""Number of methods whose names fit among the curves; more are listed next to them."""
+"""Largest number of methods named within the plot; more are named in a legend next to it."""
 
 _CLOSED = "plot a robot without them; the Jacobian is that of the tree"
 
 
 class Plots:
-    """Pictures of a robot: each method draws one, and returns matplotlib's axes.
+    """Plots of a robot: each method draws one and returns the Matplotlib axes.
 
-    axes: matplotlib axes to draw in; a new figure of pyplot if None. Paths are arrays with one row
-    per instant; t (n,) are their times in s, by default the indices. SI units and radians.
+    axes: Matplotlib axes to draw in; if None, a new pyplot figure is created. Paths are arrays with
+    one row per instant; t (n,) are their times in s, by default the indices. Units are SI units and
+    radians.
     """
 
     def __init__(self, robot: Robot) -> None:
@@ -51,7 +52,7 @@ class Plots:
     def torque(
         self, q: Array, qd: Array, qdd: Array, *, t: Array = None, axes: Axes | None = None
     ) -> Axes:
-        """Plot joint torques along a motion, by inverse dynamics.
+        """Plot the joint torques of inverse dynamics along a motion.
 
         Parameters
         ----------
@@ -149,15 +150,12 @@ class Plots:
         frame : str, optional
             The frame. Default: the last.
         joints : sequence of str, optional
-            Names of two joints with one coordinate, which go from limit to limit.
+            Names of two joints with one coordinate each, which are varied between their limits.
         rows : {"linear", "angular", "all"}, optional
-            Rows of the Jacobian: m at the frame's origin, rad, or both with mixed units.
-        t : array_like, shape (n,), optional
-            Times (s) of a path. Default: indices.
-        points : int, optional
-            Number of positions of each of the two joints.
-        axes : matplotlib Axes, optional
-            Axes to draw in. Default: a new figure.
+            Rows of the Jacobian: linear (m, at the frame's origin), angular (rad), or both, with
+            mixed units. t : array_like, shape (n,), optional Times (s) of a path. Default: indices.
+            points : int, optional Number of positions of each joint in `joints`. axes : matplotlib
+            Axes, optional Axes to draw in. Default: a new figure.
 
         Returns
         -------
@@ -166,8 +164,8 @@ class Plots:
 
         Notes
         -----
-        It is sqrt(det(J J')) for at least as many degrees of freedom as rows (Yoshikawa 1985), and
-        0 where the frame cannot move in some direction.
+        The manipulability is sqrt(det(J J')) if there are at least as many degrees of freedom as
+        rows (Yoshikawa 1985). It is 0 where the frame cannot move in some direction.
 
         Examples
         --------
@@ -276,7 +274,7 @@ class Plots:
         plane: Plane = "xz",
         axes: Axes | None = None,
     ) -> Axes:
-        """Plot points that a frame's origin reaches, in m along the world's axes.
+        """Plot points that a frame's origin reaches, in m along the world axes.
 
         Parameters
         ----------
@@ -335,14 +333,14 @@ class Plots:
         axes: Axes | None = None,
         **options: Any,
     ) -> Axes:
-        """Plot multiplications and additions of a function against n, by each method.
+        """Plot the multiplications and additions of each method of a function against n joints.
 
         Parameters
         ----------
         function : str, optional
             Name of a function of the robot.
         methods : sequence of str, optional
-            Names of methods. Default: all except those of cubic or higher growth.
+            Names of methods. Default: all except those with cubic or higher growth.
         lengths : sequence of int, optional
             Numbers n of joints. Default: all.
         axes : matplotlib Axes, optional
@@ -380,7 +378,7 @@ class Plots:
         possible = {m: found for m, found in values.items() if any(x is not None for x in found)}
         drawn = new(axes)
         for k, (method, found) in enumerate(possible.items()):
-            heights = [x or float("nan") for x in found]  # none at all have no place on the axis
+            heights = [x or float("nan") for x in found]  # zero has no place on a logarithmic axis
             look = {"color": f"C{k % 10}", "marker": ".v^s"[k // 10 % 4]}
             drawn.plot(counts, heights, label=method, **look)
         drawn.set_yscale("log")
@@ -407,7 +405,7 @@ def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.n
 def swept(
     robot: Robot, q: Any, joints: Sequence[str], points: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return positions of two joints between limits, and their states (points, points, nq)."""
+    """Return positions of two joints between their limits, and the states (points, points, nq)."""
     if isinstance(joints, str) or len(joints) != 2 or joints[0] == joints[1]:
         raise InputError("E-PLOT-010", f"joints must be the names of two joints, not {joints!r}")
     if points < 2:
@@ -422,7 +420,7 @@ def swept(
 def _count(
     robot: Robot, function: str, method: str, named: bool, options: dict[str, Any]
 ) -> int | None:
-    """Return the operations for one state; None if an unnamed method does not apply."""
+    """Return the operations for one state; None if a method that was not named does not apply."""
     chosen = dict(checked_options(robot.model, function, options))
     try:
         return program(robot.model, function, method=method, **chosen).count.flops

@@ -1,4 +1,4 @@
-"""Pictures of trajectories."""
+"""Plots of trajectories."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,7 +19,7 @@ TITLES = ("position", "velocity", "acceleration", "jerk")
 def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
     """Draw positions, velocities, accelerations and jerks of a trajectory over time.
 
-    axes: four of matplotlib, or fewer for the first derivatives only; a new figure if None.
+    axes: up to four Matplotlib axes, filled in this order; if None, a new figure is created.
     """
     if axes is None:
         from matplotlib import pyplot
@@ -38,7 +38,7 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
             labels = [
                 name.rpartition(".")[0] + name.rpartition(".")[2].lstrip("qd") for name in known
             ]
-        labels = [shown(label, 24) for label in labels]  # a longer one leaves no room to draw
+        labels = [shown(label, 24) for label in labels]  # longer labels leave no room to draw
         curves(drawn, t, dict(zip(labels, rows, strict=True)))
         unit = ("rad, m", "rad/s, m/s", "rad/s², m/s²", "rad/s³, m/s³")[k]
         finish(drawn, f"{TITLES[k]} ({unit})", "time (s)")

@@ -1,4 +1,4 @@
-"""Paper for pictures: axes of one look, curves over time, files, checked input."""
+"""Common parts of plots: axes in one style, curves over time, files, and checked input."""
 
 import math
 import os
@@ -14,25 +14,25 @@ from chasles.functions.doors import numbers
 from chasles.robot import Robot
 
 Axes = Any
-"""`matplotlib.axes.Axes`, in which a picture is drawn."""
+"""`matplotlib.axes.Axes`, in which a plot is drawn."""
 
 PICTURES = (".png", ".svg", ".pdf")
-"""Files that hold a picture, by suffix."""
+"""Suffixes of files for plots."""
 
 Rows = Literal["linear", "angular", "all"]
-"""Rows of a Jacobian: of linear velocity, of angular velocity, or both (whose units differ)."""
+"""Rows of a Jacobian: linear velocity, angular velocity, or both (with different units)."""
 
 ROWS = {"angular": slice(0, 3), "linear": slice(3, 6), "all": slice(0, 6)}
 
 LONGEST = 24
-"""Characters of a name in a legend; a longer one leaves no room to draw."""
+"""Largest length of a name in a legend; longer names leave no room to draw."""
 
 MOST_NAMED = 12
-"""Curves that a legend can name; more would cover the picture."""
+"""Largest number of curves in a legend; more would cover the plot."""
 
 
 def new(axes: Axes | None, projection: str | None = None) -> Axes:
-    """Return the axes that are given, or those of a new figure of pyplot."""
+    """Return the given axes, or those of a new pyplot figure."""
     if axes is not None:
         if projection is not None and getattr(axes, "name", "") != projection:
             problem = f"axes must have projection={projection!r} for this plot"
@@ -44,7 +44,7 @@ def new(axes: Axes | None, projection: str | None = None) -> Axes:
 
 
 def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequence[Axes]]:
-    """A figure for a file, without a window, and `count` axes side by side. size: in inches."""
+    """Return a figure without a window, and its `count` axes side by side; size in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -103,7 +103,7 @@ def finish(axes: Axes, title: str, across: str, up: str = "") -> Axes:
 
 
 def positions(robot: Robot, q: np.ndarray, t: Any, axes: Axes | None) -> Axes:
-    """Joint positions q (n, nq) over time; a curve for each coordinate."""
+    """Plot joint positions q (n, nq) over time, one curve per coordinate."""
     instants, across = times(t, len(q))
     units = {unit for i in robot.model.movers for unit in robot.model.bodies[i].joint.units}
     known = [unit for unit in ("rad", "m") if unit in units]
@@ -115,7 +115,7 @@ def positions(robot: Robot, q: np.ndarray, t: Any, axes: Axes | None) -> Axes:
 
 
 def forces(robot: Robot, tau: np.ndarray, t: Any, axes: Axes | None) -> Axes:
-    """Joint forces tau (n, nv) that are known already."""
+    """Plot given joint torques tau (n, nv) over time."""
     known = list(efforts(robot))
     instants, across = times(t, len(tau))
     units = ", ".join(sorted({unit for _, unit in known}, key=["N m", "N"].index))
@@ -126,7 +126,7 @@ def forces(robot: Robot, tau: np.ndarray, t: Any, axes: Axes | None) -> Axes:
 
 
 def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | None) -> Axes:
-    """Energies (n,) that are known already; the potential one from where it begins."""
+    """Plot given energies (n,) over time, the potential energy relative to its first value."""
     instants, across = times(t, len(kinetic))
     gained = potential - potential[0]
     drawn = new(axes)
@@ -147,7 +147,7 @@ def efforts(robot: Robot) -> Iterator[tuple[str, str]]:
 
 
 def path(what: str, value: Any, size: int) -> np.ndarray:
-    """States one after the other: (n, size) finite numbers, two states or more."""
+    """Return consecutive states (n, size), checked: finite numbers, at least two states."""
     found = numbers(what, value, size)
     if found.ndim != 2 or len(found) < 2:
         raise InputError(
@@ -169,7 +169,7 @@ def times(t: Any, count: int) -> tuple[np.ndarray, str]:
 
 
 def state(robot: Robot, q: Any) -> np.ndarray:
-    """One position: (nq,) finite numbers."""
+    """Return one configuration (nq,), checked for finite numbers."""
     found = numbers("q", q, robot.nq)
     if found.ndim != 1:
         problem = f"q must be a single state of {robot.nq} numbers, not shape {found.shape}"
@@ -186,14 +186,14 @@ def _finite(what: str, found: np.ndarray) -> np.ndarray:
 
 
 def frame_of(robot: Robot, frame: str | None) -> str:
-    """Return a frame by name, the last if none is given."""
+    """Return the name of a frame, by default `robot.tool`; raise an error if it is unknown."""
     chosen = robot.tool if frame is None else frame
     robot.model.frame(chosen)
     return chosen
 
 
 def span(robot: Robot, joint: str) -> tuple[float, float]:
-    """Limits of a joint of one coordinate; half a turn or 1 m each way where it has none."""
+    """Return the limits of a joint with one coordinate; half a turn or 1 m each way if none."""
     body = robot.model.bodies[robot.model.mover(joint)]
     if body.joint.nq != 1:
         problem = f"joint {joint!r} has {body.joint.nq} coordinates"

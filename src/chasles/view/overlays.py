@@ -163,8 +163,7 @@ class Arrows(Overlay):
             )
 
     def put(self, figure: Figure, where: np.ndarray, vectors: list[np.ndarray]) -> None:
-        """Draw each set of vectors from the same points, scaled so that its longest is
-        `LONGEST`."""
+        """Draw each set of vectors from the same points; its longest has length `LONGEST`."""
         for node, found in zip(self.nodes, vectors, strict=True):
             points = posture.arrows(where, found, LONGEST * figure.size)
             node.visible = bool(len(points))
