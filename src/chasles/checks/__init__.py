@@ -1,4 +1,4 @@
-"""Checks of a robot by itself: methods, backends, physics and derivatives against each other."""
+"""Self-checks of a robot: methods, backends, physics and derivatives against each other."""
 
 from chasles.checks.verify import CHECKS, Result, Verification, reasons, verify
 

@@ -13,11 +13,11 @@ from chasles.functions.programs import Derivative
 from chasles.functions.tracing import signature
 
 ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
-"""Functions that invert the mass matrix and lose digits by its condition."""
+"""Functions that invert the mass matrix and lose digits if it is ill-conditioned."""
 
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
-    """Return the loss of digits by inversion: none, of the mass matrix, or of link inertias."""
+    """Return the digits lost by inverting the mass matrix or link inertias; none for others."""
     if function not in ILL | {*INVERTING}:
         return NOTHING
     needs = {m.name: m.needs for m in HISTORICAL.get(function, ())}
@@ -25,21 +25,21 @@ def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
 
 
 FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
-"""Functions that give joint forces, which may all be zero."""
+"""Functions that return joint forces, which may all be zero."""
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
-"""Powers of the speed that results of kinematics are relative to; 0 if not listed."""
+"""Power of the speed to which results of kinematics are relative; 0 if not listed."""
 
 
 def size_of(trial: Trial, function: str) -> float:
-    """Return the size that small results of a function are compared with."""
+    """Return the reference size for small results of a function."""
     if function in FORCES:
         return trial.force
     return trial.speed ** RATES.get(function, 0) if function in KINEMATICS else 0.0
 
 
 def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
-    """Return the options of a call of a function: frames and views, known joints, or none."""
+    """Return the options with which a function is called: frames, views, or known joints."""
     known = signature(FUNCTIONS[function][0].algorithm).options
     if "frame" in known:
         return trial.places if "axes" in known else [{"frame": frame} for frame in trial.frames]
@@ -51,7 +51,7 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
 
 
 def methods_agree(trial: Trial) -> Iterator[Comparison]:
-    """Compare each method with the first one, with damping, friction and an external force."""
+    """Compare each method with the first one, with damping, friction and an external wrench."""
     for function, rows in FUNCTIONS.items():
         if len(rows) == 1:
             continue
@@ -93,13 +93,13 @@ def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndar
 
 
 def effort(trial: Trial, found: np.ndarray, known: Any) -> np.ndarray:
-    """Return accelerations as the forces that they need, M qdd; known forces unchanged."""
+    """Convert accelerations to the forces M qdd that produce them; known forces are unchanged."""
     part = _of(trial, known)
     return np.where(part, found, trial.M @ np.where(part, 0.0, found))
 
 
 def _of(trial: Trial, joints: Any) -> np.ndarray:
-    """Return True for the degrees of freedom of some joints."""
+    """Return a mask of the degrees of freedom of some joints."""
     part = np.zeros(trial.model.nv, dtype=bool)
     for name in joints:
         part[trial.model.velocity_slices[trial.model.mover(name)]] = True
@@ -120,7 +120,7 @@ CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
 """Functions that need the center of mass of the moving bodies, which must have a mass."""
 
 BATCH = 11
-"""States of a batch: more than the lanes of any processor, and a tail that is not full."""
+"""Number of states of a batch: more than the lanes of any processor, and not a multiple."""
 
 
 class Case(NamedTuple):
@@ -140,7 +140,7 @@ class Case(NamedTuple):
     def compare(
         self, method: str, found: Any, expected: Any, size: float = 0.0
     ) -> Iterator[Comparison]:
-        """Compare results, one or several; accelerations as the forces that they need."""
+        """Compare one or several results; accelerations are converted to forces."""
         at, function, known = self.trial, self.function, self.options.get("known", ())
         size, loss = max(size, size_of(at, function)), loss_of(at, function, method)
         for k, (a, b) in enumerate(zip(_parts(found), _parts(expected), strict=True)):
@@ -151,7 +151,7 @@ class Case(NamedTuple):
 
 
 def cases(trial: Trial) -> Iterator[Case]:
-    """Yield the main functions that a mechanism has, or all of them."""
+    """Yield the main functions of a mechanism, or all with `full`."""
     model, q, qdd, massless = trial.model, trial.q, trial.qdd, trial.model.source.massless
     absent = {
         "linearize": trial.nonholonomic,
@@ -180,7 +180,7 @@ def cases(trial: Trial) -> Iterator[Case]:
 
 
 def programs(trial: Trial) -> Iterator[Comparison]:
-    """Compare the program chosen as fastest, interpreted, with the algorithm on floats."""
+    """Compare the fastest program, interpreted, with the algorithm on plain floats."""
     for case in cases(trial):
         way = trial.ways(case.function, **case.options)[0].name
         expected = trial.run(case.function, *case.arrays, method=way, **case.options)
@@ -200,7 +200,7 @@ def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
 
 
 def alone_as_in_a_batch(trial: Trial) -> Iterator[Comparison]:
-    """Check that a state has the same bits alone and anywhere in a batch."""
+    """Check that results of a state are bitwise identical alone and anywhere in a batch."""
     for case in cases(trial):
         compiled = case.compiled("llvm")
         alone, batch = compiled(*case.arrays), compiled(*map(_batch, case.arrays))
@@ -209,7 +209,7 @@ def alone_as_in_a_batch(trial: Trial) -> Iterator[Comparison]:
 
 
 def in_float32(trial: Trial) -> Iterator[Comparison]:
-    """Compare results of float32 arrays with those of float64 arrays, to single precision."""
+    """Compare results in float32 with those in float64, to single precision."""
     for case in cases(trial):
         if case.function not in ILL | {"integrate", "difference"}:
             compiled = case.compiled("llvm")

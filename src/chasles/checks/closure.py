@@ -15,9 +15,9 @@ from chasles.model.model import Loop, Model
 
 
 def loops_close(trial: Trial) -> Iterator[Comparison]:
-    """Check A = d residual / dq, and that A qd = rate and A qdd = bias keep the residual.
+    """Check A = d residual / dq, and that A qd = rate and A qdd = bias keep the residual constant.
 
-    Equations of velocities alone have no residual.
+    Constraints on velocities only have no residual.
     """
     q, qd, units = trial.q, trial.qd, trial.units.closing
     still = np.array(trial.model.holonomic_rows)
@@ -37,12 +37,12 @@ def loops_close(trial: Trial) -> Iterator[Comparison]:
 
 
 def _fast(trial: Trial, qdd: np.ndarray) -> float:
-    """Return the size of accelerations, in rad/s^2 or lengths of the robot."""
+    """Return the size of accelerations, in rad/s^2 or robot lengths per s^2."""
     return float(np.max(np.abs(qdd * trial.units.rate), initial=trial.speed**2))
 
 
 def constrained_motion(trial: Trial) -> Iterator[Comparison]:
-    """Check M qdd + h = tau + A' multipliers and A qdd = bias for every method, with a load."""
+    """Check M qdd + h = tau + A' multipliers and A qdd = bias for all methods, with a load."""
     model, q, qd, rows = trial.closed, trial.q, trial.qd, trial.units.closing
     load = trial.load
     A, M, efforts = trial.run("loop_matrix", q), trial.M, trial.units.effort
@@ -72,10 +72,10 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _ways(model: Model) -> list[Method]:
-    """Return the methods of constrained dynamics that a mechanism can have.
+    """Return the methods of constrained dynamics that support a mechanism.
 
-    Not those that run only by name: inverse inertias mix units, and lose digits on robots that are
-    thousands of meters long.
+    Methods that run only by name are omitted: their inverse inertias mix units, and lose digits for
+    robots that are thousands of meters long.
     """
     known = (way for way in CLOSED_LOOPS["constrained_dynamics"] if not way.by_name)
     return [way for way in known if not (way.needs and way.needs(model, {}))]
@@ -98,7 +98,7 @@ def _leading(model: Model) -> list[tuple[str, ...]]:
 
 
 POOR = 1e-5
-"""Margin below which a configuration is nearly singular, so that compiled equations lose digits."""
+"""Singularity margin below which compiled equations lose too many digits."""
 
 
 def freedoms(trial: Trial) -> Iterator[Comparison]:
@@ -131,7 +131,7 @@ def freedoms(trial: Trial) -> Iterator[Comparison]:
 
 
 def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
-    """Check actuator forces at every degree of freedom: right work, least norm."""
+    """Check that actuator forces at all degrees of freedom do the right work with least norm."""
     model, name, units = trial.closed, "actuator_forces", trial.units
     everywhere = {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
     u, _ = trial.ask(model, name, trial.q, trial.qd, trial.qdd, **everywhere)
@@ -145,8 +145,8 @@ def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
 def health(trial: Trial) -> Iterator[Comparison]:
     """Check the closure error and the singularity margin that solvers report.
 
-    The values are squares of the scaled residual and of the violations by velocities and
-    accelerations, and the smallest pivot of K M^-1 K' relative to its diagonal.
+    The closure error is the square of the scaled residual, or of the violation by velocities or
+    accelerations. The margin is the smallest pivot of K M^-1 K' relative to its diagonal.
     """
     model, kept = trial.closed, list(trial.closed.closure.rows)
     at = replace(trial, q=trial.run("integrate", trial.q, 0.05 * trial.direction))
@@ -178,9 +178,9 @@ def health(trial: Trial) -> Iterator[Comparison]:
 
 
 def errors_decay(trial: Trial) -> Iterator[Comparison]:
-    """Check that with Baumgarte terms, open loops close like a critically damped spring.
+    """Check that Baumgarte terms close open loops like a critically damped spring.
 
-    A qdd = bias - 2/T slip - 1/T^2 residual (Featherstone 2008, Eq 8.22), in the rows that count.
+    A qdd = bias - 2/T slip - 1/T^2 residual (Featherstone 2008, Eq 8.22), in the independent rows.
     """
     model, kept, name = trial.closed, list(trial.closed.closure.rows), "constrained_dynamics"
     q, v = trial.run("integrate", trial.q, 0.02 * trial.direction), trial.qd + trial.direction
@@ -203,7 +203,7 @@ SOON = 0.1
 """Time constant of the decay of errors, in s."""
 
 PIVOTED = ("multipliers", "direct")
-"""Methods whose margins are those of K M^-1 K'."""
+"""Methods whose singularity margin is that of K M^-1 K'."""
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
@@ -217,7 +217,7 @@ def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
 
 
 def loop_joints(trial: Trial) -> Iterator[Comparison]:
-    """Check that forces of loop joints act on the tree as A' multipliers."""
+    """Check that the forces of loop joints act on the tree like A' multipliers."""
     if not trial.model.loops or trial.model.driven:
         return
     model, q, qd, rng = trial.model, trial.q, trial.qd, np.random.default_rng(0)

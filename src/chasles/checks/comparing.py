@@ -1,9 +1,9 @@
 """Differences of two arrays, and the units that make their numbers comparable.
 
-As numbers, the torques of a hand of one millimeter are negligible compared with the forces of its
-slides, while those of a crane dominate: an error would be hidden, or hide all others. So lengths
-are measured relative to the robot's length, and each array is multiplied by factors that make its
-entries comparable.
+In SI units, the joint torques of a millimeter-sized hand are negligible compared with its joint
+forces, while the torques of a crane dominate. An error would be hidden, or hide all others.
+Therefore lengths are measured relative to the robot's length, and each array is multiplied by
+factors that make its entries comparable.
 """
 
 import math
@@ -20,7 +20,7 @@ from chasles.model.spaces import freedom_units
 
 
 class Loss(NamedTuple):
-    """Digits that any method loses: the factor by which a tolerance is wider, and the reason."""
+    """Digits that any method loses: the factor by which tolerances grow, and the reason."""
 
     times: float = 1.0
     why: str = ""
@@ -30,12 +30,11 @@ NOTHING = Loss()
 
 
 class Comparison(NamedTuple):
-    """Two arrays that should be equal: results of a function, by a method, computed in two ways.
+    """Two arrays that should be equal: results of a function, computed in two ways.
 
-    `size` is the reference for differences if the largest expected entry is smaller (a zero force
-    has no size). `loss` is the factor by which the tolerance of the check is wider because the
-    numbers themselves lose digits. Both arrays are multiplied by `units`, which makes their entries
-    comparable; `size` refers to these.
+    Differences are relative to the largest expected entry, or to `size` if that is larger (a zero
+    force has no size). `loss` increases the tolerance of the check if digits are lost. Both arrays
+    are multiplied by `units`, which makes their entries comparable; `size` refers to the products.
     """
 
     function: str
@@ -73,7 +72,7 @@ def first_difference(compared: Comparison, tolerance: float) -> str:
 
 
 def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return differences of the entries and their reference; both NaN for entries that are NaN."""
+    """Return the differences of the entries and their reference; NaN entries make both NaN."""
     with np.errstate(all="ignore"):
         apart = np.abs((a - b) * compared.units)
         size = float(np.max(np.abs(b * compared.units), initial=compared.size))
@@ -81,7 +80,7 @@ def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarr
 
 
 INVERTING = ("forward_dynamics", "hybrid_dynamics")
-"""Functions that solve for accelerations: these are compared as the forces that they need."""
+"""Functions that solve for accelerations, which are compared as the forces M qdd."""
 
 
 # Units -----------------------------------------------------------------------------------------
@@ -89,16 +88,16 @@ INVERTING = ("forward_dynamics", "hybrid_dynamics")
 
 @dataclass(frozen=True)
 class Units:
-    """Factors of the entries of arrays, by their kind.
+    """Factors that make the entries of arrays comparable, by kind of array.
 
-    `length` is the robot's own, in m. `effort` (nv) is 1 for rotations and the length for
-    translations. `position` (nq) is 1 over the length for coordinates in m. `closing` applies to
-    the equations of loops.
+    `length` is the robot's length in m. `effort` (nv) is 1 for rotations and the length for
+    translations. `position` (nq) is 1 over the length for coordinates in m, and 1 for others.
+    `closing` applies to the equations of loops.
 
-    Derived factors are `rate` (nv) of velocities, accelerations and steps; `inertia` and `mobility`
-    (nv, nv) of a mass matrix and its inverse; `symbols` (nv, nv, nv) of coefficients of two
-    velocities; `twist` and `wrench` (6,); `jacobian` and `centroidal` (6, nv); `accelerance` (6, 6)
-    of an inverse inertia at a frame; `loops` of a matrix from velocities to rates of the loop
+    Derived factors are `rate` (nv) for velocities, accelerations and steps; `inertia` and
+    `mobility` (nv, nv) for a mass matrix and its inverse; `symbols` (nv, nv, nv) for Christoffel
+    symbols; `twist` and `wrench` (6,); `jacobian` and `centroidal` (6, nv); `accelerance` (6, 6)
+    for an inverse inertia at a frame; `loops` for a matrix from velocities to rates of the loop
     equations.
     """
 
@@ -149,14 +148,14 @@ _FUNCTIONS = {
 }
 OF = {"closed_form": ["inertia", "symbols", "effort"]}
 OF |= {function: [kind] for kind, functions in _FUNCTIONS.items() for function in functions}
-"""Kinds of the results of functions. Accelerations are compared as the forces that they need."""
+"""Kinds of the results of functions. Accelerations are compared as forces."""
 
 
 def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
-    """Return units by the largest distance in the robot's data; 1 m if there is none.
+    """Return units based on the largest distance in the robot's data, or 1 m if there is none.
 
-    counted: factors of the loop equations; small for dropped equations, which others imply to some
-    digits.
+    counted: factors of the loop equations; small for dropped equations, which the others imply only
+    approximately.
     """
     length = max(_lengths(model), default=0.0) or 1.0
     units = [unit for i in model.movers for unit in model.bodies[i].joint.units]
@@ -166,7 +165,7 @@ def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
 
 
 def _lengths(model: Model) -> Iterator[float]:
-    """Yield distances of joints, frames and loop ends, travels of slides, radii of gyration (m)."""
+    """Yield distances of joints, frames and loop ends, strokes and radii of gyration (m)."""
     for X in (
         *(body.joint.placement for body in model.bodies),
         *(frame.placement for frame in model.frames.values()),

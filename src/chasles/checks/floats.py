@@ -1,4 +1,4 @@
-"""Algorithms on plain floats: no tracing, no simplification, no compiler."""
+"""Algorithms evaluated on plain floats, without tracing, simplification or compilation."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ ORACLES = {
     "inverse_dynamics": "newton-euler-vector",
     "bias_forces": "newton-euler-vector",
 }
-"""Reference methods of functions, instead of the first of the table."""
+"""Reference methods of functions; for others it is the first method of the table."""
 
 
 def evaluate(
@@ -28,11 +28,11 @@ def evaluate(
     f_ext: Mapping[WrenchKey, Any] | None = None,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
-    """Return the results of a function at one state, by a method as its author wrote it.
+    """Return the results of a function at one state, from the source of a method.
 
-    `method` is by default the one of `ORACLES`, or else the first of the function's table. A
-    function of any order takes as many rates as are given. Damping and friction are the model's
-    own; evaluate a model that depends on time at a time (`Model.at`).
+    `method` defaults to the one in `ORACLES`, or else to the first of the function's table. A
+    function of any order uses all given rates. Damping and friction are those of the model.
+    Evaluate a model that depends on time at a time (`Model.at`).
     """
     wanted = method or ORACLES.get(function, "")
     way = next(m for m in METHODS[function] if wanted in ("", m.name))

@@ -1,4 +1,4 @@
-"""Dynamics against Newton's and Euler's laws for each link, and against the energy."""
+"""Checks of dynamics against Newton's and Euler's laws for each link, and against energy."""
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -116,7 +116,7 @@ def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
 
 
 def lifted_moment(trial: Trial) -> np.ndarray:
-    """Return the first moment of the masses whose weight is compensated, if no actuator does it."""
+    """Return the first moment of masses with compensated weight, unless actuators compensate it."""
     total = np.zeros(3)
     if any(joint.lifted for joint in trial.model.source.joints):
         return total
@@ -129,7 +129,7 @@ def lifted_moment(trial: Trial) -> np.ndarray:
 
 
 def lift(trial: Trial) -> np.ndarray:
-    """Return joint torques of compensated weight, by Jacobians at the centers of mass."""
+    """Return joint torques of compensated weight, from Jacobians at the centers of mass."""
     model, total = trial.model, np.zeros(trial.model.nv)
     g = np.array(list(model.gravity_vector))
     for link in model.source.links:
@@ -144,7 +144,7 @@ def lift(trial: Trial) -> np.ndarray:
 
 
 def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
-    """Check that a joint transmits the carried rate of momentum minus weight and load."""
+    """Check that joints transmit the rate of momentum of the links they carry, minus loads."""
     if not trial.model.bodies:
         return
     model, g = trial.model, np.array(list(trial.model.gravity_vector))
@@ -175,7 +175,7 @@ def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
 
 
 def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
-    """Return a wrench about the world's origin at joint i, along its link's axes."""
+    """Shift a wrench about the world's origin to joint i, along the axes of its link."""
     body = trial.model.bodies[i]
     T = trial.run("forward_kinematics", trial.q, frame=body.name)
     R, p = T[:3, :3], T[:3, 3] + T[:3, :3] @ np.array(list(body.data.child_pose.r))
@@ -183,7 +183,7 @@ def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
 
 
 def power_balance(trial: Trial) -> Iterator[Comparison]:
-    """Check that, without damping, the power of joint forces is the rate of energy."""
+    """Check that, without damping, the power of joint forces equals the rate of energy."""
     model, q, qd, qdd = trial.model, trial.q, trial.qd, trial.qdd
     rate = trial.rate(
         lambda at: at.run("kinetic_energy", at.q, at.qd) + at.run("potential_energy", at.q)

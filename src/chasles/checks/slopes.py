@@ -1,4 +1,4 @@
-"""Kinematics against itself, and derivatives against differences along a random direction."""
+"""Checks of kinematics, and of derivatives against differences along a random direction."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -43,7 +43,7 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
-    """Check that J qd is the velocity in every view, and relations of acceleration kinds."""
+    """Check that J qd is the velocity in every view, and relate the kinds of acceleration."""
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     g = np.array(list(trial.model.gravity_vector))
     for where in trial.places:
@@ -63,7 +63,7 @@ def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
 
 
 def views_of_velocity(trial: Trial) -> Iterator[Comparison]:
-    """Check that every view of a velocity is the plain one, shifted and rotated."""
+    """Check that every view of a velocity equals the default view, shifted and rotated."""
     for frame in trial.frames:
         T = trial.run("forward_kinematics", trial.q, frame=frame)
         R, p = T[:3, :3], T[:3, 3]
@@ -96,7 +96,7 @@ def jacobians_change(trial: Trial) -> Iterator[Comparison]:
 
 
 def recoil_keeps_momentum(trial: Trial) -> Iterator[Comparison]:
-    """Check that generalized_jacobian describes motions without momentum (floating base)."""
+    """Check that generalized_jacobian describes motions with zero momentum (floating base)."""
     q, qd, units = trial.q, trial.qd.copy(), trial.units
     if trial.model.floating:
         base = trial.model.velocity_slices[0]
@@ -113,7 +113,7 @@ def recoil_keeps_momentum(trial: Trial) -> Iterator[Comparison]:
 
 
 def steps_add_up(trial: Trial) -> Iterator[Comparison]:
-    """Check that difference inverts integrate, half steps add up, and a zero step stays."""
+    """Check that difference inverts integrate, half steps add up, and a zero step has no effect."""
     q, v = trial.q, 0.7 * trial.direction
     moved = trial.run("integrate", q, v)
     found, units = trial.run("difference", q, moved), trial.units.rate
@@ -128,7 +128,7 @@ def steps_add_up(trial: Trial) -> Iterator[Comparison]:
 
 
 def gradients(trial: Trial) -> Iterator[Comparison]:
-    """Check that gravity and springs are the gradient of energy, and C + C' the rate of M."""
+    """Check that gravity and spring forces are the gradient of energy, and C + C' = dM/dt."""
     q, d = trial.q, trial.direction
     climbed = trial.slope(lambda x: trial.run("potential_energy", x))
     if not trial.model.driven:
@@ -169,7 +169,7 @@ def _along(
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
-    """Check the recursion for derivatives of forward dynamics, and linearize, as forces."""
+    """Check derivatives of forward dynamics by recursion, and linearize, as forces."""
     if trial.model.idle:
         return
     q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, trial.load
@@ -197,7 +197,7 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Return the rate at which a neighboring motion of equal velocity departs."""
+    """Return the rate at which a neighboring motion of equal velocity diverges."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:
@@ -215,7 +215,7 @@ def _slopes(
     push: np.ndarray | None = None,
     **options: Any,
 ) -> list[np.ndarray]:
-    """Return slopes of a function of three arrays along the direction; push: for the last."""
+    """Return slopes of a function of three arrays; push: the direction for the last array."""
     q, x, y = state
     d, model = trial.direction, trial.whole
 

@@ -1,4 +1,4 @@
-"""One random state of a robot, at which its functions are evaluated on plain floats."""
+"""A random state of a robot, at which its functions are evaluated on plain floats."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -18,13 +18,13 @@ from chasles.model import WORLD, Model
 from chasles.robot import Robot
 
 STEP = 1e-3
-"""Step of differences, in rad, robot lengths and s; slopes lose about 1e-11."""
+"""Step of differences, in rad, robot lengths and s; slopes have errors of about 1e-11."""
 
 CLOSED = 1e-13
 """Closure error (rad, or relative to the robot's length) below which loops count as closed."""
 
 TRIES = 60
-"""Number of positions tried as a start for closing loops, ever nearer to the neutral one."""
+"""Number of starting positions for closing loops, increasingly close to neutral."""
 
 
 class Raised(Exception):
@@ -37,7 +37,7 @@ class Raised(Exception):
 
 @contextmanager
 def raising(function: str, method: str) -> Iterator[None]:
-    """Name the function in errors raised within; numbers may be infinite."""
+    """Add the function's name to errors; floating-point warnings are suppressed."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -50,8 +50,8 @@ class Trial:
     """A robot and one of its states: t (s), q, qd and qdd.
 
     Loops are closed at q, and qd and qdd keep them closed. `whole` is the mechanism with damping,
-    `model` without, both at time t. Slopes are tested along `direction` (nv). `wrench` loads the
-    last frame. Lengths are about as large as the robot is (`units`).
+    `model` without, both at time t. Slopes are tested along `direction` (nv). `wrench` acts on the
+    last frame. Lengths are comparable to the size of the robot (`units`).
     """
 
     robot: Robot
@@ -87,7 +87,7 @@ class Trial:
 
     @cached_property
     def misfit(self) -> Loss:
-        """Loss of digits by dropped loop equations that the others imply only approximately."""
+        """Digits lost by dropped loop equations, which the others imply only approximately."""
         off = sum(misfit for _, misfit in self.robot.mechanism.loops.misfits)
         return (
             Loss(1.0 + off / 1e-12, f"the loops are closed to within {off:.0e}") if off else NOTHING
@@ -95,14 +95,14 @@ class Trial:
 
     @cached_property
     def closed(self) -> Model:
-        """The mechanism with a choice of its loops' equations, which some functions need."""
+        """The mechanism with selected loop equations, which some functions need."""
         chosen = self.robot.function("constrained_dynamics", backend="interpret").model
         return chosen.at(self.t).frictionless()
 
-    # Asking -----------------------------------------------------------------------------------
+    # Evaluation-------------------------------------------------------------------------------
 
     def run(self, function: str, *arrays: Any, **options: Any) -> Any:
-        """Return a function without damping: its result, or a tuple of several."""
+        """Evaluate a function without damping; return its result, or a tuple of several."""
         return self.ask(self.model, function, *arrays, **options)
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:
@@ -112,12 +112,13 @@ class Trial:
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Return derivatives of a function with damping by each array, by its recursion."""
+        """Return derivatives of a function with damping with respect to each array, by
+        recursion."""
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
     def ways(self, function: str, **options: Any) -> list[Method]:
-        """Return the methods that suit this mechanism; steep ones only for arms, unless `full`."""
+        """Return the methods that suit this mechanism; costly ones only for arms, unless `full`."""
         if self.model.source.massless and function not in KINEMATICS:
             return []
         bound = self.model.mimics or self.model.driven or self.model.rotors
@@ -130,26 +131,26 @@ class Trial:
         ]
 
     def has(self, function: str) -> bool:
-        """Return True if the mechanism has the function at all."""
+        """Return True if some method of the function suits the mechanism."""
         return bool(self.ways(function))
 
     @property
     def nonholonomic(self) -> bool:
-        """True if steps cannot reach all positions on a moving body."""
+        """True if a joint on a moving body is nonholonomic."""
         return any(not b.joint.holonomic and b.parent != WORLD for b in self.model.bodies)
 
     # Views of frames -------------------------------------------------------------------------
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """The last frame, and one that half of the joints move."""
+        """The last frame, and one on the body in the middle of the model."""
         bodies = self.model.bodies
         middle = [bodies[len(bodies) // 2].name] if bodies else []
         return tuple(dict.fromkeys([self.robot.frames[-1], *middle]))
 
     @property
     def views(self) -> tuple[dict[str, Any], ...]:
-        """Ways to write a twist or a wrench, with every change of axes and of point among them."""
+        """Representations of twists and wrenches that cover all axes and kinds of points."""
         point = tuple(self.units.length * x for x in (0.4, -0.2, 0.8))
         return (
             {"axes": "world", "at": "frame"},
@@ -173,7 +174,7 @@ class Trial:
     def twists(
         self, function: str, method: str, found: Any, expected: Any, order: int = 1
     ) -> Comparison:
-        """Compare twists, or products of a number of velocities."""
+        """Compare twists or their rates; order: power of the speed that sets their size."""
         size = self.speed**order
         return Comparison(function, method, found, expected, size, units=self.units.twist)
 
@@ -190,18 +191,18 @@ class Trial:
 
     @cached_property
     def force(self) -> float:
-        """The size of joint forces, in N m: forces of slides times the robot's length."""
+        """Size of joint forces, in N m; forces of prismatic joints are multiplied by the length."""
         heavy = np.max(np.abs(self.M * self.units.inertia), initial=0.0) * self.speed
         return float(np.max(np.abs(self.tau * self.units.effort), initial=heavy))
 
     @cached_property
     def speed(self) -> float:
-        """The size of velocities, in rad/s, or in lengths of the robot."""
+        """Size of velocities, in rad/s or robot lengths per s."""
         return float(np.max(np.abs(self.qd * self.units.rate), initial=1.0))
 
     @cached_property
     def inverting(self) -> Loss:
-        """Digits lost by inverting the mass matrix: none up to a condition of 1e4."""
+        """Digits lost by inverting the mass matrix; none up to a condition number of 1e4."""
         moments = np.linalg.eigvalsh(self.M * self.units.inertia) if len(self.M) else np.ones(1)
         condition = moments[-1] / moments[0] if moments[0] > 0.0 else np.inf
         why = f"the mass matrix has condition number {condition:.0e}"
@@ -209,7 +210,7 @@ class Trial:
 
     @cached_property
     def assembling(self) -> Loss:
-        """Digits lost by inverting the inertia of each link before it is joined to the others."""
+        """Digits lost by inverting the inertia of each link before the links are joined."""
         most = max(_carried(self.model, self.q), default=1.0)
         why = f"a link carries {most:.0e} times its own inertia, which this method inverts"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
@@ -238,7 +239,7 @@ class Trial:
 
 
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
-    """Yield the carried inertia of each link, as one body, relative to the link's own."""
+    """Yield the ratio of each link's composite inertia to its own inertia."""
     values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
     for i, p, joint, I in model.inward():
         if p != WORLD:
@@ -265,7 +266,7 @@ ARM = 12
 
 
 def slope_at(value: Callable[[float], Any]) -> np.ndarray:
-    """Return the derivative of a value of one number at 0, by extrapolated central differences."""
+    """Return the derivative of value(s) at s = 0, by extrapolated central differences."""
 
     def central(h: float) -> np.ndarray:
         return (np.asarray(value(h)) - np.asarray(value(-h))) / (2.0 * h)
@@ -277,7 +278,7 @@ def slope_at(value: Callable[[float], Any]) -> np.ndarray:
 
 
 def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
-    """Return a random state; of a robot with loops, one in which they are closed and stay so."""
+    """Return a random state; for a robot with loops, they are closed and stay closed."""
     rng = np.random.default_rng(seed)
     source = robot.model
     t = float(np.random.default_rng((seed, 1)).uniform(0.1, 1.0))
@@ -314,7 +315,7 @@ def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarr
 
 
 def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray:
-    """Return the least x with A x = b, in robot units; singular values below `cut` are zero."""
+    """Return the smallest x with A x = b, in robot units; singular values below `cut` are zero."""
     rows = units.closing
     scaled = rows[:, None] * A * units.effort
     return units.effort * (np.linalg.pinv(scaled, rcond=cut) @ (rows * b))
@@ -344,13 +345,13 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
             step *= min(1.0, 0.5 / max(float(np.max(np.abs(step * units.rate))), 1e-300))
             q = evaluate(model, "integrate", (q, step))[0]
             if np.max(np.abs(units.closing * residual)) <= CLOSED:
-                return q  # with one more step, which squares the error
+                return q  # after one more step, which squares the error
     problem = f"no configuration that closes the loops was found in {TRIES} attempts"
     remedy = "inspect the mechanism with robot.mobility()"
     raise InputError("E-VERIFY-001", problem, remedy, part=f"verify: robot {model.name!r}")
 
 
 def arguments(function: str, method: Method, given: Mapping[str, Any], order: int = 1) -> list[Any]:
-    """Return the arrays of a function, by the names that its algorithm gives them."""
+    """Return the arrays of a function, selected by the argument names of its algorithm."""
     names = signature(method.algorithm, order).inputs
     return [given[name] for name in names if name != "f_ext"]

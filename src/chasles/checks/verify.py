@@ -14,20 +14,20 @@ from chasles.functions.doors import check_robot
 from chasles.robot import Robot
 
 STATES = 2
-"""Number of random states by default."""
+"""Default number of random states."""
 
 WIDEST = 1e-2
 """Tolerance above which a check is skipped, because it would accept anything."""
 
 
 ROUNDING = 1e-11
-"""Relative difference allowed between two methods; 4e-13 at worst (python -m benchmarks verify)."""
+"""Relative tolerance between methods; measured: 4e-13 at worst (python -m benchmarks verify)."""
 
 DIFFERENCES = 1e-8
-"""Relative error allowed of differences; 4e-10 at worst, in linearize, the slope of a slope."""
+"""Relative tolerance of finite differences; measured: 4e-10 at worst, in linearize."""
 
 SINGLE = 2e-3
-"""Loss in single precision, at a condition of a few thousand."""
+"""Relative tolerance in single precision, for condition numbers of a few thousand."""
 
 
 DYNAMICS = "inverse_dynamics"
@@ -39,9 +39,9 @@ class Check:
     """A property that must hold at every state.
 
     `name` describes it. `compare` yields pairs of arrays that must be equal, and `tolerance` is the
-    largest difference relative to the largest entry. `needs` is a function without which there is
-    nothing to check. `compiled` marks checks that compile machine code, `full` those that run only
-    on request, and `loops` those for robots with loops or couplings.
+    largest difference relative to the largest entry. `needs` names a function that the robot must
+    support. `compiled` marks checks that compile machine code, `full` checks that run only on
+    request, and `loops` checks for robots with loops or couplings.
     """
 
     name: str
@@ -104,8 +104,8 @@ class Result:
     """The worst error of one check, function and method over the states.
 
     `error` is the largest difference relative to the largest expected entry, infinite if there was
-    no result, and `seed` that of its state. `detail` holds the first entry that differs, the error
-    that was raised, or the reason why the check was skipped.
+    no result; `seed` is the seed of the state. `detail` holds the first entry that differs, the
+    error that was raised, or the reason why the check was skipped.
     """
 
     check: str
@@ -118,12 +118,12 @@ class Result:
 
     @property
     def checked(self) -> bool:
-        """Return True if enough digits are left at this state to tell right from wrong."""
+        """Return True if enough digits are left at this state for a meaningful check."""
         return self.tolerance <= WIDEST
 
     @property
     def ok(self) -> bool:
-        """Return True if the error is within the tolerance, or finite where digits are lost."""
+        """Return True if the error is within the tolerance, or finite if it cannot be checked."""
         return self.error <= self.tolerance or (not self.checked and math.isfinite(self.error))
 
     def __str__(self) -> str:
@@ -143,12 +143,12 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Return True if everything holds."""
+        """Return True if all checks pass."""
         return all(result.ok for result in self.results)
 
     @property
     def failures(self) -> tuple[Result, ...]:
-        """Results beyond their tolerance."""
+        """Results that exceed their tolerance."""
         return tuple(result for result in self.results if not result.ok)
 
     @property
@@ -158,7 +158,7 @@ class Verification:
 
     @property
     def worst(self) -> dict[str, Result]:
-        """The result of each check that is closest to its tolerance, or farthest beyond."""
+        """The worst result of each check, relative to its tolerance."""
         return _worst(self.results, lambda result: result.check)
 
     def __str__(self) -> str:
@@ -177,13 +177,13 @@ def reasons(unchecked: Sequence[Result]) -> list[str]:
 
 
 def _rank(result: Result) -> tuple[bool, float]:
-    """Rank results: checked ones first, then by nearness to the tolerance, or distance beyond."""
+    """Return a sort key: checked results rank higher, then larger errors relative to tolerance."""
     share = result.error / result.tolerance if result.tolerance else result.error * 1e300
     return result.checked, share
 
 
 def _worst(results: Iterable[Result], key: Callable[[Result], Any]) -> dict[Any, Result]:
-    """Return the worst of the results with each key."""
+    """Return the worst result for each key."""
     found: dict[Any, Result] = {}
     for result in results:
         other = found.get(key(result))
@@ -222,7 +222,7 @@ def verify(
     Returns
     -------
     Verification
-        Worst error of every check; `.ok` is True if everything holds.
+        Worst error of every check; `.ok` is True if all checks pass.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def left_out(at: Trial) -> tuple[str, ...]:
 
 
 def checks(*, full: bool = False, compiled: bool = True) -> list[Check]:
-    """Return the rows of the table that run."""
+    """Return the checks of the table that run."""
     return [c for c in CHECKS if (full or not c.full) and (compiled or not c.compiled)]
 
 
