@@ -112,8 +112,7 @@ class Trial:
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Return derivatives of a function with damping with respect to each array, by
-        recursion."""
+        """Return derivatives by recursion of a function with damping, for each array."""
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 

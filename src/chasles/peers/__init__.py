@@ -35,10 +35,11 @@ State = tuple[np.ndarray | None, np.ndarray | None]
 
 @dataclass(frozen=True)
 class Library:
-    """A library: its adapter, the package it needs, and the files it reads, ours first.
+    """A library: its adapter, its package, and the file formats it reads, preferred first.
 
-    `motors` is True if armature counts only where a motor drives the joint. `weightless` is True if
-    the library does not read gravity from files and must be given that of the robot.
+    `motors` is True if the library counts armature only at joints driven by a motor. `weightless`
+    is True if the library does not read gravity from files, so that it is set to the robot's
+    gravity.
     """
 
     source: str
@@ -63,7 +64,7 @@ LIBRARIES: dict[str, Library] = {
 
 @dataclass(frozen=True)
 class Agreement:
-    """The worst difference of each term; `first` is the first difference, `cause` the likely cause.
+    """The worst difference of each term, the `first` difference, and its likely `cause`.
 
     `uncompared` lists parts of the robot or of its file that no term covers.
     """
@@ -78,7 +79,7 @@ class Agreement:
 
     @property
     def ok(self) -> bool:
-        """Return True if the two agree."""
+        """Return True if robot and library agree."""
         return not self.first
 
 
@@ -162,7 +163,7 @@ def compare(
 
 
 def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
-    """Return some states of a motion, including the first and last; missing rates are zero."""
+    """Return some states of a motion, including first and last; missing velocities are zero."""
     still = np.zeros(robot.nv)
     every = [
         (q, still if part.qd is None else part.qd[k])
@@ -174,13 +175,14 @@ def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
 
 
 def _known_here(robot: Robot, name: str) -> str:
-    """Return the name here of a peer's joint; a free joint may have its link's name there."""
+    """Return the robot's name of a library's joint; free joints may be named after their link."""
     longer = f"{name}_free"
     return longer if name not in robot.joints and longer in robot.joints else name
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
-    """Return the robot with revolute joints of the type whose coordinates the library uses."""
+    """Return the robot with the library's coordinates of revolute joints (angle, or cos and
+    sin)."""
     source = robot.model.source
     joints = tuple(
         replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))
@@ -221,7 +223,7 @@ def _add_motors(file: Path) -> None:
 def _by_terms(
     found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int, states: Sequence[State]
 ) -> Agreement:
-    """Return the worst of each term; states: positions and velocities, None for random ones."""
+    """Return the worst difference of each term at the given states (None: random ones)."""
 
     def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:
         at = trial(robot, seed)
@@ -232,14 +234,14 @@ def _by_terms(
         return Side(at, convention, peer.answers(x, v))
 
     def in_order() -> Side | None:
-        """Return the joints in the order of the two sides, if they could correspond."""
+        """Return the comparison with joints matched by order, not by name, if possible."""
         try:
             return side(seed, library.convention(robot))
         except (ModelError, ValueError):
             return None
 
     known = {joint.name for joint in robot.model.source.joints}
-    named = all(peer.joints) and bool(known & set(peer.joints))  # else the order is all there is
+    named = all(peer.joints) and bool(known & set(peer.joints))  # otherwise only the order is known
     by_name = library.convention(robot, list(peer.joints) if named else None)
     sides = [side(seed + k, by_name) for k in range(2)]
     every = [sides[0], *(side(seed, by_name, state) for state in states[1:])]
@@ -254,7 +256,7 @@ def _by_terms(
 
 
 def _uncompared(robot: Robot, terms: Mapping[str, Sequence[Term]]) -> tuple[str, ...]:
-    """Return parts that exert forces and that no term covers."""
+    """Return parts of the robot that exert forces but are not covered by any term."""
     source, whole = robot.model.source, bool(terms["accelerations"])
     damped = any(x.damping for x in source.joints) or any(x.damping for x in source.rotors)
     parts = {

@@ -15,9 +15,10 @@ STEP = 1e-3
 
 
 class Drake:
-    """A file as Drake reads it: every joint independent, rotors behind gears in the mass matrix.
+    """A file as Drake reads it: all joints are independent; the mass matrix includes geared rotors.
 
-    Drake keeps mimic joints and loops as constraints, whose equations it does not give to Python.
+    Drake treats mimic joints and loops as constraints, but does not expose their equations in
+    Python.
     """
 
     def __init__(self, path: Path, *, floating: bool) -> None:
@@ -71,7 +72,7 @@ class Drake:
         return [self.plant.get_body(self._index(k)) for k in range(1, self.plant.num_bodies())]
 
     def _hold(self) -> None:
-        """Weld roots to the world, which are free in Drake unless the file holds them."""
+        """Weld root bodies to the world; in Drake they are free unless the file attaches them."""
         plant = self.plant
         joints = [plant.get_joint(k) for k in plant.GetJointIndices()]
         held = {joint.child_body().index() for joint in joints}
@@ -87,7 +88,8 @@ class Drake:
         return moments(whole.get_mass(), whole.CalcComMoment(), about_origin)
 
     def _name(self, part: Any) -> str:
-        """Return the name of a body or joint in the file, with model names if several."""
+        """Return the name of a body or joint in the file, with the model's name if there are
+        several."""
         model = self.plant.GetModelInstanceName(part.model_instance())
         if part.model_instance() == self._default:
             return str(part.name())
@@ -98,7 +100,7 @@ class Drake:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Suppress warnings of Drake's parsers about elements without effect on motion."""
+    """Suppress warnings of Drake's parsers about elements that do not affect the motion."""
     log = logging.getLogger("drake")
     level = log.level
     log.setLevel(logging.ERROR)

@@ -85,7 +85,7 @@ class MuJoCo:
 
 
 def _read(mujoco: Any, path: Path) -> Any:
-    """Compile the file; a URDF without its meshes, whose names MuJoCo cannot resolve."""
+    """Compile the file; meshes of a URDF are removed, because MuJoCo cannot resolve their names."""
     if path.suffix != ".urdf":
         return mujoco.MjModel.from_xml_path(str(path))
     robot = parse(str(path), load(str(path)))

@@ -10,9 +10,9 @@ from chasles.peers.terms import Answers, ten
 
 
 class Pinocchio:
-    """A file as Pinocchio reads it: every joint independent, loops left out.
+    """A file as Pinocchio reads it: all joints are independent, and loops are ignored.
 
-    Continuous joints of a URDF have a cosine and a sine.
+    Continuous joints of a URDF use a cosine and a sine as coordinates.
     """
 
     def __init__(self, path: Path, *, floating: bool) -> None:
@@ -31,7 +31,7 @@ class Pinocchio:
 
     @property
     def gravity(self) -> np.ndarray:
-        """Gravity in m/s^2; Pinocchio's default, regardless of the file, unless set."""
+        """Gravity in m/s^2: Pinocchio's default unless set; the file is ignored."""
         return np.array(self.model.gravity.linear)
 
     @gravity.setter
@@ -47,7 +47,7 @@ class Pinocchio:
         poses = {f.name: np.array(data.oMf[k].homogeneous) for k, f in bodies}
         world = pin.LOCAL_WORLD_ALIGNED
         jacobians = {f.name: np.zeros((6, 0)) for _, f in bodies}
-        if model.nv:  # else Pinocchio 4.1 crashes
+        if model.nv:  # Pinocchio 4.1 crashes if nv is 0
             for k, f in bodies:
                 J = pin.getFrameJacobian(model, data, k, world).reshape(6, -1)  # (6,) if nv is 1
                 jacobians[f.name] = swap(J, axis=0)

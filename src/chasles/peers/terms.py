@@ -19,11 +19,11 @@ class Answers:
     """Results of the other library at one state: poses (4, 4) and Jacobians (6, nv) of links.
 
     Jacobians are along world axes, with angular rows first. inertias: ten numbers for each moving
-    link and all that is fixed to it, in the link's frame: mass, first moment, inertia about the
-    frame's origin (xx, yy, zz, xy, xz, yz). bias_forces: with gravity, without damping. loops:
-    closure errors of its loops, empty if it has none; None if the library does not report them.
-    bias_forces includes springs and compensated weight if the library has them. machine: results
-    for the whole machine, None if not available.
+    link and everything fixed to it, in the link's frame: mass, first moment, inertia about the
+    frame's origin (xx, yy, zz, xy, xz, yz). bias_forces: with gravity, without damping; with
+    springs and compensated weight if the library has them. loops: closure errors, empty if there
+    are no loops; None if the library does not report them. machine: results for the whole machine,
+    None if not available.
     """
 
     poses: Mapping[str, np.ndarray]
@@ -37,9 +37,9 @@ class Answers:
 
 
 class Machine(NamedTuple):
-    """Accelerations of a tree with springs, tendons, damping and actuators at some controls.
+    """Accelerations of a tree with springs, tendons, damping and actuators for given controls.
 
-    Contacts, limits, dry friction and equations of loops are not among its forces.
+    They exclude contacts, limits, dry friction and loop constraints.
     """
 
     controls: np.ndarray
@@ -48,7 +48,7 @@ class Machine(NamedTuple):
 
 
 class Peer(Protocol):
-    """A robot in another library; circles: joints whose angle is a cosine and a sine there."""
+    """A robot in another library; circles: joints with a cosine and a sine as coordinates."""
 
     joints: tuple[str, ...]
     circles: tuple[str, ...]
@@ -56,18 +56,19 @@ class Peer(Protocol):
     nv: int
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """Return all compared results at a position and velocity of the library."""
+        """Return all results to compare, at a position and velocity in the library's
+        coordinates."""
         ...
 
 
 def ten(mass: float, center: np.ndarray, about_center: np.ndarray) -> np.ndarray:
-    """Return a body's ten numbers about the origin, from those about its center of mass."""
+    """Return the ten inertial parameters about the origin, from those about the center of mass."""
     about_origin = about_center + mass * (center @ center * np.eye(3) - np.outer(center, center))
     return moments(mass, mass * center, about_origin)
 
 
 def moments(mass: float, first: np.ndarray, I: np.ndarray) -> np.ndarray:
-    """Return a body's ten numbers, from its first moment and inertia about the origin."""
+    """Return the ten inertial parameters from mass, first moment and inertia about the origin."""
     return np.array([mass, *first, I[0, 0], I[1, 1], I[2, 2], I[0, 1], I[0, 2], I[1, 2]])
 
 
@@ -75,7 +76,7 @@ def moments(mass: float, first: np.ndarray, I: np.ndarray) -> np.ndarray:
 
 
 class Term(NamedTuple):
-    """One quantity of both sides, its relative difference, and the entries that differ most."""
+    """A quantity on both sides, its relative difference, and the entry that differs most."""
 
     name: str
     of: str
@@ -93,7 +94,7 @@ class Term(NamedTuple):
 class Side(NamedTuple):
     """A state of the robot, and the results of the other library.
 
-    Functions are evaluated on plain floats: to compile them takes seconds, for every link minutes.
+    Functions are evaluated on plain floats, because compiling them for every link takes minutes.
     """
 
     at: Trial
@@ -110,20 +111,20 @@ class Side(NamedTuple):
 
     @property
     def links(self) -> list[str]:
-        """The links that both sides have by name."""
+        """Links that exist on both sides, by name."""
         return [name for name in self.robot.bodies if name in self.answers.poses]
 
     @property
     def x(self) -> np.ndarray:
-        """The position in the other library's coordinates."""
+        """Joint positions in the other library's coordinates."""
         return self.convention.to_position(self.q)
 
     def of_link(self, function: str, name: str, **options: Any) -> np.ndarray:
-        """Return a function of one link."""
+        """Evaluate a function for one link."""
         return evaluate(self.robot.model, function, (self.q,), frame=name, **options)[0]
 
     def dynamics(self, function: str, *rates: np.ndarray) -> np.ndarray:
-        """Return a function of the position and some rates, without damping and friction."""
+        """Evaluate a function of the position and some rates, without damping and friction."""
         way = self.at.ways(function)[0].name
         found: np.ndarray = self.at.run(function, self.q, *rates, method=way)
         return found
@@ -210,8 +211,8 @@ def machines(side: Side) -> Iterator[Term]:
 def loops(side: Side) -> Iterator[Term]:
     """Compare the library's residuals of loops that are closed here, if available.
 
-    They include equations of mimic joints, which are independent in a robot without mimic and
-    cannot be distinguished.
+    The residuals include those of mimic joints, which cannot be distinguished. They are not
+    compared if mimic joints are independent here.
     """
     source, here = side.robot.model.source, side.at.run("loop_residual", side.q)
     led = not side.robot.mimic and any(joint.mimic is not None for joint in source.joints)
@@ -249,11 +250,11 @@ def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 
 # Causes ---------------------------------------------------------------------------------------
 
 SNAPPED = 1e-3
-"""Largest motion of links (rad and m) by angles that are rounded to right angles."""
+"""Largest displacement of links (rad and m) due to angles rounded to right angles."""
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
-    """Explain differences in joints or degrees of freedom of the two sides; "" if none."""
+    """Explain why joints or degrees of freedom of the two sides differ; "" if they agree."""
     source = robot.model.source
     known = {joint.name: joint for joint in source.joints}
     followers = [name for name in peer.joints if name not in robot.joints and name in known]
@@ -267,11 +268,11 @@ def unlike_joints(robot: Robot, peer: Peer) -> str:
         where = "there" if peer.nv > robot.nv else "here"
         return f"floating base: the root is free only {where}; load both the same way (--floating)"
     if not all(peer.joints) and peer.nv == robot.nv:
-        return ""  # joints without names are compared in their order
+        return ""  # joints without names are compared by order
     theirs = [name for name in peer.joints if name not in known]
     ours = [name for name in robot.joints if name not in peer.joints]
     renamed = len(theirs) == 1 and [robot.joint(name).traits.floating for name in ours] == [True]
-    common = len(ours) < len(robot.joints)  # else the order of the joints is all there is
+    common = len(ours) < len(robot.joints)  # otherwise only the order is known
     if peer.nv != robot.nv or (ours and common and not renamed):
         return f"joints: {_some('here', ours)}, {_some('there', theirs)}"
     return ""
@@ -282,7 +283,7 @@ def _some(where: str, names: Sequence[str]) -> str:
 
 
 def cause_of(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    """Return the likely cause of the first difference; renamed: the state with joints in order."""
+    """Return the likely cause of the first difference; renamed: the side matched by joint order."""
     cause = CAUSES[first.name]
     return cause.format(of=first.of) if isinstance(cause, str) else cause(sides, first, renamed)
 
@@ -332,7 +333,8 @@ def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 
 def _replaced(robot: Robot, first: Term) -> str:
-    """Explain an impossible inertia of a link, or of one fixed to it, which libraries replace."""
+    """Report an impossible inertia of a link or of one fixed to it, which other libraries
+    replace."""
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):
@@ -341,7 +343,7 @@ def _replaced(robot: Robot, first: Term) -> str:
 
 
 def _of_shapes(robot: Robot, first: Term) -> str:
-    """Explain a link, or one fixed to it, without mass: MuJoCo takes that of its shapes."""
+    """Report a link without mass, or one fixed to it, whose mass MuJoCo computes from shapes."""
     fixed = _fixed_to(robot, first)
     empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
     if empty and first.there > first.here:
@@ -353,7 +355,7 @@ def _of_shapes(robot: Robot, first: Term) -> str:
 
 
 def _fixed_to(robot: Robot, first: Term) -> list[str]:
-    """Return the names of a term's link and of all that moves with it."""
+    """Return the names of all frames on the body of a term's link."""
     frames = robot.model.frames
     body = frames[first.of.split("'")[1]].body
     return [name for name, frame in frames.items() if frame.body == body]
@@ -388,4 +390,4 @@ CAUSES: dict[str, str | Callable[[Sequence[Side], Term, Renamed], str]] = {
     "convention there",
     "loops": "loops: a loop that is closed in chasles is open there; its frames differ",
 }
-"""Terms that may differ, one per row, with the likely cause if the terms before it agree."""
+"""Likely cause of a difference in each term, if the terms before it agree."""
