@@ -181,8 +181,7 @@ def _known_here(robot: Robot, name: str) -> str:
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
-    """Return the robot with the library's coordinates of revolute joints (angle, or cos and
-    sin)."""
+    """Return the robot with the library's kind of coordinates for revolute joints."""
     source = robot.model.source
     joints = tuple(
         replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))

@@ -56,8 +56,7 @@ class Peer(Protocol):
     nv: int
 
     def answers(self, x: np.ndarray, v: np.ndarray) -> Answers:
-        """Return all results to compare, at a position and velocity in the library's
-        coordinates."""
+        """Return all results to compare, for x and v in the library's coordinates."""
         ...
 
 
@@ -333,8 +332,7 @@ def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 
 def _replaced(robot: Robot, first: Term) -> str:
-    """Report an impossible inertia of a link or of one fixed to it, which other libraries
-    replace."""
+    """Report an impossible inertia on the link's body, which other libraries replace."""
     links = [f"link {name!r}:" for name in _fixed_to(robot, first)]
     for note in check_inertias(robot.model.source, robot.model, strict=False):
         if any(link in note for link in links):

@@ -1,4 +1,4 @@
-"""Coordinates in which trajectories are polynomials: vectors, robots, and robots with loops."""
+"""Coordinates in which trajectories are polynomials, for vectors, robots and robots with loops."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,11 +12,11 @@ from chasles.trajectory.moves import Closed, Move, Polynomial
 from chasles.trajectory.spaces import Space, of_robot, vectors
 
 SAMES = 1e-6
-"""Accuracy (rad or m) to which given configurations must be met; otherwise they are on another
+"""Largest distance (rad or m) from a given configuration; beyond it, the robot is on another
 branch."""
 
 NEAR = 16
-"""Number of stored configurations per piece, from which the loops of a robot are closed."""
+"""Number of stored configurations per piece, used as initial guesses for closing the loops."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +34,12 @@ class Chart:
     rows: list[int] | None = None
 
     def rate(self, velocity: np.ndarray) -> np.ndarray:
-        """Return velocities in the space from those of the robot."""
+        """Return velocities in this space from the robot's velocities."""
         return velocity if self.rows is None else velocity[..., self.rows]
 
     @property
     def sizes(self) -> int:
-        """Number of velocities of a robot, or size of a vector."""
+        """Number of velocities of the robot, or size of a vector."""
         return self.space.size if self.robot is None else self.robot.nv
 
     def move(self, curve: PPoly, anchors: np.ndarray, *, periodic: bool = False) -> Move:
@@ -52,7 +52,7 @@ class Chart:
         return self._closed(absolute, periodic)
 
     def _closed(self, curve: PPoly, periodic: bool) -> Move:
-        """Close the loops along the curve, each time from the previous configuration."""
+        """Close the loops along the curve, each time starting from the previous configuration."""
         assert self.robot is not None
         x = curve.x
         times = np.unique(np.concatenate([np.linspace(a, b, NEAR + 1) for a, b in pairwise(x)]))

@@ -1,4 +1,4 @@
-"""Trajectories from motion files, which `Move.save` writes."""
+"""Trajectories from motion files, such as those that `Move.save` writes."""
 
 import os
 
@@ -16,7 +16,7 @@ from chasles.trajectory.splines import spline
 
 
 def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = None) -> Move:
-    """Return the trajectory of a motion file, for a robot.
+    """Return the trajectory of a robot from a motion file.
 
     Parameters
     ----------
@@ -25,13 +25,13 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
     robot
         The robot whose joints the file names.
     step
-        Seconds between instants of a file that has no times.
+        Time step (s) of a file without times.
 
     Returns
     -------
     Move
-        Through all instants, with their velocities and accelerations if the file has them: of
-        degree 5, 3, or a natural spline. It begins at time 0.
+        A trajectory through all instants that starts at time 0. If the file has velocities and
+        accelerations, its degree is 5; with velocities only, 3; otherwise it is a natural spline.
 
     Examples
     --------

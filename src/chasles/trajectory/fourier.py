@@ -1,4 +1,4 @@
-"""Fourier series of time: periodic motions that excite a robot's dynamics."""
+"""Fourier series: periodic motions that excite a robot's dynamics."""
 
 from dataclasses import dataclass
 
@@ -57,7 +57,7 @@ def fourier(
     duration
         The period, in s.
     robot
-        The robot that moves; its joints have one coordinate each, and no loops.
+        The robot that moves. Its joints must have one coordinate each, and it must not have loops.
     periodic
         True repeats the motion after its end.
 
@@ -68,8 +68,9 @@ def fourier(
 
     Notes
     -----
-    It is at rest at its ends if the sum of k sines_k is zero; its accelerations are zero there if
-    the sum of k² cosines_k is. `chasles.excite` chooses the coefficients (Swevers et al. 1997).
+    The motion is at rest at its ends if the sum of k sines_k is zero. Accelerations are zero at the
+    ends if the sum of k² cosines_k is zero. `chasles.excite` chooses the coefficients (Swevers et
+    al. 1997).
 
     Examples
     --------

@@ -15,7 +15,7 @@ Array = Any
 
 
 def finite(what: str, value: Any, size: int | None, part: str) -> np.ndarray:
-    """Return a vector of finite numbers, `size` of them unless that is None."""
+    """Return a vector of finite numbers, of length `size` unless that is None."""
     found = some_numbers(what, value, part).astype(float)
     if found.ndim != 1 or (size is not None and len(found) != size):
         wanted = "a vector" if size is None else f"{size} numbers"
@@ -94,7 +94,7 @@ def two_points(q0: Any, q1: Any, robot: Robot | None, part: str) -> np.ndarray:
 def bounds(what: str, value: Any, size: int, part: str, *, infinite: bool = False) -> np.ndarray:
     """Return positive limits (size,), from one number or one for each coordinate."""
     if type(value) is np.ndarray and value.dtype == float and value.shape == (size,):
-        found = value  # the common case, three times as fast
+        found = value  # shortcut for the common case, three times as fast
     else:
         found = some_numbers(what, value, part).astype(float)
     if found.shape not in ((), (size,)):

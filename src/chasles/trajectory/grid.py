@@ -1,8 +1,7 @@
 """Arrays of grid intervals along a path, and their programs, prepared once.
 
 A call of `time_optimal` fills the arrays of a grid and runs its programs. The next call with the
-same numbers of intervals and limits reuses them, so that it costs little more than the machine
-code.
+same numbers of intervals and limits reuses them, with little overhead beyond the machine code.
 """
 
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from chasles import backends
 from chasles.trajectory.reachable import FAR, PLACES, kernel, loop, rows
 
 MOST_ROUNDS = 12
-"""Number of times limits are tightened if errors of parabolas may exceed them."""
+"""Largest number of times that limits are tightened to allow for errors of parabolas."""
 
 KEPT, LONGEST = 4, 4096
 """Number of cached grids, and the largest number of intervals of a cached grid."""
@@ -77,7 +76,7 @@ class Grid:
             self.follow = kernel("path", terms, velocities).prepared(given, found)
 
     def _top_parts(self) -> list[Any]:
-        """Return parts that bound speeds by the limits of velocities."""
+        """Return the programs that bound speeds by velocity limits."""
         n, velocities, *_ = self.size
         *coefficients, safe = (np.empty((n, velocities)) for _ in range(PLACES + 1))
         bend, last = _padded(n, velocities, np.inf), _padded(n, 1, FAR)
@@ -94,7 +93,8 @@ class Grid:
         ]
 
     def _round_parts(self) -> list[Any]:
-        """Return parts of a round: speeds within limits, which are tightened if necessary."""
+        """Return the programs of a round: speeds within limits, which are tightened if
+        necessary."""
         n, _, *key, _ = self.size
         r = sum(key)
         self._now, every = np.empty((n, r)), np.broadcast_to(self.limits, (n, r))
@@ -134,15 +134,15 @@ class Grid:
         return start, backward, forward, [high, low, slope, inverse, self._alone]
 
     def bound(self, velocity: np.ndarray, limits: np.ndarray) -> None:
-        """Bound the speeds by the limits of velocities (n,), and set the other limits (r,)."""
+        """Bound the speeds by velocity limits (n,), and set the other limits (r,)."""
         self.velocity[...], self.limits[...], self._now[...] = velocity, limits, limits
         self._bound()
 
     def fastest(self, first: float, last: float) -> int | None:
         """Find the largest squared speeds, from `first` to `last` at the ends.
 
-        Limits are tightened until they also hold between the places. Return None, or the last
-        infeasible interval.
+        Limits are tightened until they also hold between the places. Return None, or the index of
+        the last infeasible interval.
         """
         self.reach[-1], self.x[0] = last, first
         self._ends[0] = first, first / (1.0 + 1e-9)
@@ -154,12 +154,12 @@ class Grid:
 
 
 def _padded(n: int, size: int, value: float) -> np.ndarray:
-    """Return rows of numbers for n intervals, and one more before and after them."""
+    """Return constant rows for n intervals, with one more row before and after."""
     return np.full((n + 2, size), value)
 
 
 def _neighbors(padded: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of the interval before, of each interval, and of the next one."""
+    """Return the rows of the previous, the current and the next interval, for all intervals."""
     return [padded[:-2], padded[1:-1], padded[2:]]
 
 

@@ -48,26 +48,17 @@ def line(
     Parameters
     ----------
     robot
-        A robot whose joints have no quaternions, or with closed loops, which stay closed (a
-        Stewart platform, a delta robot).
-    frame
-        The frame that follows the lines. It turns about one axis along each line.
-    through
-        Ends of the lines, in the world: a pose (4, 4) or a position (3,), which keeps the
-        orientation; or several, (m, 4, 4) or (m, 3).
-    start
-        Initial configuration (nq,).
-    blend
-        The distance before a corner, in m, at which the frame leaves a line for the next one; at
-        most half of the shorter line. Without it the frame rests in corners.
-    duration
-        The time in s, from rest to rest with minimum jerk along the path. Without it, the path
-        has unit speed (m/s, or rad/s where the frame only turns): give it to `time_optimal`.
-    tolerance
-        The largest deviation from the path, in m and rad.
-    orientation
-        "path": the frame turns from pose to pose, or keeps its orientation. "free": only its
-        position follows the path, as for a five-bar linkage or an arm of few joints.
+        A robot without quaternion joints, or a robot with closed loops, which stay closed (a
+        Stewart platform, a delta robot). frame The frame that follows the lines. Along each line it
+        rotates about a single axis. through Ends of the lines, in the world: a pose (4, 4) or a
+        position (3,), which keeps the orientation; or several, (m, 4, 4) or (m, 3). start Initial
+        configuration (nq,). blend Distance (m) before a corner at which the frame leaves a line for
+        the next one; at most half of the shorter line. With 0, the frame stops at corners. duration
+        Duration (s) of a motion from rest to rest with minimum jerk along the path. Without it, the
+        path has unit speed (m/s, or rad/s where the frame only rotates); pass it to `time_optimal`.
+        tolerance Largest deviation from the path, in m and rad. orientation "path": the frame
+        rotates from pose to pose, or keeps its orientation. "free": only its position follows the
+        path, as for a five-bar linkage or an arm with few joints.
 
     Returns
     -------
@@ -128,18 +119,15 @@ def arc(
     Parameters
     ----------
     robot : Robot
-        A robot whose joints have no quaternions.
+        A robot without quaternion joints.
     frame : str
         The frame that follows the arc.
     via : array_like, shape (3,)
         A position on the arc (m, world).
     goal : array_like, shape (4, 4) or (3,)
-        The end of the arc: a pose, to which the frame turns about one axis, or a position, which
-        keeps the orientation.
-    start : array_like, shape (nq,)
-        The configuration in which the motion begins.
-    duration, tolerance
-        As in `line`.
+        The end of the arc: a pose, to which the frame rotates about a single axis, or a position,
+        which keeps the orientation. start : array_like, shape (nq,) Initial configuration.
+        duration, tolerance As in `line`.
 
     Returns
     -------
@@ -164,7 +152,7 @@ def _begin(name: str, robot: Robot, frame: str, start: Array) -> tuple[np.ndarra
     check_robot(name, robot)
     q = finite("start", start, robot.nq, name)
     for body in robot.model.bodies:
-        if not (body.joint.additive or robot.model.constraints):  # else they follow others
+        if not (body.joint.additive or robot.model.constraints):  # with loops they depend on others
             problem = f"joint {body.data.name!r} has coordinates that are not numbers"
             remedy = "lock it: robot.lock({...})"
             raise InputError("E-PATH-039", problem, remedy, part=name)
@@ -196,7 +184,7 @@ def _goals(name: str, through: Any, first: np.ndarray) -> list[np.ndarray]:
 
 @dataclass(frozen=True)
 class Route:
-    """Path of poses: pose(s) returns (..., 4, 4) for s (...) from 0 to its length."""
+    """A path of poses: pose(s) returns (..., 4, 4) for s (...) from 0 to `length`."""
 
     length: float
     pose: Callable[[np.ndarray], np.ndarray]
@@ -205,7 +193,7 @@ class Route:
 def _route(first: np.ndarray, goals: Sequence[np.ndarray], blend: float) -> Route:
     """Return straight lines with blends at their corners.
 
-    The route covers a share from 0 to 1 of each line. In a blend, the speed along one line
+    Along each line, the covered fraction grows from 0 to 1. In a blend, the speed along one line
     decreases while the speed along the next increases, both smoothly, so that accelerations are
     continuous.
     """
@@ -237,7 +225,7 @@ def _route(first: np.ndarray, goals: Sequence[np.ndarray], blend: float) -> Rout
 
 
 def _begun(x: np.ndarray, half: float) -> np.ndarray:
-    """Return the distance covered by a motion that starts at 0, smoothly within `half` of it."""
+    """Return the distance max(x, 0), smoothed for x between -half and half."""
     if half == 0.0:
         return np.maximum(x, 0.0)
     t = np.clip(0.5 * (x + half) / half, 0.0, 1.0)
@@ -273,7 +261,7 @@ def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
 
 @dataclass(frozen=True)
 class Guided:
-    """Frame of a robot that follows routes; name: the function named in messages."""
+    """A frame of a robot that follows routes; name: the function named in errors."""
 
     robot: Robot
     frame: str
@@ -314,7 +302,8 @@ class Guided:
         return Pose(T, tolerance=EXACT)
 
     def _postures(self, route: Route, s: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Return configurations (m, nq) with the frame on the route, each near the previous one."""
+        """Return configurations (m, nq) with the frame on the route, each close to the previous
+        one."""
         found, frame = [q], self.frame
         for place, T in zip(s[1:], route.pose(s[1:]), strict=True):
             target = {frame: self._target(T)}

@@ -28,10 +28,10 @@ class Move:
     """Motion from time 0 to `duration` (s).
 
     `move(t)` returns positions, velocities and accelerations at times t of any shape: q (..., n),
-    qd and qdd (..., nv); `move(t, order=3)` also the jerk, `move(t, order=0)` a tuple of positions
-    alone. Before its start and after its end a trajectory rests at its ends; a periodic one
-    repeats. With a robot, velocities are those of the robot: for joints with quaternions, along the
-    body axes.
+    qd and qdd (..., nv). `move(t, order=3)` also returns the jerk; `move(t, order=0)` returns a
+    tuple with positions only. Before its start and after its end, a trajectory is at rest; a
+    periodic one repeats. With a robot, velocities are those of the robot: for joints with
+    quaternions, along the body axes.
     """
 
     duration: float
@@ -146,14 +146,14 @@ class Move:
         step: float = 0.01,
         overwrite: bool = False,
     ) -> None:
-        """Write a .csv motion file, which `chasles motion`, `chasles view` and `load` read.
+        """Write a .csv motion file for `chasles motion`, `chasles view` and `load`.
 
         Parameters
         ----------
         path : str or path
             File to write, ending in .csv.
         robot : Robot, optional
-            The robot that moves, unless the trajectory was made with one.
+            The robot that moves. Default: the robot of the trajectory.
         step : float, optional
             Largest time step (s).
         overwrite : bool, optional
@@ -191,9 +191,9 @@ class Move:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Polynomial(Move):
-    """Piecewise polynomials of time: steps `curve` (a SciPy PPoly) from anchors.
+    """Piecewise polynomials of time: `curve` (a SciPy PPoly) gives steps from anchors.
 
-    anchors: the element of the space from which each piece steps.
+    anchors: the element of the space from which each piece starts, or one for all pieces.
     """
 
     curve: PPoly
@@ -224,7 +224,7 @@ class Polynomial(Move):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Timed(Move):
-    """Path with another timing: path(s(t)), with s a piecewise polynomial."""
+    """A path with another timing: path(s(t)), where s is a piecewise polynomial."""
 
     path: Move
     profile: PPoly
@@ -293,7 +293,7 @@ class Joined(Move):
 class Closed(Move):
     """Motion of a robot with loops: polynomials of its independent coordinates.
 
-    near: configurations (k, nq) at times near_times (k,), from which the loops are closed.
+    near: configurations (k, nq) at times near_times (k,), initial guesses for closing the loops.
     """
 
     curve: PPoly

@@ -18,7 +18,7 @@ from chasles.trajectory.moves import Array, Move, Polynomial, Timed
 from chasles.trajectory.reachable import PLACES
 
 STILL = 1e-6
-"""Fraction of the largest rate of a path below which it is at rest."""
+"""Fraction of its largest rate below which a path counts as at rest."""
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
 """Positions within a grid interval."""
@@ -41,26 +41,21 @@ def time_optimal(
     Parameters
     ----------
     robot
-        The robot, whose full dynamics bounds the motion: joint torques are those of
-        `robot.inverse_dynamics`, with loops closed.
-    path
-        A trajectory whose time is any path parameter s, such as `spline` or `line`; it must
-        not stand still. Only the path of a motion timed by `line`, `arc` or this function counts.
-    velocity, acceleration, effort
+        The robot. Its full dynamics limit the motion: joint torques are those of
+        `robot.inverse_dynamics`, with closed loops. path A trajectory, such as `spline` or `line`,
+        whose time serves as the path parameter s. Its velocity must not be zero. Of a motion timed
+        by `line`, `arc` or this function, only the path is used. velocity, acceleration, effort
         Largest absolute values, one number or (nv,), in rad/s, rad/s2 and N m (m/s, m/s2 and N). By
-        default those of `robot.limits`, which has no accelerations; infinite where there is none.
-    grid
-        The number of intervals along the path, or grid points that increase from 0 to its duration.
-        Breaks of the path are added.
-    start_speed, end_speed
-        The speed ds/dt at the ends; by default the motion begins and ends at rest.
-    actuated
-        For a robot with loops, the degrees of freedom with motors, as in `Robot.inverse_dynamics`.
+        default velocity and effort are those of `robot.limits`, and accelerations are unlimited.
+        grid Number of intervals along the path, or grid points that increase from 0 to its
+        duration. Breaks of the path are added. start_speed, end_speed The speed ds/dt at the ends;
+        by default the motion begins and ends at rest. actuated For a robot with loops, the degrees
+        of freedom with motors, as in `Robot.inverse_dynamics`.
 
     Returns
     -------
     Move
-        The path in time. Its accelerations jump, as those of the fastest motion do.
+        The timed path. Its accelerations are discontinuous, as for any time-optimal motion.
 
     Raises
     ------
@@ -69,10 +64,10 @@ def time_optimal(
 
     Notes
     -----
-    With sd = ds/dt, torques are tau = a(s) sdd + b(s) sd^2 + c(s). All coefficients come from one
-    batch of inverse dynamics. Reachability analysis (Pham and Pham, IEEE Transactions on Robotics
-    34, 2018) gives the speeds; limits hold between grid points too: they bound the Bernstein
-    coefficients of each interval, and are tightened where these are not exact enough.
+    With sd = ds/dt, torques are tau = a(s) sdd + b(s) sd^2 + c(s). Batches of inverse dynamics give
+    all coefficients. Reachability analysis (Pham and Pham, IEEE Transactions on Robotics 34, 2018)
+    gives the speeds. Limits also hold between grid points: they bound the Bernstein coefficients of
+    each interval, and are tightened where these are not accurate enough.
 
     Examples
     --------
@@ -132,7 +127,7 @@ def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
 
 
 def _check_moving(on: "Along", course: Grid) -> None:
-    """Raise an error for a path that is at rest somewhere, where no speed is defined."""
+    """Raise an error if the path is at rest somewhere, where no speed is defined."""
     pace = course.pace
     if pace.min() <= STILL * pace.max():
         k, end = divmod(int(pace.argmin()), 2)
@@ -178,7 +173,7 @@ def _points(path: Move, grid: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Along:
-    """Robot on a path: grid points s (N + 1,), limits (3, nv), and masks of finite ones.
+    """A robot on a path: grid points s (N + 1,), limits (3, nv), and masks of finite limits.
 
     The limits are those of velocities, accelerations and torques.
     """
@@ -192,7 +187,7 @@ class Along:
 
     @property
     def polynomial(self) -> Polynomial | None:
-        """Path, if it is a polynomial of its coordinates in every interval."""
+        """The path if its coordinates are polynomials in every interval, otherwise None."""
         path = self.path
         return path if isinstance(path, Polynomial) and not path.space.brackets else None
 
@@ -220,7 +215,7 @@ class Along:
         """Return positions (PLACES, N, nq), and store q' and q'' in the grid."""
         path, begin = self.polynomial, self.s[:-1]
         if path is None:
-            # inside each interval, since rates may jump at its ends
+            # stay inside each interval, since rates may jump at its ends
             inner = np.clip(SHARES, 1e-9, 1.0 - 1e-9)[:, None]
             places = begin + course.length.T * inner
             q, course.rates[1], course.rates[2] = self.path.inside(places, 2)
@@ -279,7 +274,7 @@ def _profile(on: Along, course: Grid) -> PPoly:
 
 
 def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputError:
-    """Return the error with the place, and the joint if its static torque exceeds the limit."""
+    """Return an error with the location, and the joint if its static torque exceeds the limit."""
     place = f"at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
     held = on.torques(on.path.inside(on.s[k], 0)[0], np.zeros(on.robot.nv), np.zeros(on.robot.nv))
     share = np.abs(held) / on.limits[2]

@@ -27,12 +27,12 @@ def cubic(
     q0, q1
         Positions (n,) at the start and at the end.
     duration
-        The time between them, in s.
+        Duration (s).
     qd0, qd1
-        Velocities (n,) there; zero by default.
+        Velocities (n,) at the start and at the end; zero by default.
     robot
-        The robot that moves. Joints with quaternions turn along the shortest rotation, closed
-        loops stay closed; without a robot, coordinates are numbers.
+        The robot that moves. Joints with quaternions follow the shortest rotation, and closed loops
+        stay closed. Without a robot, coordinates are plain numbers.
 
     Returns
     -------
@@ -205,7 +205,7 @@ def between(
     ends: Sequence[tuple[Array, Array]],
     robot: Robot | None,
 ) -> Move:
-    """Return the polynomial with given rates at both ends, zero for None."""
+    """Return the polynomial with given rates at both ends; None means zero."""
     length = positive("duration", duration, name)
     at = chart(robot, two_points(q0, q1, robot, name), name)
     rates = [

@@ -1,10 +1,10 @@
 """Fastest motions within limits: trapezoidal velocities, and S-curves with limited jerk.
 
-A coordinate goes from velocity v0 to a peak velocity, stays there, and goes to v1; accelerations
-are zero at its ends and at the peak. A change of velocity dv takes dv / a seconds, or with limited
-jerk dv / a + a / j, or 2 sqrt(dv / j) if it does not reach the acceleration a. The distance is this
-time multiplied by the mean velocity (Biagiotti and Melchiorri, Trajectory Planning for Automatic
-Machines and Robots, 2008, sections 3.2 and 3.4).
+A coordinate changes from velocity v0 to a peak velocity, keeps it, and changes to v1; with limited
+jerk, accelerations are zero at both ends and at the peak. A change of velocity dv takes dv / a
+seconds, or with limited jerk dv / a + a / j, or 2 sqrt(dv / j) if it does not reach the
+acceleration a. The distance is this time multiplied by the mean velocity (Biagiotti and Melchiorri,
+Trajectory Planning for Automatic Machines and Robots, 2008, sections 3.2 and 3.4).
 """
 
 import math
@@ -23,7 +23,7 @@ from chasles.trajectory.given import bounds, finite, positive, two_points
 from chasles.trajectory.moves import Array, Move
 
 SAMPLES = 129
-"""Number of peak velocities at which intervals with a solution are searched."""
+"""Number of peak velocities at which sign changes are searched."""
 
 CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
 """Offsets from the end velocities, relative to the velocity limit, where distances change fast."""
@@ -32,7 +32,7 @@ NEARLY = 1e-12
 """Relative difference below which durations are equal."""
 
 SLOWER = 1.02
-"""Factor by which a common duration grows if a coordinate cannot have it."""
+"""Factor by which a common duration grows if it is impossible for a coordinate."""
 
 
 def trapezoid(
@@ -58,11 +58,11 @@ def trapezoid(
     qd0, qd1
         Velocities (nv,) at the ends, within the limits; zero by default.
     duration
-        A longer time than the shortest one, in s.
+        Duration (s), if longer than the shortest one.
     synchronize
-        All coordinates arrive at the same time. Otherwise each is as fast as it can be.
-    robot
-        The robot that moves; see `cubic`. A joint with a quaternion turns about one axis.
+        Let all coordinates arrive at the same time (the default). Otherwise each is as fast as
+        possible. robot The robot that moves; see `cubic`. A joint with a quaternion rotates about
+        one axis.
 
     Returns
     -------
@@ -99,16 +99,15 @@ def s_curve(
     q0, q1 : array_like, shape (n,)
         Positions at the start and at the end.
     velocity, acceleration, jerk : float or array_like, shape (nv,)
-        Largest absolute values (rad or m, s).
+        Largest absolute values, in rad or m and s.
     qd0, qd1 : array_like, shape (nv,), optional
         Velocities at the ends, within the limits. Default: zero. Accelerations are zero there.
     duration : float, optional
-        A longer time than the shortest one (s).
+        Duration (s), if longer than the shortest one.
     synchronize : bool, optional
-        Let all coordinates arrive at the same time (the default). Otherwise each is as fast as it
-        can be.
-    robot : Robot, optional
-        The robot that moves; see `cubic`. A joint with a quaternion rotates about one axis.
+        Let all coordinates arrive at the same time (the default). Otherwise each is as fast as
+        possible. robot : Robot, optional The robot that moves; see `cubic`. A joint with a
+        quaternion rotates about one axis.
 
     Returns
     -------
@@ -129,7 +128,7 @@ def s_curve(
 
 @dataclass(frozen=True)
 class Axis:
-    """Coordinate to move by a distance: limits, and velocities at its ends."""
+    """A coordinate to move by a distance, with its limits and its velocities at the ends."""
 
     distance: float
     v: float
@@ -139,7 +138,7 @@ class Axis:
     v1: float = 0.0
 
     def time(self, change: np.ndarray | float) -> np.ndarray:
-        """Return the time (s) of a change of velocity."""
+        """Return the duration (s) of a change of velocity."""
         dv = np.abs(change)
         if math.isinf(self.j):
             return np.asarray(dv / self.a)
@@ -147,7 +146,7 @@ class Axis:
         return np.where(dv < self.a**2 / self.j, short, dv / self.a + self.a / self.j)
 
     def ramps(self, peak: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-        """Return time and distance of both changes of velocity, for a peak velocity."""
+        """Return the duration and distance of both velocity changes, for a peak velocity."""
         up, down = self.time(peak - self.v0), self.time(self.v1 - peak)
         return up + down, 0.5 * ((self.v0 + peak) * up + (peak + self.v1) * down)
 
@@ -279,7 +278,7 @@ def _fastest(
 def _axes(
     at: Chart, limits: list[np.ndarray], rates: list[np.ndarray], name: str
 ) -> tuple[list[Axis], list[np.ndarray]]:
-    """Return coordinates that move independently; a joint with a quaternion is one, from 0 to 1."""
+    """Return independent coordinates; a joint with a quaternion is one coordinate, from 0 to 1."""
     (d,) = steps(at)
     axes, directions, unit = [], [], np.eye(len(d))
     turning = {k: w for w, _ in at.space.brackets for k in range(w.start, w.stop)}
@@ -304,7 +303,7 @@ def _axes(
 def _common(axes: list[Axis], shortest: float, name: str) -> float:
     """Return the shortest duration that all coordinates can have.
 
-    A coordinate that must reverse can arrive early or late, but not at all times between.
+    A coordinate that must reverse can arrive early or late, but not at every time in between.
     """
 
     def possible(duration: float) -> bool:
@@ -327,7 +326,7 @@ def _together(curves: list[PPoly], directions: np.ndarray, duration: float) -> P
     x = np.unique(np.concatenate([[0.0, duration], *(curve.x for curve in curves)]))
     x = x[np.append(True, np.diff(x) > NEARLY * duration)]
     x[-1] = duration
-    middle = 0.5 * (x[:-1] + x[1:])  # selects the piece of an interval
+    middle = 0.5 * (x[:-1] + x[1:])  # selects the piece for each interval
     values = np.zeros((4, len(middle), len(curves)))
     for k, curve in enumerate(curves):
         piece = np.clip(np.searchsorted(curve.x, middle) - 1, 0, len(curve.x) - 2)

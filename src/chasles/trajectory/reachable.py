@@ -1,18 +1,20 @@
 """Speeds along a path from which its end can be reached: programs for a grid of intervals.
 
-Between grid points the acceleration u along a path is constant, so that the squared speed x is
-linear: the next one is y = x + 2 D u. A constraint lo <= a u + b x + c <= hi is then a row low +
-slope x <= y <= high + slope x. The speeds from which the end can be reached are intervals, found
-backward, and the fastest way through them forward (Pham and Pham, IEEE Transactions on Robotics 34,
-2018: reachability analysis).
+Between grid points the acceleration u along the path is constant, so the squared speed x is linear
+in the path parameter: over an interval of length D, the next value is y = x + 2 D u. A constraint
+lo <= a u + b x + c <= hi becomes a row low + slope x <= y <= high + slope x. A backward pass finds
+the interval of speeds at each grid point from which the end can be reached, and a forward pass the
+fastest motion within these intervals (Pham and Pham, IEEE Transactions on Robotics 34, 2018:
+reachability analysis).
 
-For one x every row leaves an interval of y, and all intervals intersect if every two of them do.
-Pairs of rows of one grid interval bound x independently of later intervals: Newton's method finds
-these bounds for all grid intervals at once, since the room between rows is concave in x. There
-remain pairs of a row and the next interval of speeds, which are treated point by point.
+For a given x, each row restricts y to an interval, and all these intervals intersect if every two
+of them do. Pairs of rows of the same grid interval bound x independently of later intervals.
+Newton's method finds these bounds for all grid intervals at once, because the gap between rows is
+concave in x. Pairs of a row and the next interval of speeds are treated point by point.
 
 Constraints are known at three places of a grid interval. Rows are the Bernstein coefficients of the
-parabolas through them, which bound these, so that a constraint also holds between grid points.
+parabolas through them. These coefficients bound the parabolas, so a constraint also holds between
+grid points.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,8 +43,7 @@ PLACES = 3
 """Number of places in a grid interval where constraints are known: its ends and its middle."""
 
 NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
-"""Number of Newton steps at a time, their largest number, and the relative change at which they
-have converged."""
+"""Number of Newton steps per call, their largest number, and the relative change at convergence."""
 
 CUBIC = 1.0 / 24.0
 """Factor of the change of second differences that bounds the error of parabolas. For a cubic, a
@@ -60,10 +61,11 @@ SLACK = 5e-7
 """Fraction of every limit reserved for rounding and for errors of the parabolas."""
 
 STEADY = 0.5
-"""Factor of change of squared rates q' in an interval above which they bound the speed as one."""
+"""Ratio of smallest to largest squared rate q' in an interval; below it, one bound applies to all
+of it."""
 
 RELAXED = 0.5
-"""Fraction of the slack that the forward pass leaves, so that rounding does not stop it."""
+"""Fraction of the slack that the forward pass may use, so that rounding does not stop it."""
 
 Numbers = Sequence[Number]
 
@@ -97,10 +99,11 @@ def bernstein(values: Numbers) -> list[Number]:
 
 
 def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Number]]:
-    """Return the start of Newton's method for the bounds of x: point, memory, data.
+    """Return the initial state of Newton's method for the bounds of x: point, memory, data.
 
-    Rows high, low and slope of all constraints are the data. Limits are -hi and hi; top: the middle
-    Bernstein coefficient of the largest x; the last input: bounds of x found before.
+    The data are the rows high, low and slope of all constraints. The limits are -hi and hi. top is
+    the middle Bernstein coefficient of the largest x. The last input holds the bounds of x found so
+    far.
     """
     hi, (top,), (d,), (bottom, most) = given[5 * PLACES :]
     high, low, slope = [], [], []
@@ -118,7 +121,7 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
     high.append(2.0 * top)
     low.append(0.0)
     slope.append(-1.0 + 0.0 * d)
-    rests = less(joined(maximum, low), joined(minimum, high))  # at x = 0, the first lower bound
+    rests = less(joined(maximum, low), joined(minimum, high))  # for x = 0, the first lower bound
     bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # no NaN
     point = [most, most, -1.0 + 0.0 * d]
     return [point, [0.0 * d, 0.0 * d], [*high, *low, *slope, bottom, rests, bounded]]
@@ -127,9 +130,9 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
 def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
     """Return the next point and memory of Newton's method for {x: low + s x <= high + s x}.
 
-    It starts outside, at the upper end (side -1), and continues at the lower end (side 1) unless
-    x = 0 is inside; x is far outside if the set is empty. point: x, the upper end, side. memory: 1
-    if both ends are found, and the number of steps.
+    The iteration starts outside the set, at its upper end (side -1), and continues at the lower end
+    (side 1) unless x = 0 is inside. x moves far outside if the set is empty. point: x, the upper
+    end, side. memory: 1 if both ends are found, and the number of steps.
     """
     (x, upper, side), (found, count), data = given
     high, low, slope, (bottom, rests, _) = _split(data, m)
@@ -140,7 +143,7 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
         moved = less(NEARLY * absolute(new), absolute(new - before))
     again = select(less(count, MOST_NEWTON), moved, 0.0)
     first = less(side, 0.0)
-    lower = select(first, 1.0 - rests, 0.0)  # the lower end remains
+    lower = select(first, 1.0 - rests, 0.0)  # the lower end is still to be found
     ended = select(again, 0.0, 1.0 - lower)
     turned = select(again, 0.0, lower)
     point = [
@@ -154,7 +157,7 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
-    """Return the rows, the inverse slopes, and the bounds of x; none are left if a row is NaN."""
+    """Return rows, inverse slopes and bounds of x; the bounds are empty if a row is NaN."""
     (x, upper, side), _, data = given[-3:]
     high, low, slope, (bottom, _, bounded) = _split(data, m)
     inverse = [1.0 / select(less(absolute(s), SMALL), SMALL, s) for s in slope]
@@ -163,7 +166,7 @@ def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _split(data: Numbers, m: int) -> list[list[Number]]:
-    """Return high, low, slope and what follows them."""
+    """Split the data into high, low, slope and the remaining numbers."""
     whole = list(data)
     return [whole[:m], whole[m : 2 * m], whole[2 * m : 3 * m], whole[3 * m :]]
 
@@ -182,7 +185,7 @@ def _peaks(given: Sequence[Numbers], accelerations: int, torques: int) -> list[l
 
 
 def _backward(state: Numbers, high: Numbers, low: Numbers, inverse: Numbers, alone: Numbers) -> Any:
-    """Return the interval of x from which the next interval is reached."""
+    """Return the interval of x from which the next interval can be reached."""
     (least, most), (bottom, top) = state, alone
     tops, bottoms = [top], [bottom]
     for up, down, by in zip(high, low, inverse, strict=True):
@@ -210,7 +213,7 @@ def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number
 
 
 def _newton(x: Number, side: Number, high: Numbers, low: Numbers, slope: Numbers) -> Number:
-    """Take a Newton step: to the intersection of the two rows that leave the least room at x.
+    """Take a Newton step to the intersection of the two rows with the smallest gap at x.
 
     The intersection is computed from their coefficients, so that a step from far away is exact.
     """
@@ -238,7 +241,7 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
     """Return n polynomials with the given number of terms at the places, with two derivatives.
 
-    Their values are added to an anchor. No interval contains a break of the curve.
+    The anchor is added to their values. No interval contains a break of the curve.
     """
     *rows, anchor, (start,), (d,) = given
     times = [start + (0.5 * p) * d for p in range(PLACES)]
@@ -257,11 +260,11 @@ def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
 
 
 def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
-    """Return Bernstein coefficients of the largest x by each velocity, at three places.
+    """Return Bernstein coefficients of the largest x allowed by each velocity limit.
 
-    They are those of (velocity / q')^2 if q' changes little, and FAR below zero otherwise; followed
-    by the second difference of these squares, a bound of x for the whole interval, and the largest
-    rates at its ends.
+    They are the coefficients of (velocity / q')^2 if q' changes little, and -FAR otherwise. Also
+    return the second difference of these squares, a bound of x for the whole interval, and the
+    largest rates at its ends.
     """
     *rates, velocity = given
     coefficients: list[list[Number]] = [[], [], []]
@@ -281,17 +284,17 @@ def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 
 
 def _deviation(before: Number, second: Number, after: Number) -> Number:
-    """Return the largest deviation of a curve from a parabola with this second difference.
+    """Return the largest deviation of a curve from a parabola with the given second difference.
 
-    The smaller change to the two neighbors counts, because at a break of the path the other is not
-    that of a smooth curve. A single interval has two infinite neighbors.
+    The smaller of the changes to both neighbors counts, because at a break of the path the other
+    change is not that of a smooth curve. A single interval has two infinite neighbors.
     """
     change = minimum(absolute(second - before), absolute(second - after))
     return select(less(change, FAR), CUBIC * change, absolute(second))
 
 
 def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
-    """Return the smallest coefficients less their errors, but at least the bounds `safe`."""
+    """Return the smallest coefficients minus their errors, but at least the bounds `safe`."""
     *coefficients, before, second, after, safe = given
     errors = [_deviation(*each) for each in zip(before, second, after, strict=True)]
     found = []
@@ -304,7 +307,7 @@ def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 def _common(given: Sequence[Numbers]) -> list[list[Number]]:
     """Return the middle coefficient of the largest x, and the first bounds of x at the start.
 
-    The interval before, whose last coefficient is given, ends at the same grid point.
+    The previous interval, whose last coefficient is given, ends at the same grid point.
     """
     (first,), (middle,), (before,) = given
     rest = 1.0 - SLACK
@@ -312,7 +315,7 @@ def _common(given: Sequence[Numbers]) -> list[list[Number]]:
 
 
 def _fits(given: Sequence[Numbers]) -> list[list[Number]]:
-    """Return 1 where no speed is left, or where the range between two speeds is not reachable."""
+    """Return 1 where no speed is feasible, or where a range of speeds is not reachable."""
     (least, most), (low, high) = given
     fits = select(less(most, least), 0.0, select(less(low, least), 0.0, 1.0))
     return [[1.0 - select(less(most, high), 0.0, fits)]]
@@ -331,7 +334,7 @@ def _timing(given: Sequence[Numbers]) -> list[list[Number]]:
 
 
 def _exceeded(given: Sequence[Numbers], r: int) -> list[list[Number]]:
-    """Return the amounts by which limits should be tightened, and 1 if there is one."""
+    """Return the amounts by which limits must be tightened, and 1 if any is exceeded."""
     before, second, after, peak, limits = given
     margins, over = [], []
     for *change, top, limit in zip(before, second, after, peak, limits, strict=True):
@@ -342,7 +345,7 @@ def _exceeded(given: Sequence[Numbers], r: int) -> list[list[Number]]:
 
 
 def _narrowed(given: Sequence[Numbers], r: int) -> list[list[Number]]:
-    """Return tightened limits, also by margins of neighbors, to which a switch may move."""
+    """Return limits tightened by the margins of an interval and its neighbors."""
     *margins, now, limits = given
     found = []
     for *some, old, limit in zip(*margins, now, limits, strict=True):
@@ -351,7 +354,7 @@ def _narrowed(given: Sequence[Numbers], r: int) -> list[list[Number]]:
 
 
 def _constraints(accelerations: int, torques: int) -> list[int]:
-    """Return the sizes of the constraints' arrays at the places."""
+    """Return the sizes of the arrays of constraints at the places."""
     return [accelerations] * (2 * PLACES) + [torques] * (3 * PLACES)
 
 
@@ -367,7 +370,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
     "exceeded": (_exceeded, lambda r: [r] * 5),
     "narrowed": (_narrowed, lambda r: [r] * 5),
 }
-"""Programs of intervals, and the sizes of their inputs, by numbers of terms and limits."""
+"""Programs for intervals, and the sizes of their inputs for given numbers of terms and limits."""
 
 
 def _traced(
@@ -393,7 +396,7 @@ def _compiled(recipe: tuple[Any, ...], trace: Callable[[], Program]) -> Any:
 
 @cache
 def kernel(name: str, *numbers: int) -> Any:
-    """Return a compiled program of intervals."""
+    """Return a compiled program for intervals."""
     body, sizes = PROGRAMS[name]
 
     def trace() -> Program:
@@ -404,7 +407,7 @@ def kernel(name: str, *numbers: int) -> Any:
 
 @cache
 def rows(accelerations: int, torques: int) -> Any:
-    """Return the compiled rows of intervals, and the bounds of x by rows of the same interval."""
+    """Return the compiled program for rows of intervals and the bounds of x that they imply."""
     m = PLACES * (accelerations + torques) + 1
     sizes = [*_constraints(accelerations, torques), accelerations + torques, 1, 1, 2]
     carried = [
@@ -432,7 +435,7 @@ def rows(accelerations: int, torques: int) -> Any:
 
 @cache
 def loop(name: str, m: int) -> Any:
-    """Return a compiled and repeated step for m rows."""
+    """Return a compiled loop over steps with m rows."""
     body, sizes = STEPS[name]
 
     def trace() -> Program:

@@ -1,7 +1,7 @@
 """Configuration spaces of trajectories: vectors, robots with quaternions, rotations, poses.
 
-A curve near an anchor a is integrate(a, y(t)), where y is a vector of steps. If steps do not add,
-its velocity is v = phi(-ad(y)) y' with phi(x) = (e^x - 1) / x, the right Jacobian of the
+A curve near an anchor a is integrate(a, y(t)), where y is a vector of steps. If steps are not
+additive, its velocity is v = phi(-ad(y)) y' with phi(x) = (e^x - 1) / x, the right Jacobian of the
 exponential (Iserles, Munthe-Kaas, Norsett and Zanna, Acta Numerica 9, 2000, section 2.5).
 """
 
@@ -25,8 +25,8 @@ MOST_TERMS = 80
 class Space:
     """Elements of a shape, steps of a size, and the maps between them.
 
-    brackets: velocity slices of joints whose steps do not add, and the matrices -ad(e) of their
-    unit vectors, (n, n, n).
+    brackets: velocity slices of joints whose steps are not additive, and the matrices -ad(e) of
+    their unit vectors, (n, n, n).
     """
 
     shape: tuple[int, ...]
@@ -82,7 +82,7 @@ def _velocities(bracket: np.ndarray, jet: Sequence[np.ndarray]) -> list[np.ndarr
 
 
 def vectors(size: int) -> Space:
-    """Return the space of `size` numbers, whose steps add."""
+    """Return the space of vectors with `size` entries, whose steps are additive."""
     return Space((size,), size, lambda q, v: q + v, lambda q0, q1: q1 - q0)
 
 
@@ -152,7 +152,7 @@ def _turned(R: np.ndarray) -> np.ndarray:
 
 
 def _screw(w: np.ndarray) -> np.ndarray:
-    """Return V with the translation V u in unit time of a twist (w, u), constant in the body."""
+    """Return V such that a constant body twist (w, u) translates by V u in unit time."""
     angle = np.linalg.norm(w, axis=-1)[..., None, None]
     small = angle < 1e-3
     safe = np.where(small, 1.0, angle)

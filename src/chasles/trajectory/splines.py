@@ -20,7 +20,7 @@ Ends = Literal["natural", "clamped", "periodic"]
 """"natural": zero accelerations at the ends; "clamped": zero velocities; "periodic": repeated."""
 
 MOST_STEPS, SETTLED = 200, 1e-13
-"""Largest number of iterations for velocities at points of rotations, and relative tolerance."""
+"""Largest number of iterations for the velocities at rotations, and their tolerance."""
 
 ORTHOGONAL = 1e-6
 """Largest deviation of entries of R'R from the identity."""
@@ -44,15 +44,12 @@ def spline(
         Configurations (m, n); or rotations (m, 3, 3) or poses (m, 4, 4), whose velocities are along
         the body axes: angular, then linear.
     ends
-        "natural": zero accelerations at both ends (for degree 5 and 7, zero derivatives from
-        the third and fourth); "clamped": at rest there (for degree 5 with zero accelerations, for
-        7 also with zero jerks); "periodic": the last point equals the first one.
-    degree
-        3; or 5 and 7 for vectors and one-coordinate joints. With ends="clamped", 5 is the motion
-        through the points with the least integral of squared jerk, and 7 of squared snap.
-    robot
-        The robot that moves. Joints with quaternions turn along the exponential map; loops stay
-        closed.
+        "natural": zero accelerations at both ends (degree 5: zero derivatives of order 3 and 4;
+        degree 7: of order 4 to 6). "clamped": zero velocities at both ends (degree 5: also zero
+        accelerations; degree 7: also zero jerks). "periodic": the last point equals the first one.
+        degree 3; or 5 or 7 for vectors and joints with one coordinate. With ends="clamped", degree
+        5 minimizes the integral of squared jerk, and degree 7 that of squared snap. robot The robot
+        that moves. Joints with quaternions follow the exponential map; loops stay closed.
 
     Returns
     -------
@@ -61,10 +58,10 @@ def spline(
 
     Notes
     -----
-    Vectors have SciPy's splines. Elsewhere each piece is a cubic polynomial of exponential
-    coordinates from its first point, and the velocities at the points make accelerations
-    continuous (as in `scipy.spatial.transform.RotationSpline`, here for poses, robots and all
-    ends).
+    Vectors use SciPy's splines. Otherwise each piece is a cubic polynomial in exponential
+    coordinates about its first point, and the velocities at the points make accelerations
+    continuous, as in `scipy.spatial.transform.RotationSpline`, but also for poses and robots and
+    with all kinds of ends.
 
     Examples
     --------
@@ -113,7 +110,7 @@ def rigid(given: np.ndarray) -> tuple[Space, np.ndarray]:
 
 
 def _flat(at: Chart, t: np.ndarray, ends: Ends, degree: int) -> Move:
-    """Return a spline of numbers, which are steps from the first point."""
+    """Return a spline of the steps from the first point."""
     values = at.points - at.points[0]
     if ends == "periodic":
         values = np.array(values)
@@ -148,8 +145,8 @@ def in_pieces(curve: BSpline) -> PPoly:
 def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
     """Return cubic pieces of exponential coordinates with continuous accelerations.
 
-    The velocities at the points solve the equations of a cubic spline, whose matrix is exact for
-    small rotations: w <- w - A^-1 (jump of accelerations), until it converges.
+    The velocities w at the points are found by the iteration w <- w - A^-1 (jump of accelerations),
+    where A is the matrix of a cubic spline, which is exact for small rotations.
     """
     h, d = np.diff(t)[:, None], steps(at)
     A = _matrix(h[:, 0], ends)
@@ -213,7 +210,7 @@ def _matrix(h: np.ndarray, ends: Ends) -> np.ndarray:
 
 
 def _right_side(h: np.ndarray, d: np.ndarray, ends: Ends) -> np.ndarray:
-    """Return the right side of these equations if steps add."""
+    """Return the right-hand side of the spline equations for additive steps."""
     rate = 6.0 * d / h**2
     inner = rate[:-1] + rate[1:]
     none = np.zeros_like(rate[:1])
