@@ -1,4 +1,4 @@
-"""Distances between links of a robot and to obstacles, and configurations that keep clear of them.
+"""Distances between links and to obstacles, and collision avoidance in inverse kinematics.
 
 from chasles import contact, distances
 found = robot.distance(q, obstacles={"table": contact.Box(None, (1.0, 1.0, 0.1))})

@@ -22,14 +22,14 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""Largest excess (m) and largest number of spheres that enclose an obstacle."""
+"""Largest excess (m) and largest number of spheres that enclose an obstacle's shape."""
 
 POSTURES = 256
-"""Number of random configurations, of which one must separate a pair of links."""
+"""Number of random configurations; at least one must separate each pair of links."""
 
 
 class Posing(Machine, Protocol):
-    """Robot with random configurations within its limits."""
+    """A robot that returns random configurations within its limits."""
 
     def random(self, rng: Any = None, size: Any = ()) -> np.ndarray:
         """Return configurations (*size, nq)."""
@@ -43,24 +43,17 @@ class Avoid:
     ----------
     obstacles
         {name: shape} as in `distance`. A sphere may also be an array (..., 4) of its center and
-        radius, one for each problem. Obstacles that are not spheres, capsules, boxes or planes are
-        enclosed in spheres, within 1 cm.
-    margin
-        Smallest distance (m) to keep.
-    shapes
-        Spheres and capsules on frames of the robot; by default `enclosing_shapes()`, which contain
-        the collision shapes of its file.
-    pairs
-        Pairs of names, as in `distance`.
-    weight
-        Weight of overlaps relative to other targets if not all can be met.
-    tolerance
-        Distance (m) beyond the margin at which the steps aim.
+        radius, which may differ between problems. Obstacles that are not spheres, capsules, boxes
+        or planes are enclosed in spheres, within 1 cm. margin Smallest distance (m) to keep. shapes
+        Spheres and capsules on frames of the robot. By default `enclosing_shapes()`, which contain
+        the collision shapes of the robot's file. pairs Pairs of names, as in `distance`. weight
+        Weight of overlaps relative to other targets, if not all targets can be met. tolerance
+        Distance (m) beyond the margin that the solver aims for.
 
     Notes
     -----
-    A `solved` configuration keeps the margin between all pairs. Pairs of links that overlap in all
-    of 256 random configurations are ignored, with a warning.
+    A `solved` configuration keeps the margin between all pairs. Pairs of links that are too close
+    in all of 256 random configurations are ignored, with a warning.
     """
 
     obstacles: Any = None
@@ -89,7 +82,7 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
         )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
     given = dict(a_mapping("targets", targets, "inverse_kinematics"))
-    frame = robot.model.source.links[0].name  # the frame of a target without one
+    frame = robot.model.source.links[0].name  # the clearance needs the name of some frame
     before = given.get(frame)
     if before is None:
         others = []
@@ -124,7 +117,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 
 
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Return the obstacles of a scene, and the numbers of those that differ between problems."""
+    """Return the obstacles of a scene, and the arrays of those that differ between problems."""
     if obstacles is None:
         return None, {}
     plain: dict[str, Any] = {}
@@ -156,7 +149,7 @@ def _round(element: Element) -> list[Any]:
 
 
 def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[int, int], ...]]:
-    """Return groups of pairs, without links that no random configuration separates."""
+    """Return groups of pairs, without pairs that no random configuration separates."""
     names = {e.owner for e in scene.closed_obstacles}
     inner = [p for p, pair in enumerate(scene.pairs) if not names & {*pair}]
     kept = dict(scene.groups)

@@ -1,4 +1,4 @@
-"""Distances of a robot, as its method."""
+"""The method `Robot.distance`."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from chasles.functions.doors import check_robot
 from chasles.motion.contract import Array, Machine
 
 KEPT = 8
-"""Number of scenes that are cached for a robot."""
+"""Number of scenes cached for a robot."""
 
 
 def distance(
@@ -27,7 +27,7 @@ def distance(
 
 
 def _prepared(robot: Machine, pairs: Any, obstacles: Any, shapes: Any, meshes: str) -> Scene:
-    """Return a scene, cached with the robot for the same shapes."""
+    """Return a scene; the robot caches scenes by their options."""
 
     def make() -> Scene:
         return Scene(robot, pairs, obstacles=obstacles, shapes=shapes, meshes=meshes)

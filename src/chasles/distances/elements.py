@@ -1,4 +1,4 @@
-"""Shapes of links, of files and of the world between which distances are computed."""
+"""Shapes between which distances are computed: of links, of files and of the world."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -22,7 +22,7 @@ from chasles.motion.solvers import optional
 PART = "distance"
 
 ROUND = ("sphere", "capsule")
-"""Kinds of shapes with closed forms in `functions.rounds`."""
+"""Kinds of shapes whose distances have closed forms in `functions.rounds`."""
 
 MESHES = ("hull", "triangles")
 """Forms of a mesh: its convex hull, or the surface of its triangles."""
@@ -32,10 +32,10 @@ Shape = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | ShapeData
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """Shape of a link or obstacle (`owner`); frame: None is the world; R, r: axes and origin.
+    """A shape of a link or obstacle (`owner`), with axes R and origin r in a frame (None: world).
 
-    kind and size as in `ShapeData`, and also "plane" (below its z = 0), "hull" and "triangles",
-    which have vertices (n, 3) and faces (m, 3) in its own axes.
+    kind and size are as in `ShapeData`; further kinds are "plane" (the half-space below z = 0),
+    "hull" and "triangles", which have vertices (n, 3) and faces (m, 3) in the shape's own axes.
     """
 
     owner: str
@@ -50,12 +50,12 @@ class Element:
 
     @cached_property
     def round(self) -> Round:
-        """Sphere or capsule, with its ends in the frame."""
+        """The sphere or capsule, with its end points in the frame."""
         half = 0.5 * self.size[1] * self.R[:, 2] if self.kind == "capsule" else np.zeros(3)
         return Round(self.frame, self.size[0], place(self.r - half), place(self.r + half))
 
     def numbers(self) -> np.ndarray:
-        """Return the numbers of an obstacle, as in `functions.rounds.OBSTACLES`."""
+        """Return the parameters of an obstacle, as in `functions.rounds.OBSTACLES`."""
         if self.kind == "box":
             half = 0.5 * np.array(self.size)
             return np.concatenate([self.R.ravel(), self.r, half])
@@ -66,7 +66,7 @@ class Element:
 
     @cached_property
     def solid(self) -> Any:
-        """Shape as a coal geometry, in its own axes."""
+        """The shape as a coal geometry, in its own axes."""
         coal = optional("coal")
         if self.kind in ("hull", "triangles"):
             assert self.vertices is not None
@@ -76,9 +76,10 @@ class Element:
         return getattr(coal, self.kind.capitalize())(*self.size)
 
     def points(self) -> np.ndarray:
-        """Return points (n, 3) in the frame whose convex hull contains the shape; not for spheres.
+        """Return points (n, 3), in the frame, whose convex hull contains the shape.
 
-        Cylinders are enclosed in a prism, and ellipsoids in a polyhedron.
+        Cylinders are enclosed in a prism, and ellipsoids in a polyhedron. Spheres, capsules and
+        planes are not supported.
         """
         return np.asarray(self._points() @ self.R.T + self.r)
 
@@ -105,7 +106,7 @@ CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in
 
 
 def _around_ball() -> np.ndarray:
-    """Return the corners of a polyhedron around the unit ball: an icosahedron, divided once."""
+    """Return the corners of a polyhedron around the unit ball: an icosahedron, subdivided once."""
     g = 0.5 * (1.0 + np.sqrt(5.0))
     base = np.array([[0, a, b * g] for a in (-1.0, 1.0) for b in (-1.0, 1.0)])
     corners = np.concatenate([np.roll(base, k, axis=1) for k in range(3)])
@@ -145,7 +146,7 @@ def _triangles(vertices: np.ndarray, faces: np.ndarray | None) -> Any:
 
 
 def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Element]:
-    """Return the collision shapes of a robot's file, of some links or all that have any."""
+    """Return the collision shapes of a robot's file, for some links or for all."""
     wanted = None if links is None else set(links)
     chosen = [s for s in model.source.shapes if s.collides and (wanted is None or s.link in wanted)]
     missing = [s for s in chosen if s.kind == "mesh" and _path(model, s.file) is None]
@@ -155,7 +156,7 @@ def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Elem
 
 
 def planes_of_file(model: Model, links: Iterable[str] | None) -> list[Element]:
-    """Return the planes of a robot's file, of some links or all; in the world if at rest."""
+    """Return the planes of a robot's file, for some or all links; fixed ones in the world frame."""
     wanted = None if links is None else set(links)
     found = []
     for shape in model.source.planes:

@@ -1,8 +1,8 @@
 """Spheres and capsules that contain the collision shapes of links.
 
 Each collision shape is replaced by a convex polyhedron that contains it (a mesh by its convex
-hull), the polyhedron is cut into convex cells by planes, and each cell gets a sphere or capsule
-that contains the corners of the cell, and so the cell. Together they contain the shape.
+hull). Planes cut the polyhedron into convex cells. A sphere or capsule contains the corners of each
+cell, and therefore the cell. Together, these spheres or capsules contain the shape.
 """
 
 from collections.abc import Iterator
@@ -24,10 +24,10 @@ from chasles.motion.geometry.shapes import place
 PART = "enclosing_shapes"
 
 ROUNDING = 1e-12
-"""Relative increase of computed radii, so that rounding leaves no corner outside."""
+"""Relative increase of computed radii, so that all corners are inside despite rounding."""
 
 CENTERED = 200
-"""Number of steps towards the center of the smallest sphere around points."""
+"""Number of iterations for the center of the smallest sphere around points."""
 
 
 def enclosing_shapes(
@@ -86,7 +86,7 @@ def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator
 
 
 def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """Yield a capsule as itself, or as spheres around parts of its length."""
+    """Yield the capsule itself, or spheres along its length that contain it."""
     radius, length = element.size
     start, end = np.array(element.round.start), np.array(element.round.end)
     if kind == "capsules":
@@ -95,7 +95,7 @@ def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator
     reach = np.sqrt((radius + excess) ** 2 - radius**2)
     parts = min(max(int(np.ceil(0.5 * length / reach)), 1), count)
     wide = float(np.hypot(radius, 0.5 * length / parts)) * (1.0 + ROUNDING)
-    for k in range(parts):  # the sphere contains a slice of the tube and a cap at an end
+    for k in range(parts):  # each sphere contains a slice of the tube
         share = (k + 0.5) / parts
         yield Sphere(element.frame, wide, place(start + share * (end - start)))
     if parts > 1 or length > 0.0:
@@ -129,7 +129,7 @@ class Cell:
     def beyond(self, fit: Fit) -> float:
         """Return the largest distance by which a shape extends beyond the faces of this polyhedron.
 
-        If the axis of the shape leaves the polyhedron, the farthest end counts.
+        If the axis of the shape leaves the polyhedron, the end that is farther outside counts.
         """
         start, end, radius = fit
         if self.hull is None:
@@ -139,7 +139,7 @@ class Cell:
         return radius + max(depths)
 
     def halves(self) -> list["Cell"]:
-        """Return the parts on both sides of a plane through the middle, across the longest axis."""
+        """Return both halves, cut by a plane through the middle and normal to the longest axis."""
         corners = self.corners
         middle = corners.mean(axis=0)
         axes = np.linalg.svd(corners - middle, full_matrices=False)[2]

@@ -31,8 +31,8 @@ def collision_pairs(robot: Machine, *, srdf: Any = None) -> tuple[Pair, ...]:
 def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pair]:
     """Return pairs of links that may collide.
 
-    They move relative to each other, are not connected by a single joint, and are not excluded by
-    the file.
+    The links of a pair move relative to each other, are not connected by a single joint, and are
+    not excluded by the file.
     """
     body = {name: model.frame(name).body for name in names}
     near = _adjacent(model)
@@ -47,21 +47,22 @@ def pairs_among(model: Model, names: Iterable[str], srdf: Any = None) -> list[Pa
 
 
 def _meet(first: Iterable[ShapeData], second: Iterable[ShapeData]) -> bool:
-    """Return True if the collision bits of two links allow contact; shapes without bits do."""
+    """Return True if the collision bits of two links allow contact; missing bits allow it."""
     return any(may_touch(a, b) for a in first for b in second)
 
 
 def may_touch(first: Any, second: Any) -> bool:
-    """Return True if the bits of two shapes let them touch; shapes without bits do.
+    """Return True if the collision bits of two shapes allow contact; missing bits allow it.
 
-    MuJoCo's rule: contype of one and conaffinity of the other have a bit in common.
+    By MuJoCo's rule, the contype of one shape and the conaffinity of the other must have a common
+    bit.
     """
     a, b = first.bits, second.bits
     return a is None or b is None or bool(a[0] & b[1] or b[0] & a[1])
 
 
 def _adjacent(model: Model) -> set[frozenset[int]]:
-    """Return pairs of bodies that a joint connects, in the tree or closing a loop.
+    """Return pairs of bodies connected by a joint of the tree or by a loop joint.
 
     Massless links between several joints of one body do not count as bodies.
     """
@@ -119,7 +120,7 @@ def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
 def all_pairs(
     robot: Machine, own: Sequence[Element], world: Sequence[Element], given: bool
 ) -> list[Pair]:
-    """Return pairs that may collide: of links, and of every moving link with every obstacle."""
+    """Return pairs that may collide: pairs of links, and each moving link with each obstacle."""
     model = robot.model
     owned: dict[str, list[Element]] = {}
     for element in own:

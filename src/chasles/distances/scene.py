@@ -1,7 +1,8 @@
-"""Scenes: shapes of a robot, obstacles, pairs of them, and their distances.
+"""Scenes: shapes of a robot, obstacles, pairs of both, and their distances.
 
-Pairs of spheres and capsules, of these and planes, and of spheres and boxes of the world are one
-compiled program (`functions.rounds`). Coal (extra `contact`) computes all others.
+One compiled program (`functions.rounds`) handles pairs of spheres and capsules, pairs of these with
+planes of the world, and pairs of spheres with boxes of the world. Coal (extra `contact`) computes
+all other pairs.
 """
 
 from collections.abc import Sequence
@@ -22,14 +23,14 @@ from chasles.motion.contract import Array, Machine
 from chasles.motion.solvers import optional
 
 PRECISION = 1e-10
-"""Tolerance (m) of coal's distances. The tolerance of penetrations remains 1e-6: its iterations
-fail for ellipsoids with a smaller one."""
+"""Tolerance (m) of coal's distances. For penetrations it remains 1e-6, because coal's iterations
+fail for ellipsoids with a smaller tolerance."""
 
 ITERATIONS = 512
 """Largest number of coal's iterations."""
 
 TOUCHING = 1e-9
-"""Distance (m) below which nearest points do not define a direction."""
+"""Distance (m) below which the nearest points do not define a direction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +94,7 @@ class Distances:
 
     @cached_property
     def gradient(self) -> np.ndarray:
-        """Derivative of each distance by the velocity coordinates: (..., P, nv).
+        """Derivative of each distance with respect to the velocity coordinates: (..., P, nv).
 
         d distance / dt = gradient @ qd, where the nearest points are unique.
         """
@@ -107,7 +108,7 @@ class Distances:
 
 
 class _Casting(NamedTuple):
-    """Pair of elements for coal: the index of its pair, and the first and second element."""
+    """A pair of elements for coal: the index of its pair, and the indices of both elements."""
 
     pair: int
     first: int
@@ -171,7 +172,7 @@ class Scene:
             if min(first) >= count and min(second) >= count:
                 problem = f"{a!r} and {b!r} are both obstacles"
                 raise InputError("E-DIST-033", problem, "name a link of the robot", part=PART)
-            self.swapped[p] = max(first) >= count  # in the world, or a link at rest with a plane
+            self.swapped[p] = max(first) >= count  # in the world, or a fixed link with a plane
             if self.swapped[p]:
                 first, second = second, first
             group = []
@@ -202,12 +203,13 @@ class Scene:
         )
 
     def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of elements, without those excluded by their bits, unless all are."""
+        """Return pairs of elements without those that collision bits exclude, unless all are
+        excluded."""
         every, known = [(i, j) for i in first for j in second], self.elements
         return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
 
     def _closed(self, i: int, j: int, count: int) -> bool:
-        """Return True if `functions.rounds` has the distance of the robot's element i from j."""
+        """Return True if `functions.rounds` supports the robot's element i and element j."""
         a, b = self.elements[i].kind, self.elements[j].kind
         if a not in ROUND:
             return False
@@ -221,12 +223,12 @@ class Scene:
 
     @property
     def uses_coal(self) -> bool:
-        """True if some pairs have no closed form here."""
+        """True if some pairs have no closed form."""
         return bool(self._cast)
 
     @property
     def closed_obstacles(self) -> list[Element]:
-        """Obstacles of the compiled program, in the order of its numbers."""
+        """Obstacles of the compiled program, in the order of its inputs."""
         return [self.elements[k] for k in self._obstacles]
 
     # Evaluation -------------------------------------------------------------------------------
@@ -247,7 +249,7 @@ class Scene:
     def evaluated(
         self, q: np.ndarray, threads: int | None, *, points: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return distances, and with `points` nearest points and normals, at q (..., nq)."""
+        """Return distances and, if `points` is True, nearest points and normals at q (..., nq)."""
         if not isinstance(q, np.ndarray):
             return self._resident(q, points=points)
         lead, n = q.shape[:-1], len(self.pairs)
@@ -271,7 +273,7 @@ class Scene:
         return far, places, ways
 
     def _resident(self, q: Any, *, points: bool) -> Any:
-        """Return the same for CuPy arrays, on their GPU: in float32 if q is."""
+        """Evaluate CuPy arrays on their GPU, in float32 if q is float32."""
         if self._cast or len(self.groups) != len(self.pairs):
             problem = "distances on a GPU support only spheres and capsules"
             remedy = "pass shapes=robot.enclosing_shapes(), or q as a NumPy array"
@@ -293,7 +295,7 @@ class Scene:
     def _by_coal(
         self, q: np.ndarray, far: np.ndarray, places: np.ndarray, ways: np.ndarray
     ) -> None:
-        """Update distances, points and normals with coal's pairs where these are nearer."""
+        """Update distances, points and normals where a pair of elements of coal is nearer."""
         coal, n = optional("coal"), len(self.pairs)
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = PRECISION
@@ -328,7 +330,7 @@ class Scene:
         return T[:, :3, :3] @ element.R, T[:, :3, :3] @ element.r + T[:, :3, 3]
 
     def gradient(self, q: np.ndarray, points: np.ndarray, normals: np.ndarray) -> np.ndarray:
-        """Return n . (velocity of the second point - that of the first), by joint velocities."""
+        """Return the derivative of n . (second point - first point) by joint velocities."""
         found = np.zeros_like(normals, shape=(*normals.shape[:-1], self.model.nv))
         frames = {element.owner: element.frame for element in self.elements}
         bodies: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -348,7 +350,7 @@ class Scene:
 
 
 def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
-    """Compute normals from separate nearest points, because coal's are not those of triangles."""
+    """Compute normals from distinct nearest points, because coal's normals of triangles differ."""
     apart = np.abs(far) > TOUCHING
     way = places[..., 1, :] - places[..., 0, :]
     length = np.linalg.norm(way, axis=-1)
@@ -359,7 +361,7 @@ def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
 def _own(
     robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]
 ) -> tuple[list[Element], list[Element]]:
-    """Return the elements of the robot: given ones, or those of its file that pairs need.
+    """Return the elements of the robot: the given ones, or those of its file that pairs need.
 
     Also returns the planes of its file that are at rest.
     """

@@ -93,8 +93,7 @@ class Grid:
         ]
 
     def _round_parts(self) -> list[Any]:
-        """Return the programs of a round: speeds within limits, which are tightened if
-        necessary."""
+        """Return the programs of a round, which finds speeds and tightens limits if necessary."""
         n, _, *key, _ = self.size
         r = sum(key)
         self._now, every = np.empty((n, r)), np.broadcast_to(self.limits, (n, r))

@@ -302,8 +302,7 @@ class Guided:
         return Pose(T, tolerance=EXACT)
 
     def _postures(self, route: Route, s: np.ndarray, q: np.ndarray) -> np.ndarray:
-        """Return configurations (m, nq) with the frame on the route, each close to the previous
-        one."""
+        """Return configurations (m, nq) with the frame on the route, each near the previous one."""
         found, frame = [q], self.frame
         for place, T in zip(s[1:], route.pose(s[1:]), strict=True):
             target = {frame: self._target(T)}
