@@ -1,7 +1,7 @@
 """Limits of a motion: positive values violate them, with exact gradients.
 
-Every limit returns, at states q, qd, qdd (..., n), violations (..., k): the amount by which a value
-exceeds its limit, relative to the limit.
+At states q, qd, qdd (..., n), every limit returns violations (..., k): the amounts by which values
+exceed the limit, relative to the limit.
 """
 
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ from chasles.robot import Robot
 States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 ALWAYS = 64
-"""Number of configurations with which pairs of links whose enclosing shapes always overlap are
-found and ignored."""
+"""Number of random configurations; pairs of links whose enclosing shapes overlap in all of them are
+ignored."""
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,15 @@ class Bounds:
 
     @property
     def half(self) -> np.ndarray:
-        """Half ranges of positions, 1 where they are infinite."""
+        """Half ranges of positions; 1 where a range is infinite or empty."""
         width = 0.5 * (self.upper - self.lower)
         return np.where(np.isfinite(width) & (width > 0.0), width, 1.0)
 
     def penalty(self, at: States, margin: float) -> tuple[np.ndarray, States]:
         """Return the sum of squared violations beyond -margin of each motion, and its gradient.
 
-        at: (S, N, n); the sum (S,) is divided by N; the gradient is by q, qd, qdd.
+        at: states (S, N, n). The sum (S,) is divided by N; the gradient is with respect to q, qd
+        and qdd.
         """
         q, qd, qdd = at
         bars = [np.zeros_like(x) for x in at]
@@ -86,7 +87,7 @@ class Bounds:
         return function.pullback(("q", "qd", "qdd"))
 
     def _places(self, q: np.ndarray, margin: float) -> Any:
-        """Yield squared violations (S,) and gradients by q, of distances and of the workspace."""
+        """Yield squared violations (S,) of distances and workspaces, and their gradients by q."""
         if self.clearance is not None and len(self._enclosed):
             scale = 0.1
             found = self.robot.distance(q, self._enclosed, **self._scene)
@@ -110,7 +111,7 @@ class Bounds:
 
     @cached_property
     def _scene(self) -> dict[str, Any]:
-        """Options of distances between enclosing shapes, which are compiled."""
+        """Options for distances between enclosing shapes, which are computed by compiled code."""
         return {"shapes": self.robot.enclosing_shapes("capsules"), "obstacles": self.obstacles}
 
     @cached_property
@@ -124,8 +125,8 @@ class Bounds:
     def margins(self, at: States) -> dict[str, float]:
         """Return the relative margin of each limit at states (N, n); negative if violated.
 
-        Margins of distances and of the workspace are in m. Distances are those of the file's
-        shapes.
+        Margins of distances and of the workspace are in m. Where enclosing shapes are too close,
+        distances are those of the file's shapes.
         """
         q, qd, qdd = at
         shares = {
@@ -145,7 +146,8 @@ class Bounds:
         return found
 
     def _distance(self, q: np.ndarray) -> float:
-        """Return the smallest distance; the file's shapes are used where enclosing ones touch."""
+        """Return the smallest distance; where enclosing shapes are too close, the file's are
+        used."""
         enclosing = self.robot.distance(q, **self._scene).least
         near = enclosing < self.clearance
         far = float(np.min(enclosing[~near], initial=np.inf))

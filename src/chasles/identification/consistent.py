@@ -2,8 +2,9 @@
 
 The pseudo-inertia of a body is P = [[S, h], [h', m]] with the second moments S of its mass
 distribution, S = tr(I)/2 1 - I, first moment h and mass m. A rigid body can have these parameters
-if P is positive definite (Wensing, Kim and Slotine 2018). P = L (1 + Z) L' with the factor L of the
-prior's P turns the constant pull-back metric into the norm of Z (Lee, Wensing and Park 2020).
+if P is positive definite (Wensing, Kim and Slotine 2018). With P = L (1 + Z) L', where L is the
+factor of the prior's P, the constant pull-back metric becomes the norm of Z (Lee, Wensing and Park
+2020).
 """
 
 from collections.abc import Mapping
@@ -18,16 +19,16 @@ from chasles.model.given import a_name, a_number
 from chasles.model.ranges import LARGEST
 
 LEAST = 1e-6
-"""Smallest eigenvalue of 1 + Z, which limits the reduction of a body relative to its prior."""
+"""Smallest eigenvalue of 1 + Z; it limits how far a body can shrink relative to its prior."""
 
 STEPS, DONE = 100, 1e-10
 """Largest number of Newton steps of the entropic prior, and its final decrement."""
 
 DEVIATIONS = (1e-9, 1e9)
-"""Smallest and largest deviation of the prior; beyond them data or prior have no effect."""
+"""Smallest and largest deviation of the prior; beyond these, data or prior have no effect."""
 
 PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
-"""Upper triangle of a 4x4 matrix, column by column."""
+"""Indices of the upper triangle of a 4x4 matrix, column by column."""
 
 
 def pseudo_inertia(p: np.ndarray) -> np.ndarray:
@@ -50,7 +51,7 @@ def parameters(P: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Prior:
-    """Inertias of a mechanism as a starting point: p = nominal + map z, body by body.
+    """Prior inertias of a mechanism, and coordinates z relative to them: p = nominal + map z.
 
     z (10 n + joint terms): svec(Z) of each body, followed by the joint terms themselves. raised:
     bodies whose pseudo-inertia was not positive definite and was increased.
@@ -119,7 +120,7 @@ class Problem:
     signs: np.ndarray
 
     def weights(self) -> np.ndarray:
-        """Return the weights of the squares of z: the prior's, and tiny ones for other entries."""
+        """Return the weights of the squares of z: those of the prior, and tiny ones elsewhere."""
         n, own = self.A.shape[1], 10 * self.bodies
         size = np.sum(self.A**2) + own * self.deviation**-2
         return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))
@@ -153,7 +154,7 @@ def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarr
 
 
 def _conic(problem: Problem, H: np.ndarray) -> np.ndarray:
-    """Solve the program with linear matrix inequalities by Clarabel's interior-point method."""
+    """Solve the problem with linear matrix inequalities by Clarabel's interior-point method."""
     try:
         import clarabel
     except ImportError:
@@ -189,7 +190,7 @@ def _conic(problem: Problem, H: np.ndarray) -> np.ndarray:
 
 
 def _inside(problem: Problem, z: np.ndarray) -> np.ndarray:
-    """Return a solution whose rounding outside the cone is moved back towards the prior."""
+    """Move a solution that is outside the cone by rounding back towards the prior."""
     z = z.copy()
     z[problem.signs] = np.maximum(z[problem.signs], 0.0)
     for k in range(problem.bodies):
@@ -261,7 +262,7 @@ def checked_prior(prior: str, deviation: Any) -> float:
 
 
 def link_values(names: Mapping[str, list[str]], p: np.ndarray) -> dict[str, Any]:
-    """Return mass, center and inertia of links by name; a body's other links become massless.
+    """Return mass, center and inertia by link name; the other links of a body become massless.
 
     names: maps each link to the links that move with it.
     """

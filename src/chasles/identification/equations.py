@@ -1,9 +1,9 @@
-"""Equations of identification as one compiled program, and their Gram matrices.
+"""The equations of identification as one compiled program, and their Gram matrices.
 
-Row j of the equations is W_j (beta - beta_0) = e_j: the columns of the base regressor that are not
-zero in that row, and the difference between the measured torque and that of the given robot. The
-Gram matrix of [W_j, e_j] contains all that least squares needs from any number of samples, for any
-weights of the rows.
+Row j of the equations is W_j (beta - beta_0) = e_j, where W_j holds the columns of the base
+regressor that are nonzero in that row, and e_j is the measured torque minus the torque of the given
+robot. The Gram matrix of [W_j, e_j] contains everything that least squares needs from any number of
+samples, for any weights of the rows.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ from chasles.identification.linear import Base, LinearModel
 from chasles.identification.regression import Factors
 
 BLOCK = 512
-"""Number of states whose equations fit into the processor's cache."""
+"""Number of states per block, whose equations fit into the processor's cache."""
 
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """q, qd, qdd and tau of some states."""
@@ -59,7 +59,7 @@ class Grams:
 
 @dataclass(frozen=True)
 class Equations:
-    """Equations of a tree's linear model for its base parameters."""
+    """Equations for the base parameters of a tree's linear model."""
 
     model: LinearModel
     base: Base
@@ -67,7 +67,7 @@ class Equations:
     def _traced(self) -> tuple[Program, list[list[int]]]:
         """Return the program q, qd, qdd, tau -> rows [W_j, e_j], and the columns of each W_j.
 
-        Rows lie side by side, each filled up with zeros to whole vectors.
+        Rows are stored side by side, each padded with zeros to whole SIMD vectors.
         """
         model, arena = self.model.bare.model, Arena(RULES)
         nq, nv = model.nq, model.nv
@@ -114,7 +114,7 @@ class Equations:
         return kernel, [np.array([*kept, len(self.base)]) for kept in places]
 
     def grams(self, sample: Sample) -> Grams:
-        """Return the Gram matrices of samples, on one thread."""
+        """Return the Gram matrices of a sample, computed on one thread."""
         kernel, places = self._made
         own = gram.Grams([_filled(len(place)) for place in places])
         rows = np.empty((BLOCK, *kernel.interface.outputs[0].shape))
@@ -149,7 +149,7 @@ class Equations:
 
 
 def _filled(count: int) -> int:
-    """Return a number of columns, rounded up to whole vectors."""
+    """Return a number of columns, rounded up to whole SIMD vectors."""
     return -(-count // gram.lanes()) * gram.lanes()
 
 

@@ -67,60 +67,41 @@ def identify(
 ) -> Identified:
     """Identify a robot's inertial and joint parameters from measured motions and torques.
 
-    Joint torques are linear in the parameters. Base parameters, the combinations that torques
-    depend on, follow by least squares, each torque weighted by its own noise. The full parameters
-    follow by the same least squares with a prior at the robot's own values, among those that a
-    rigid body can have: every pseudo-inertia is positive definite.
+    Joint torques are linear in the parameters. The base parameters, which are the combinations that
+    torques depend on, are found by least squares, with each torque weighted by its noise. The full
+    parameters are found by the same least squares with a prior at the robot's values, among those
+    that are physically consistent: every pseudo-inertia is positive definite.
 
     Parameters
     ----------
     robot : Robot
         The robot with its current parameters, which are the prior.
     data : path, sequence of paths, or table, optional
-        Logs in place of arrays: .csv, .parquet and .arrow files, folders of such, or a table of
-        pandas, xarray or pyarrow. Columns are t, and J.q, J.qd, J.qdd, J.tau of every joint J.
-        Memory stays bounded where velocities and accelerations are in the logs.
-    q : array_like, (n, nq)
-        Joint positions (rad or m).
-    qd, qdd : array_like, (n, nv), optional
-        Joint velocities and accelerations. Default: computed from q and t.
-    tau : array_like, (n, nv)
-        Joint torques or forces (N m or N). Torques of passive joints, and of a free-floating base,
-        are zero. With closed loops, motor torques are entries of their joints.
-    t : array_like, (n,), optional
-        Times (s).
-    smoothing : {"low-pass", "savitzky-golay", "spline"}
-        Method for velocities and accelerations from positions: a zero-phase low-pass of fourth
-        order and differences, local polynomials, or a smoothing spline.
-    cutoff : float, optional
-        Its cut-off (Hz). Default: 1.5 times the highest frequency of the positions with more
-        power than their noise.
-    delay : float or "estimate"
-        Seconds by which logged torques lag behind positions; "estimate" finds them by correlation
-        with the robot's own torques.
-    columns, units : dict, optional
-        Names of the log's columns ({"elbow.q": "pos3"}), and units by quantity or column
-        ({"q": "deg", "t": "ms"}).
-    skip_bad : bool
-        Skip bad rows and unreadable files of logs; `notes` counts them.
-    include : sequence of str
-        Terms to identify: "inertia" always; "armature", "damping", "friction" (Coulomb), "offset"
-        at joints of one degree of freedom.
-    f_ext : dict, optional
-        Known external wrenches, as in `robot.inverse_dynamics`.
-    actuated : sequence of str, optional
-        With closed loops: the actuated degrees of freedom, equal in number to the mobility.
-        Default: those whose torque is not always zero.
-    loss : {"squares", "huber"}
-        "huber" bounds the influence of outliers.
-    prior : {"pull-back", "entropic"}
-        Distance from the prior on pseudo-inertias: the constant pull-back metric, or the
-        log-determinant divergence.
-    deviation : float
-        Standard deviation of the prior, as a share of each body's inertia. Larger values trust the
-        data more.
-    seed : int
-        Seed of the random states that determine the base parameters.
+        Logs instead of arrays: .csv, .parquet and .arrow files, folders of these, or a table of
+        pandas, xarray or pyarrow. Columns are t, and J.q, J.qd, J.qdd, J.tau for every joint J.
+        Memory use is bounded if the logs contain velocities and accelerations. q : array_like, (n,
+        nq) Joint positions (rad or m). qd, qdd : array_like, (n, nv), optional Joint velocities and
+        accelerations. Default: computed from q and t. tau : array_like, (n, nv) Joint torques or
+        forces (N m or N). Torques of passive joints and of a floating base are zero. With closed
+        loops, each motor torque is the entry of its joint. t : array_like, (n,), optional Times
+        (s). smoothing : {"low-pass", "savitzky-golay", "spline"} Method for computing velocities
+        and accelerations from positions: a zero-phase low-pass filter of fourth order and finite
+        differences, local polynomials, or a smoothing spline. cutoff : float, optional Cut-off
+        frequency of the smoothing (Hz). Default: 1.5 times the highest frequency at which positions
+        have more power than their noise. delay : float or "estimate" Time (s) by which logged
+        torques lag behind positions; "estimate" finds it by correlation with the torques that the
+        robot predicts. columns, units : dict, optional Names of the log's columns ({"elbow.q":
+        "pos3"}), and units by quantity or column ({"q": "deg", "t": "ms"}). skip_bad : bool Skip
+        bad rows and unreadable files of logs; `notes` counts them. include : sequence of str Terms
+        to identify: "inertia" (always included), and "armature", "damping", "friction" (Coulomb)
+        and "offset" at joints with one degree of freedom. f_ext : dict, optional Known external
+        wrenches, as in `robot.inverse_dynamics`. actuated : sequence of str, optional For closed
+        loops, the actuated degrees of freedom, as many as the mobility. Default: those whose torque
+        is not always zero. loss : {"squares", "huber"} "huber" bounds the influence of outliers.
+        prior : {"pull-back", "entropic"} Distance from the prior on pseudo-inertias: the constant
+        pull-back metric, or the log-determinant divergence. deviation : float Standard deviation of
+        the prior, relative to each body's inertia. Larger values give the data more weight. seed :
+        int Seed of the random states that determine the base parameters.
 
     Returns
     -------
@@ -189,7 +170,7 @@ def _streamed(
     deviation: float,
     rng: np.random.Generator,
 ) -> Identified:
-    """Identify from logs of any length; only their Gram matrices are kept."""
+    """Identify from logs of any length; only their Gram matrices are kept in memory."""
     model = LinearModel(robot, terms)
     none = np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
     chosen = base(model, rng, none)
@@ -230,7 +211,7 @@ def _count(robot: Robot, joint: str) -> int:
 def _blocks(
     model: LinearModel, states: States, tau: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the regression A x = b of a block of samples at a time."""
+    """Yield the equations A x = b of one block of samples after the other."""
     for first in range(0, len(tau), CHUNK):
         part = slice(first, first + CHUNK)
         q, qd, qdd = (x[part] for x in states)
@@ -265,7 +246,7 @@ def _robust(
 def _spread(
     model: LinearModel, states: States, tau: np.ndarray, chosen: Base, fit: Fit
 ) -> np.ndarray:
-    """Return a robust standard deviation of each row's residuals, from their median."""
+    """Return a robust standard deviation of the residuals of each row, from their median."""
     found = [
         np.abs(b - A[..., chosen.columns] @ fit.values) for A, b in _blocks(model, states, tau)
     ]

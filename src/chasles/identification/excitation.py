@@ -1,8 +1,9 @@
 """`chasles.excite`: motions with which parameters can be identified accurately.
 
-A motion is a Fourier series at rest at both ends. Many random motions are evaluated at once, the
-best are improved together by gradient steps through the derivatives of the compiled regressor, and
-the best one that satisfies all limits on a finer grid is returned (Swevers et al. 1997).
+A motion is a Fourier series that is at rest at both ends. Many random motions are evaluated at
+once. The best ones are improved together by gradient steps, with derivatives of the compiled
+regressor. The result is the best motion that satisfies all limits on a finer grid (Swevers et al.
+1997).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from chasles.trajectory.fourier import Fourier
 from chasles.trajectory.moves import Move
 
 PER_HARMONIC = 20
-"""Number of samples of a motion in the shortest period of its series."""
+"""Number of samples per shortest period of the series."""
 
 FINE = 10
 """Factor by which the grid of the final check of limits is finer than that of the search."""
@@ -31,11 +32,11 @@ BATCH = 64
 """Number of motions that are evaluated at once."""
 
 POWERS = (6.0, 40.0)
-"""Initial and final exponent of the power sums of eigenvalues that approximate the largest and
-smallest one."""
+"""Initial and final exponents of power sums that approximate the largest and smallest
+eigenvalues."""
 
 MARGIN = 0.02
-"""Fraction of every limit that the search reserves for instants between its samples."""
+"""Fraction of every limit that the search reserves for times between samples."""
 
 TURNING = 0.05
 """Fraction of the largest velocity over which the gradient smooths the sign of a velocity."""
@@ -47,24 +48,24 @@ WEIGHTS = (3.0, 3000.0)
 """Initial and final weight of violated limits."""
 
 RATE, RATE_END, FIRST, SECOND = 0.05, 0.005, 0.9, 0.99
-"""Initial and final step of Adam, and its averages (Kingma and Ba 2015)."""
+"""Initial and final step size of Adam, and its decay rates (Kingma and Ba 2015)."""
 
 
 @dataclass(frozen=True)
 class Excitation:
-    """Motion with which a robot's parameters can be identified.
+    """A motion for identifying the parameters of a robot.
 
     Attributes
     ----------
     move : Move
         The Fourier series, at rest at both ends: `move(t)`, `move.save("motion.csv")`.
     condition : float
-        Condition number of the base regressor on the motion, columns scaled to unit length.
+        Condition number of the base regressor along the motion, with columns scaled to unit length.
     margins : dict
-        By limit, the share of it that is left, at least; of distances and workspaces in m.
+        Smallest remaining fraction of each limit; for distances and workspaces, in m.
     random : float
-        The smallest condition number of the initial random motions, which satisfy the limits
-        of positions, velocities and accelerations, but maybe not the others.
+        Smallest condition number of the initial random motions, which satisfy the limits of
+        positions, velocities and accelerations, but not necessarily the others.
     """
 
     move: Move
@@ -95,33 +96,25 @@ def excite(
 ) -> Excitation:
     """Find a motion with which the robot's parameters can be identified accurately.
 
-    A Fourier series, at rest at its ends, that minimizes the condition number of the base
-    parameters' regressor (columns scaled to unit length) within the limits.
+    The motion is a Fourier series that is at rest at both ends. It minimizes the condition number
+    of the base parameters' regressor (with columns scaled to unit length) within the limits.
 
     Parameters
     ----------
     robot : Robot
-        A robot whose joints have one coordinate each, without loops; its parameters matter for
-        torques only. Positions keep `robot.limits`.
-    duration : float
-        Seconds.
-    harmonics : int
-        Terms of the series.
-    include : sequence of str
-        Terms to identify, as in `chasles.identify`.
-    velocity, acceleration, effort : float or array_like, (nv,), optional
+        A robot without loops whose joints have one coordinate each. Its parameters are used only
+        for torque limits. Positions stay within `robot.limits`. duration : float
+            Duration (s). harmonics
+        : int Number of harmonics of the series. include : sequence of str Terms to identify, as in
+        `chasles.identify`. velocity, acceleration, effort : float or array_like, (nv,), optional
         Largest absolute joint velocities, accelerations and torques (rad/s, rad/s², N m; m/s, m/s²,
-        N). By default velocities and torques of `robot.limits`, and no limit of accelerations.
-    clearance : float, optional
-        Smallest distance (m) between links, and between links and obstacles; None ignores both.
-    obstacles : dict, optional
-        Obstacles, as in `robot.distance`.
-    workspace : dict, optional
-        {frame: (lower, upper)}: corners of a box of the world in which the frame's origin stays.
-    starts, improved, steps : int
-        Numbers of random motions, of improved ones, and of gradient steps.
-    seed : int
-        Seed of the random motions.
+        N). By default velocities and torques are limited by `robot.limits`, and accelerations are
+        not limited. clearance : float, optional Smallest distance (m) between links, and between
+        links and obstacles; None ignores both. obstacles : dict, optional Obstacles, as in
+        `robot.distance`. workspace : dict, optional {frame: (lower, upper)}: corners of a box in
+        the world in which the frame's origin must stay. starts, improved, steps : int Numbers of
+        random motions, of motions that are improved, and of gradient steps. seed : int Seed of the
+        random motions.
 
     Returns
     -------
@@ -135,9 +128,9 @@ def excite(
 
     Notes
     -----
-    Between samples, limits are checked on a grid ten times as fine as that of the search. During
-    the search links are spheres with cylinders around them (`robot.enclosing_shapes`); the file's
-    shapes decide at the end.
+    Limits are finally checked on a grid ten times as fine as that of the search. During the search,
+    links are replaced by enclosing capsules (`robot.enclosing_shapes`); the final check uses the
+    shapes of the file where necessary.
 
     Examples
     --------
@@ -164,7 +157,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty states: base parameters of a tree are determined from random ones."""
+    """Return empty states, because base parameters of a tree are determined from random states."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -200,7 +193,7 @@ def _bounds(
 
 @dataclass(frozen=True)
 class Search:
-    """Search among Fourier series; motions are coefficients (S, P, n) of a basis."""
+    """A search among Fourier series; motions are given by coefficients (S, P, n) of a basis."""
 
     model: LinearModel
     base: Base
@@ -210,10 +203,9 @@ class Search:
 
     @cached_property
     def modes(self) -> np.ndarray:
-        """Sines, then cosines (2 harmonics, P - 1) of series with zero qd and qdd at time 0.
+        """Sine and cosine coefficients (2 harmonics, P - 1) of series with zero qd, qdd at time 0.
 
-        Harmonic k has 1/k of the coefficients of the first one, so that velocities are of equal
-        size.
+        Coefficients of harmonic k are scaled by 1/k, so that all harmonics have similar velocities.
         """
         k = np.arange(1, self.harmonics + 1)
         fall, none = 1.0 / k, np.zeros(self.harmonics)
@@ -295,8 +287,9 @@ class Search:
     def _excitation(self, at: States, p: float) -> tuple[np.ndarray, States]:
         """Return 1/(2p) log (sum l^p sum l^-p) of the eigenvalues l of W'W, and its gradient.
 
-        With the eigenvectors V, the gradient by W is W V diag(dl) V', through the scaling of its
-        columns; the compiled pullback of the regressor propagates it to q, qd and qdd.
+        With the eigenvectors V, the gradient with respect to W is W V diag(dl) V', propagated
+        through the scaling of its columns. The compiled pullback of the regressor propagates it to
+        q, qd and qdd.
         """
         W = self._columns(at)
         length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
@@ -354,7 +347,7 @@ class Search:
         return theta
 
     def within(self, theta: np.ndarray, fine: Sequence[np.ndarray]) -> np.ndarray:
-        """Return motions scaled and shifted into limits of positions, velocities, accelerations."""
+        """Scale and shift motions to satisfy limits of positions, velocities and accelerations."""
         bounds, motion = self.bounds, theta.copy()
         motion[:, -1] = 0.0
         q, qd, qdd = (part @ motion for part in fine)
@@ -392,7 +385,7 @@ class Search:
         raise InputError("E-IDENT-014", problem, remedy, part="excite")
 
     def move(self, theta: np.ndarray) -> Move:
-        """Return the trajectory of coefficients (P, n)."""
+        """Return the trajectory with coefficients (P, n)."""
         rows = self.modes @ theta[:-1]
         sines, cosines = rows[: self.harmonics], rows[self.harmonics :]
         return Fourier(theta[-1], sines, cosines, self.duration, self.model.robot)

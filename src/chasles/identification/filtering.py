@@ -1,8 +1,8 @@
-"""Velocities and accelerations from measured positions, and the delay of torques.
+"""Computation of velocities and accelerations from positions, and of the delay of torques.
 
-Positions are smoothed without a time shift. Torques pass the same low-pass filter, so that both
-sides of the equations have the same bandwidth. Samples are then decimated to twice the cut-off,
-which makes their noise independent (Gautier 1997).
+Positions are smoothed without a time shift. Torques pass through the same low-pass filter, so that
+both sides of the equations have the same bandwidth. Samples are then decimated to twice the cut-off
+frequency, which makes their noise independent (Gautier 1997).
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ LEAST = 20
 
 @dataclass(frozen=True)
 class Smoothed:
-    """Motion with its rates, decimated; cutoff in Hz. t (n,), the others (n, nv)."""
+    """A decimated motion with its rates: t (n,), other arrays (n, nv), and the cutoff in Hz."""
 
     t: np.ndarray
     q: np.ndarray
@@ -49,7 +49,7 @@ def smoothed(
     smoothing: Smoothing = "low-pass",
     cutoff: float | None = None,
 ) -> Smoothed:
-    """Return a motion's velocities and accelerations from positions at equal time steps."""
+    """Return smoothed positions, their rates, and torques; uneven time steps are resampled."""
     if smoothing not in get_args(Smoothing):
         problem = f"smoothing must be one of {', '.join(get_args(Smoothing))}, not {smoothing!r}"
         raise InputError("E-IDENT-015", problem, part="identify")
@@ -78,14 +78,14 @@ def _resampled(t: np.ndarray, x: np.ndarray, even: np.ndarray) -> np.ndarray:
 
 
 def chosen_cutoff(q: np.ndarray, step: float) -> float:
-    """Return a cut-off in Hz: 1.5 times the highest frequency with more power than the noise.
+    """Return a cut-off (Hz): 1.5 times the highest frequency with more power than the noise.
 
     The noise is the median of the upper half of the spectrum, which contains no motion.
     """
     n = len(q)
     window = np.hanning(n)[:, None]
     line = np.linspace(0.0, 1.0, n)[:, None]
-    level = q - (q[0] + (q[-1] - q[0]) * line)  # a jump from end to start would look like noise
+    level = q - (q[0] + (q[-1] - q[0]) * line)  # avoids a jump from end to start
     power = np.abs(np.fft.rfft(level * window, axis=0)) ** 2
     frequency = np.fft.rfftfreq(n, step)
     noise = np.median(power[len(power) // 2 :], axis=0) / np.log(2.0)
@@ -143,7 +143,7 @@ _METHODS: dict[str, Callable[[np.ndarray, float, float], Rates]] = {
 def delay(t: np.ndarray, tau: np.ndarray, predicted: np.ndarray, longest: float = 0.1) -> float:
     """Return the lag (s) of measured torques behind the torques that a robot predicts.
 
-    It is the lag of the largest correlation, summed over joints, interpolated by a parabola.
+    The lag maximizes the correlation, summed over joints and interpolated by a parabola.
     """
     step = (t[-1] - t[0]) / (len(t) - 1)
     most = max(min(int(longest / step), len(t) // 4), 1)

@@ -1,4 +1,4 @@
-"""Linear model of identification: joint torques are a matrix times unknown parameters."""
+"""The linear model of identification: joint torques are a matrix times unknown parameters."""
 
 import math
 from collections.abc import Sequence
@@ -19,8 +19,7 @@ ENTRIES = ("mass", "hx", "hy", "hz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
 """Ten parameters of a body: mass, first moment, inertia about the origin of its link's frame."""
 
 JOINT_TERMS = ("armature", "damping", "friction", "offset")
-"""Terms that may be identified at joints of one degree of freedom, in addition to the inertias.
-
+"""Terms that may be identified at joints with one degree of freedom, in addition to the inertias:
 armature * qdd + damping * qd + friction * sign(qd) + offset.
 """
 
@@ -31,16 +30,16 @@ SAMPLE = 500
 """Number of states that determine the base parameters of closed loops."""
 
 TOLERANCE = 1e-8
-"""Fraction of a column that must be new for its parameter to be a base parameter."""
+"""Fraction of a column that must be independent for its parameter to be a base parameter."""
 
 
 @dataclass(frozen=True)
 class LinearModel:
     """tau = A(q, qd, qdd) x + known, for a robot and its unknown terms.
 
-    Rows are the robot's velocity coordinates or, with closed loops, its independent ones, on which
-    loop forces do no work. x has ten entries for each of `robot.moving_joints`, followed by one for
-    each joint and term.
+    Rows are the robot's velocity coordinates or, with closed loops, the independent ones, on which
+    loop forces do no work. x has ten entries for each of `robot.moving_joints`, followed by one
+    entry for each term and joint.
     """
 
     robot: Robot
@@ -67,7 +66,7 @@ class LinearModel:
 
     @cached_property
     def columns(self) -> np.ndarray:
-        """Velocity coordinates of `joints`."""
+        """Indices of the velocity coordinates of `joints`."""
         return np.array([self.robot.velocity_slice(name).start for name in self.joints], int)
 
     @cached_property
@@ -77,7 +76,7 @@ class LinearModel:
 
     @cached_property
     def bare(self) -> Robot:
-        """Robot without the identified terms: no armature if that is a term."""
+        """The robot without armature, if armature is identified."""
         if "armature" not in self.terms:
             return self.robot
         return self.robot.with_parameters({f"{joint}.armature": 0.0 for joint in self.joints})
@@ -101,7 +100,7 @@ class LinearModel:
         return np.concatenate(parts, axis=-1)
 
     def known(self, q: Any, qd: Any, qdd: Any, f_ext: Any = None) -> np.ndarray:
-        """Return torques (n, nv) not due to the inertias: springs, external forces, rotors."""
+        """Return the known torques (n, nv) of springs, external forces and rotors."""
         whole = self.bare.inverse_dynamics(q, qd, qdd, f_ext=f_ext)
         parts = [
             self._inertial(q[k : k + CHUNK], qd[k : k + CHUNK], qdd[k : k + CHUNK])
@@ -114,7 +113,7 @@ class LinearModel:
         return np.asarray(self.robot.regressor(q, qd, qdd) @ self.robot.inertial_parameters())
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Return torques or their matrix (n, nv, ...) on the rows of the model.
+        """Project torques or their matrix (n, nv, ...) onto the rows of the model.
 
         With closed loops, row k is the power at unit independent velocity k, with the corresponding
         velocities of the tree.
@@ -195,7 +194,7 @@ def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
 
 
 def checked_terms(include: Sequence[str]) -> tuple[str, ...]:
-    """Return the joint terms of `include`, in their order."""
+    """Return the joint terms in `include`, in the order of `JOINT_TERMS`."""
     known = ("inertia", *JOINT_TERMS)
     include = some_names("include", include, "identify")
     for name in include:

@@ -2,7 +2,8 @@
 
 Columns are those of motion files: t (s), and for a joint J the columns J.q, J.qd, J.qdd and J.tau
 (J.q0, ... for joints with several coordinates). `columns=` maps them to other names, `units=` to
-other units. A fault in a log is an error that names its file and row, or is counted with skip_bad.
+other units. A fault in a log raises an error with its file and row; with skip_bad, it is counted
+instead.
 """
 
 import os
@@ -47,7 +48,7 @@ ROWS = 65_536
 """Number of rows that are read at once."""
 
 GAP = 5.0
-"""Time step, relative to the median, above which there is a gap."""
+"""Time step, relative to the median step, above which there is a gap."""
 
 OFTEN = 3.0
 """Distance of a joint from its middle, in half ranges, beyond which its units are questioned."""
@@ -71,8 +72,8 @@ class Skipped:
 class Log:
     """Consecutive samples of one log; first: the number of its first row, from 1.
 
-    begins: True if the samples do not continue those before, at the start of a file or after a gap.
-    tau: empty (n, 0) where torques are not read.
+    begins: True if the samples start a file or follow a gap. tau: empty (n, 0) if torques are not
+    read.
     """
 
     file: str
@@ -87,7 +88,7 @@ class Log:
 
 @dataclass
 class _Clock:
-    """Last time of a log so far, and the usual step between its times."""
+    """The last time read from a log, and its usual time step."""
 
     last: float = -np.inf
     step: float = np.nan
@@ -290,9 +291,9 @@ def files(path: str | os.PathLike[str]) -> list[str]:
 
 
 def batches(file: str, wanted: Sequence[str]) -> Iterator[Any]:
-    """Yield record batches of a file, at most `ROWS` rows each, with bounded memory.
+    """Yield record batches of a file with at most `ROWS` rows each, in bounded memory.
 
-    Only columns that are wanted are read, if the file has them.
+    Only wanted columns that the file has are read.
     """
     try:
         import pyarrow
@@ -309,7 +310,7 @@ def batches(file: str, wanted: Sequence[str]) -> Iterator[Any]:
 
 
 def _parquet(file: str, wanted: set[str]) -> Iterator[Any]:
-    """Yield batches of a Parquet file, page by page: of a row group, only `ROWS` are in memory."""
+    """Yield batches of a Parquet file; only `ROWS` rows of a row group are in memory."""
     from pyarrow.parquet import ParquetFile
 
     with ParquetFile(file, memory_map=True, pre_buffer=False) as opened:

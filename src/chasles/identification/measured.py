@@ -1,4 +1,4 @@
-"""Samples for identification from logs: missing rates, wrong units and swapped joints."""
+"""Samples for identification from logs, with checks for wrong units and swapped joints."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ UNIT = 0.2
 class Measured:
     """Samples of logs.
 
-    lag: seconds by which torques lag behind; None estimates it for each log.
+    lag: time (s) by which torques lag behind positions; None estimates it for each log.
     """
 
     reader: Reader
@@ -46,7 +46,7 @@ class Measured:
             yield self._sample(log)
 
     def _whole(self, logs: Iterator[Log]) -> Iterator[Log]:
-        """Join the blocks of one motion if rates are missing, which need all of it."""
+        """Join the blocks of a motion if rates are missing or there is a lag."""
         held: list[Log] = []
         for log in logs:
             if log.qd is not None and log.qdd is not None and self.lag == 0.0:
@@ -158,7 +158,7 @@ def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
-    """Return two columns that each fit the other's place, and not their own, or None."""
+    """Return two columns that each fit the other's place but not their own, or None."""
     found = _correlations(expected, given)
     n = len(found)
     for i in range(n):
@@ -172,7 +172,7 @@ def _swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
 def arrays(
     robot: Robot, t: Any, q: Any, tau: Any, smoothing: Smoothing, cutoff: float | None
 ) -> tuple[Sample, float]:
-    """Return samples, and the cut-off, from positions and torques at times."""
+    """Return samples and the cut-off frequency from positions and torques at given times."""
     if t is None:
         problem = "qd and qdd are missing, and t is too"
         raise InputError("E-IDENT-018", problem, "give qd and qdd, or t", part="identify")

@@ -9,7 +9,7 @@ from chasles.errors import InputError
 from chasles.model.ranges import LARGEST
 
 ROUNDS = 20
-"""Largest number of iterations; they end when no weight changes by more than `CHANGE`."""
+"""Largest number of iterations; they stop when no noise level changes by more than `CHANGE`."""
 
 CHANGE = 1e-3
 
@@ -21,7 +21,7 @@ HUBER = 1.345
 class Factors:
     """Triangular factors R (rows, k + 1, k + 1) of [A_j, b_j] for each row j, and sample counts.
 
-    R_j' R_j = [A_j, b_j]' [A_j, b_j], so that sums of squared residuals of any x need no more data.
+    R_j' R_j = [A_j, b_j]' [A_j, b_j], so sums of squared residuals for any x need no other data.
     """
 
     R: np.ndarray
@@ -96,8 +96,8 @@ class Fit:
 def fitted(factors: Factors, columns: np.ndarray) -> Fit:
     """Fit by least squares, with the noise of each row estimated from its residuals.
 
-    The estimate is that of iteratively reweighted least squares; its covariance assumes that the
-    noise of a row is independent between samples.
+    The fit uses iteratively reweighted least squares. Its covariance assumes that the noise of a
+    row is independent between samples.
     """
     few = Factors(_triangle(factors.R[:, :, [*columns, -1]]), factors.counts)
     b, rows = len(columns), len(factors.counts)

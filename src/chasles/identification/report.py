@@ -1,4 +1,4 @@
-"""Identification as one HTML page: torques, residuals, parameters, validation."""
+"""Report of an identification as an HTML page: torques, residuals, parameters, validation."""
 
 import base64
 import html
@@ -23,7 +23,7 @@ STYLE = (
 
 
 def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> str:
-    """Return the page; samples: of the logs, or with `validated` of held-out logs."""
+    """Return the HTML page; samples are from the logs or, if `validated`, from held-out logs."""
     robot = found.model.robot
     what = "Validation on logs that were left out" if validated else "Torques of the logs"
     q, qd, qdd, tau = (np.concatenate(x)[:SHOWN] for x in zip(*samples, strict=True))
@@ -66,7 +66,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _parameters(found: Identified) -> str:
-    """Return base parameters before and after, with intervals of three standard deviations."""
+    """Return a table of base parameters before and after, with three-sigma intervals."""
     before = found.combination @ found.model.nominal
     rows = [
         (name, f"{old:.4g}", f"{value:.4g}", f"{value - 3 * d:.4g} to {value + 3 * d:.4g}")
