@@ -203,8 +203,7 @@ class Scene:
         )
 
     def _touching(self, first: Sequence[int], second: Sequence[int]) -> list[tuple[int, int]]:
-        """Return pairs of elements without those that collision bits exclude, unless all are
-        excluded."""
+        """Return pairs of elements that collision bits allow, or all pairs if none is allowed."""
         every, known = [(i, j) for i in first for j in second], self.elements
         return [(i, j) for i, j in every if may_touch(known[i], known[j])] or every
 

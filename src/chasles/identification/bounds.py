@@ -146,8 +146,7 @@ class Bounds:
         return found
 
     def _distance(self, q: np.ndarray) -> float:
-        """Return the smallest distance; where enclosing shapes are too close, the file's are
-        used."""
+        """Return the smallest distance; the file's shapes decide where enclosing ones are near."""
         enclosing = self.robot.distance(q, **self._scene).least
         near = enclosing < self.clearance
         far = float(np.min(enclosing[~near], initial=np.inf))

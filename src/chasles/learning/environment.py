@@ -1,4 +1,4 @@
-"""Gymnasium vector environment of many copies of one robot."""
+"""A Gymnasium vector environment with many copies of one robot."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -26,14 +26,14 @@ MODES = {"same-step": AutoresetMode.SAME_STEP, "disabled": AutoresetMode.DISABLE
 Controller = Callable[[Any, Any, Any, Any], Any]
 
 MOST = 10**7
-"""Largest number of environments, and of entries of an observation or an action."""
+"""Largest number of environments, and largest size of an observation or an action."""
 
 
 class RobotVectorEnv(VectorEnv):
-    """Many copies of a robot that act and are rewarded together.
+    """Vector environment with many copies of a robot.
 
-    An action holds for `substeps` simulation steps of length `dt`. All copies are stepped by one
-    call of compiled code, with contact, joint limits and friction in each step
+    An action is held for `substeps` simulation steps of length `dt`. One call of compiled code
+    steps all copies, with contact, joint limits and friction in each step
     (`integrator="time-stepping"`).
 
     Parameters
@@ -41,27 +41,25 @@ class RobotVectorEnv(VectorEnv):
     robot : Robot
         The robot.
     task : Task
-        Start states, observations, rewards and the end of episodes.
+        Initial states, observations, rewards, and the end of episodes.
     num_envs : int
         Number of copies.
     control : callable
         Joint torques `tau(t, q, qd, p)`, written with arithmetic and the functions of
-        `chasles.expr`; p are the numbers of `task.control`. It is traced once.
+        `chasles.expr`; p are the parameters returned by `task.control`. It is traced once.
     contacts : sequence of contact pairs, or "file"
         Contact pairs, as in `robot.simulate`.
     dt : float
         Step size in s.
     substeps : int
-        Simulation steps for each action.
+        Number of simulation steps per action.
     episode : float
-        Longest episode, in s; it is then truncated.
+        Largest duration of an episode (s), after which it is truncated.
     autoreset : {"same-step", "disabled"}
-        "same-step" starts a new episode in the step that ends one; the last observation is in
-        `info["final_obs"]`. "disabled" leaves it to `reset(options={"reset_mask": mask})`.
-    threads : int, optional
-        Threads of the simulation; all cores by default.
-    options
-        Further options of `robot.simulate`, such as `limits` and `dissipation`.
+        "same-step" starts a new episode in the step in which one ends; the last observation is in
+        `info["final_obs"]`. With "disabled", call `reset(options={"reset_mask": mask})`. threads :
+        int, optional Number of threads of the simulation. Default: all cores. options Further
+        options of `robot.simulate`, such as `limits` and `dissipation`.
     """
 
     def __init__(
@@ -110,7 +108,7 @@ class RobotVectorEnv(VectorEnv):
         seed : int or sequence of int, optional
             Seed of all random numbers.
         options : dict, optional
-            {"reset_mask": (num_envs,) bool} starts only some episodes.
+            {"reset_mask": (num_envs,) bool} selects the episodes to start.
 
         Returns
         -------
@@ -140,7 +138,7 @@ class RobotVectorEnv(VectorEnv):
     def step(
         self, actions: Any
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Hold actions for one control step.
+        """Apply actions for one control step.
 
         Parameters
         ----------
@@ -154,7 +152,7 @@ class RobotVectorEnv(VectorEnv):
         rewards : ndarray, shape (num_envs,)
             Rewards of the step.
         terminated, truncated : ndarray of bool, shape (num_envs,)
-            True where the episode failed, or reached its time limit.
+            True where the episode failed, and where it reached its time limit.
         info : dict
             With `autoreset="same-step"`, "final_obs" has the last observations of episodes that
             ended.
@@ -190,7 +188,7 @@ class RobotVectorEnv(VectorEnv):
     def _ended(
         self, state: State, rewards: np.ndarray, terminated: np.ndarray, truncated: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return the results of a step, with new episodes for those that are over."""
+        """Return the results of a step, after starting new episodes where one has ended."""
         seen, info = self._seen(state), {}
         over = terminated | truncated
         if np.any(over) and self.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP:
@@ -204,7 +202,7 @@ class RobotVectorEnv(VectorEnv):
         return answered("observe", self.task.observe(state), shape).astype(np.float32)
 
     def _started(self, count: int) -> State:
-        """Return states at the start of an episode."""
+        """Return initial states of new episodes."""
         widths = (self.robot.nq, self.robot.nv, None)
         q, qd, command = begun(self.task.start(self._rng, count), count, widths)
         still = np.zeros((count, self._sizes[1]))

@@ -18,8 +18,8 @@ class State:
     """States of all environments, one row each.
 
     q (n, nq) and qd (n, nv): positions and velocities. action (n, a): the last action; previous:
-    the one before. command (n, c): the goal of the task, chosen at the start of an episode. steps
-    (n,): steps since the start of the episode. time (n,): the same in seconds.
+    the action before it. command (n, c): the goal of the task, chosen at the start of an episode.
+    steps (n,): number of steps since the start of the episode. time (n,): time (s) since the start.
     """
 
     q: np.ndarray
@@ -41,12 +41,12 @@ class State:
 
 
 class Task(Protocol):
-    """A task for a batch of robots. All methods take and return arrays with a row for each robot.
+    """A task for a batch of robots; all arrays of its methods have one row per robot.
 
     Attributes
     ----------
     observations, actions : int
-        Number of entries of an observation and of an action. Actions are clipped to [-1, 1].
+        Sizes of an observation and of an action. Actions are clipped to [-1, 1].
     """
 
     observations: int
@@ -91,7 +91,7 @@ class Task(Protocol):
         ...
 
     def observe(self, state: State) -> np.ndarray:
-        """Return the observations of a policy.
+        """Return the observations for a policy.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class Task(Protocol):
         ...
 
     def failed(self, state: State) -> np.ndarray:
-        """Return True where the episode ends, because the robot fell or left its bounds.
+        """Return True where the episode ends early, for example because the robot fell.
 
         Parameters
         ----------
