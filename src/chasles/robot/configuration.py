@@ -26,7 +26,7 @@ from chasles.robot.machine import start
 
 
 class Configuring(Computing):
-    """Positions, and the degrees of freedom that loops leave."""
+    """Configurations, mobility, closed loops and inverse kinematics."""
 
     def neutral(self, *, within: bool = False) -> np.ndarray:
         """Return the configuration of the file, (nq,).
@@ -39,8 +39,9 @@ class Configuring(Computing):
         Returns
         -------
         q : ndarray, shape (nq,)
-            Configuration (rad or m), MuJoCo's qpos0. A joint without an initial position in the
-            file has its two frames coincide. Without `within`, it may violate joint limits.
+            Configuration (rad or m), MuJoCo's qpos0. For a joint without an initial position in the
+            file, its two frames coincide. Without `within`, the configuration may violate joint
+            limits.
 
         Examples
         --------
@@ -119,13 +120,13 @@ class Configuring(Computing):
         values : mapping from str to array_like
             Positions (rad or m) by joint name; their shapes broadcast.
         default : array_like, shape (..., nq), optional
-            Positions of the other joints. Default: `neutral()`.
+            Positions of joints that are not named. Default: `neutral()`.
 
         Returns
         -------
         q : ndarray, shape (..., nq)
-            Configuration. `chasles.conventions.position_by_name` and `velocity_by_name` do the
-            reverse.
+            Configuration. `chasles.conventions.position_by_name` and `velocity_by_name` convert
+            back.
 
         Examples
         --------
@@ -151,7 +152,7 @@ class Configuring(Computing):
         Parameters
         ----------
         rng : numpy.random.Generator or int, optional
-            Generator, or together with `size` a seed. A lone integer is refused.
+            Generator or, together with `size`, a seed. An integer without `size` raises an error.
         size : int or tuple of int, optional
             Batch shape. Default: a single configuration.
         seed : int, optional
@@ -206,8 +207,7 @@ class Configuring(Computing):
         Mobility
             The number (`robot.mobility() == 1`), which prints as a report: the rank of
             `loop_matrix`, redundant equations of each loop, the tolerance, degrees of freedom that
-            cannot move, and joint types that would make a loop with redundant equations
-            non-redundant.
+            cannot move, and joint types that would remove redundant equations of a loop.
 
         Examples
         --------
@@ -288,7 +288,7 @@ class Configuring(Computing):
 
     @cached_property
     def _quick(self) -> Quick:
-        """Return prepared calls of `inverse_kinematics`."""
+        """Prepared calls of `inverse_kinematics`."""
         return Quick()
 
     def inverse_kinematics(
@@ -313,54 +313,40 @@ class Configuring(Computing):
         Parameters
         ----------
         targets
-            By frame: a pose (..., 4, 4) in the world, or a target of `chasles.targets`: `Pose`,
-            `Position`, `Orientation`, `Axis`, `LookAt`, `Relative`; several in a list. The key
-            "center of mass" takes a `CenterOfMass`. Leading shapes are batches and broadcast. A
-            target without a frame is one for `robot.tool`.
-        avoid
-            Obstacles by name, or `chasles.distances.Avoid`: the posture keeps clear of them, and of
-            collisions of the robot with itself.
-        guess
-            The posture (..., nq) of the first try, and of fixed joints.
-        near
-            A posture (..., nq): return the solution nearest to it, of those that are found.
-        fixed
-            Names of joints that keep the position they have in the guess, or at neutral.
-        solutions
-            "first" for one posture of each problem, "all" for all distinct ones.
-        count
-            The largest number of postures of each problem with `solutions="all"`.
-        comfort
-            A posture (..., nq), or "limits" for the middle between them: a redundant robot moves
-            along its solutions until it is as near to it as the targets allow.
-        comfort_weight
-            Weights (nv,) of the squared distances from the comfortable posture.
-        wraps
-            With `solutions="all"`, True adds postures that differ by full turns of joints.
-        seed
-            Another set of starting postures; 0 by default.
-        tries
-            The largest number of starting postures of each problem.
-        threads
-            The number of threads; by default all, for large batches.
+            Mapping from frames to targets: a pose (..., 4, 4) in the world, or a target of
+            `chasles.targets` (`Pose`, `Position`, `Orientation`, `Axis`, `LookAt`, `Relative`), or
+            a list of several. The key "center of mass" takes a `CenterOfMass`. Leading shapes are
+            batches and broadcast. A target without a frame applies to `robot.tool`. avoid Obstacles
+            by name, or `chasles.distances.Avoid`. The configuration avoids collisions with them and
+            self-collisions. guess Configuration (..., nq) of the first attempt, and of fixed
+            joints. near Configuration (..., nq); the solution nearest to it, among those found, is
+            returned. fixed Names of joints that keep their position in the guess, or in the neutral
+            configuration. solutions "first" for one solution per problem, "all" for all distinct
+            solutions. count Largest number of solutions per problem with `solutions="all"`.
+            comfort Configuration (..., nq), or "limits" for the middle between the joint limits. A
+            redundant robot gets as close to it as the targets allow. comfort_weight Weights (nv,)
+            of the squared distances from `comfort`. wraps With `solutions="all"`, True adds
+            solutions that differ by full turns of joints. seed Seed of the starting configurations.
+            Default: 0. tries Largest number of starting configurations per problem. threads Number
+            of threads. Default: all for large batches.
 
         Returns
         -------
         Solution
-            `q`, `solved`, `residual`, `iterations`, `limits` and `complete`. A problem that has no
-            solution, or of which none was found, is not `solved`, and q has the least error that
-            was found.
+            `q`, `solved`, `residual`, `iterations`, `limits` and `complete`. If no solution was
+            found, `solved` is False and q is the configuration with the smallest error.
 
         Notes
         -----
-        Damped Gauss-Newton steps on the configuration space (Sugihara, IEEE Transactions on
-        Robotics 27, 2011), with an active set of joint limits, from starting postures near the
-        targets. One problem gives the same bits alone, in any batch and with any number of threads.
-        With closed loops, the targets and the loops are one system of equations. All postures of
-        six joints, three consecutive axes of which intersect or are parallel, are found in closed
-        form (Pieper 1968; Elias and Wen 2022), as are those of seven joints for sampled positions
-        of one joint; the postures of other arms are those to which starting postures lead. Without
-        a guess, the search for one pose begins at a posture of the closed form, if there is one.
+        The solver takes damped Gauss-Newton steps on the configuration space (Sugihara, IEEE
+        Transactions on Robotics 27, 2011), with an active set of joint limits, from starting
+        configurations near the targets. Results of a problem are bitwise identical alone, in any
+        batch and with any number of threads. With closed loops, the targets and the loops are one
+        system of equations. For arms with six joints, three consecutive axes of which intersect or
+        are parallel, all solutions are found in closed form (Pieper 1968; Elias and Wen 2022); for
+        seven joints, this is done for sampled positions of one joint. For other arms, solutions are
+        those found from the starting configurations. Without a guess, the search for one pose
+        starts at a closed-form solution, if there is one.
 
         Examples
         --------
@@ -393,7 +379,7 @@ class Configuring(Computing):
 
 
 def _interval(lower: float, upper: float, span: float) -> tuple[float, float]:
-    """Return the interval between two limits; 2 span long, from one limit or about 0, otherwise."""
+    """Return the interval between two limits; with one limit or none, its length is 2 span."""
     if math.isfinite(lower):
         return lower, upper if math.isfinite(upper) else lower + 2.0 * span
     return (upper - 2.0 * span, upper) if math.isfinite(upper) else (-span, span)

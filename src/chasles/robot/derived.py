@@ -1,4 +1,4 @@
-"""Functions of functions: derivatives, linear systems, graphs of calls."""
+"""Compiled functions, derivatives, linearization and CUDA graphs."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -21,7 +21,7 @@ from chasles.robot.motions import Moving
 
 
 class Deriving(Moving):
-    """Functions that call several others, or take any number of arrays."""
+    """Functions that are derived from other functions."""
 
     def function(
         self,
@@ -36,7 +36,7 @@ class Deriving(Moving):
         dtype: str = "float64",
         **options: Any,
     ) -> Compiled:
-        """Return the compiled function with these options, made once.
+        """Return the compiled function with these options; it is compiled once.
 
         Parameters
         ----------
@@ -56,7 +56,7 @@ class Deriving(Moving):
         Returns
         -------
         callable
-            The compiled function. Functions that would open loops are refused.
+            The compiled function. Functions that would open loops raise an error.
 
         Examples
         --------
@@ -79,32 +79,25 @@ class Deriving(Moving):
         shapes: Mapping[str, tuple[int, ...]] | None = None,
         **options: Any,
     ) -> Graph:
-        """Capture a function for a batch in a CUDA graph, whose launch costs a few microseconds.
+        """Capture a function in a CUDA graph, whose launch takes a few microseconds.
 
         Parameters
         ----------
         function
-            The name of a function, or a Python function of arrays that calls functions of robots
-            and of the library. Its arguments are called q, qd, qdd, tau, or have `shapes`.
-        batch
-            The number of states, or the leading shape of all arrays.
-        library
-            "cupy" or "torch": whose arrays, memory and stream.
-        dtype
-            "float64" or "float32".
-        device
-            The number of the GPU; by default the library's current one.
-        shapes
-            Shapes of further arguments of a Python function, for one state.
-        options
-            Those of the named function, e.g. frame="hand".
+            Name of a function, or a Python function of arrays that calls functions of robots and of
+            the library. Its arguments are named q, qd, qdd, tau, or are listed in `shapes`. batch
+            Number of states, or the leading shape of all arrays. library Library whose arrays,
+            memory and stream are used. dtype "float64" or "float32". device Number of the GPU.
+            Default: the library's current device. shapes Shapes of further arguments of a Python
+            function, for one state. options Options of the named function, for example
+            frame="hand".
 
         Returns
         -------
         Graph
-            `inputs`, by name: write to them in place. Called without arguments it launches on the
-            library's current stream and returns `outputs`, which every launch overwrites; arrays
-            that it is called with are copied to the inputs first.
+            The graph. Write to its `inputs`, a mapping by name, in place. A call without arguments
+            launches it on the library's current stream and returns `outputs`, which every launch
+            overwrites. Arrays passed to a call are first copied to the inputs.
         """
         lead = batch if isinstance(batch, tuple) else (batch,)
         lead = tuple(checked_count("graph: batch", size) for size in lead)
@@ -127,7 +120,7 @@ class Deriving(Moving):
             usual = {"q": (self.nq,), **dict.fromkeys(("qd", "qdd", "tau"), (self.nv,))}
             run, known = function, shapes_of(function, usual, shapes or {})
         values = {name: np.zeros(lead + shape, dtype) for name, shape in known.items()}
-        for name in ("q", "q0", "q1"):  # of all names, those of configurations
+        for name in ("q", "q0", "q1"):  # names of configurations
             if known.get(name) == (self.nq,):
                 values[name][...] = self.neutral()
         return captured(run, values, library, device)
@@ -283,10 +276,8 @@ class Deriving(Moving):
         Returns
         -------
         A : ndarray, shape (..., 2nv, 2nv)
-            State matrix, [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]], with ad = 0 for joints whose steps
-            add.
-        B : ndarray, shape (..., 2nv, m)
-            Input matrix, [0; M^-1 S].
+            State matrix, [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]], with ad = 0 for joints with
+            additive steps. B : ndarray, shape (..., 2nv, m) Input matrix, [0; M^-1 S].
 
         Raises
         ------
@@ -300,10 +291,10 @@ class Deriving(Moving):
         The state x = (d, change of qd) uses the step d along `integrate` from the motion through
         the state (Balafoutis and Patel 1991, Eq 7.2.3). For a robot with loops, x belongs to the n
         `independent` coordinates, A is (..., 2n, 2n) and B is (..., 2n, m); coordinates="tree"
-        ignores the loops. The six numbers of a wrench are held fixed along its axes and about its
+        ignores the loops. The six components of a wrench are constant along its axes and about its
         point: axes="world" keeps its direction in space, axes="frame" rotates it with the frame;
-        at="frame" or (x, y, z) moves its point along, at="world" keeps it at the origin of the
-        world.
+        with at="frame" or (x, y, z) its point moves with the frame, with at="world" it stays at the
+        origin of the world.
 
         Examples
         --------
@@ -340,9 +331,9 @@ class Deriving(Moving):
         Returns
         -------
         rows, columns : ndarray of int
-            For "mass_matrix" those of the lower triangle, row by row; for "ltdl_factors" (its L)
-            and "ltl_factor" those of joints on one branch of the tree. Other entries are zero, or
-            follow from symmetry.
+            For "mass_matrix", indices of the lower triangle, row by row; for "ltdl_factors" (its L)
+            and "ltl_factor", indices of pairs of joints on one branch of the tree. Other entries
+            are zero, or follow from symmetry.
 
         Examples
         --------

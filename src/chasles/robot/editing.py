@@ -20,7 +20,7 @@ from chasles.robot.parameters import Parametric
 
 
 class Editing(Parametric):
-    """Edits of the mechanism."""
+    """Methods that return modified robots."""
 
     def lock(self, positions: Mapping[str, Any] | str | Iterable[str]) -> Self:
         """Return the robot with some joints fixed.
@@ -28,7 +28,7 @@ class Editing(Parametric):
         Parameters
         ----------
         positions : mapping from str to array_like, str or sequence of str
-            Positions (rad or m) by joint name, or names of joints that are fixed where they are in
+            Positions (rad or m) by joint name, or names of joints to fix at their position in
             `neutral()`.
 
         Returns
@@ -118,9 +118,9 @@ class Editing(Parametric):
         Parameters
         ----------
         motions : mapping from str to callable
-            Function of the time (s) for each joint, which returns its coordinate in rad or m (or
-            all coordinates of the joint). It is traced once and uses arithmetic and the functions
-            of `chasles.expr`. A single degree of freedom of a universal, cylindrical or
+            For each joint, a function of the time (s) that returns its coordinate in rad or m (or
+            all coordinates of the joint). It is traced once, and must use arithmetic and the
+            functions of `chasles.expr`. A single degree of freedom of a universal, cylindrical or
             yaw_pitch_roll joint is named "joint[0]".
 
         Returns
@@ -149,8 +149,8 @@ class Editing(Parametric):
             `<link>.mass` (kg), `<link>.center` (3, m, link frame), `<link>.inertia` (3x3, kg m2,
             about the center of mass along the link's axes), `<joint>.placement` (4x4, pose of the
             joint in its parent link), `<joint>.armature`, `<joint>.damping`, `<joint>.friction`,
-            and `gravity` (3, m/s2). The names of `chasles.compile(parameters=)` are among them. Or
-            the result of `chasles.identify`.
+            and `gravity` (3, m/s2). These include the names of `chasles.compile(parameters=)`. A
+            result of `chasles.identify` is also accepted.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class Editing(Parametric):
         return self._changed(source)
 
     def _check_inertias(self, source: Description, changed: Iterable[str]) -> None:
-        """Raise for a changed link whose inertia is physically impossible."""
+        """Raise an error if the inertia of a changed link is physically impossible."""
         names = {name.rpartition(".")[0] for name in changed}
         for link in source.links:
             if link.name in names:
@@ -249,8 +249,8 @@ class Editing(Parametric):
         Returns
         -------
         Robot
-            Robot in which the part of a link's inertia that its joint does not feel belongs to the
-            parent link. Masses may be zero or negative.
+            Robot in which the part of a link's inertia that does not affect its joint is moved to
+            the parent link. Masses may be zero or negative.
 
         Notes
         -----
@@ -279,12 +279,12 @@ class Editing(Parametric):
         Returns
         -------
         Robot
-            Robot with this choice, in the order of the coordinates.
+            Robot with these independent coordinates, in the order of the coordinates.
 
         Raises
         ------
         LockedMechanism
-            If the loops lock one of them.
+            If the loops lock one of these coordinates.
 
         Examples
         --------
@@ -357,7 +357,7 @@ class Editing(Parametric):
         return self._changed(couplings=more, independent=())
 
     def _changed(self, source: Description | None = None, **fields: Any) -> Self:
-        """Return the robot of another description, or of its own with other fields."""
+        """Return a robot with another description, or with other fields of its own description."""
         changed = replace(source or self.model.source, **fields)
         changed = replace(changed, sensors=edit.sensors_left(changed))
         return rebuilt(type(self), changed, self.mimic, self.mechanism.t)

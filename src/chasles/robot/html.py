@@ -1,4 +1,4 @@
-"""A robot as notebooks show it: a table of its joints."""
+"""HTML representation of a robot for notebooks: a table of its joints."""
 
 import html
 import math

@@ -1,4 +1,4 @@
-"""The identity of a robot: names, numbers and limits, and calls of its mechanism."""
+"""The identity of a robot: names, sizes and limits, and calls of its mechanism."""
 
 import operator
 import threading
@@ -34,7 +34,7 @@ class Identity(Named):
         self._begin(mechanisms.of(build(source, mimic=mimic, strict=strict)))
 
     def _begin(self, mechanism: Mechanism) -> None:
-        """Make the robot of a mechanism, independent of the arguments of a subclass."""
+        """Initialize the robot from a mechanism, independent of the arguments of a subclass."""
         self.mechanism: Mechanism = mechanism
         """Mechanism behind the functions: a tree, closed loops, or one that depends on time."""
         self.model = mechanism.model
@@ -106,9 +106,9 @@ class Identity(Named):
     def tool(self) -> str:
         """Name of the frame that functions use if none is given.
 
-        A frame that is called tool, tcp or end_effector (or similar, with any prefix), else the
-        platform of a parallel robot, else the last frame at the end of the longest chain. Fingers
-        of a gripper do not count.
+        It is a frame named tool, tcp or end_effector (or similar, with any prefix), otherwise the
+        platform of a parallel robot, otherwise the last frame at the end of the longest chain.
+        Fingers of a gripper do not count.
         """
         return tool(self.model)
 
@@ -119,7 +119,7 @@ class Identity(Named):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about assumptions, repairs and suspicious values found while loading.
+        """Notes about assumptions, repairs and suspicious values from loading.
 
         For a robot with loops they include loop equations that are dropped because others imply
         them within the precision of the file.
@@ -171,7 +171,7 @@ class Identity(Named):
 
     @cached_property
     def keyframes(self) -> Mapping[str, Keyframe]:
-        """Named states of the file: q, qd, ctrl and act of each."""
+        """Named states of the file, each with q, qd, ctrl and act."""
         return keyframes(self.model)
 
     def joint(self, name: str) -> JointData:
@@ -300,8 +300,9 @@ class Identity(Named):
         out: Array,
         threads: int | None,
     ) -> Any:
-        """Compute a function; `options` holds names and values in turn and is the key of the
-        program.
+        """Compute a function; `options` alternates names and values.
+
+        The options are part of the key of the program.
         """
         key = (function, options)
         mechanism = self.mechanism
@@ -322,11 +323,10 @@ class Identity(Named):
         return answer
 
     def _install(self, function: str, ready: Any) -> None:
-        """Replace the method by its fast entry, after its first plain call or the second other
-        call.
+        """Replace the method by its fast entry, after the first plain or second other call.
 
-        This also happens after the first call with closed loops. The entry learns new options from
-        calls that it does not know.
+        With closed loops, this also happens after the first call. The entry learns options from
+        calls that it does not know yet.
         """
         plain = getattr(ready, "plain", False)
         closed = getattr(ready, "guarded", None) is not None
@@ -334,7 +334,7 @@ class Identity(Named):
             self.mechanism.called.add(function)
             return
         method = getattr(type(self), function, None)
-        own = method is not None and method.__module__.startswith("chasles.")  # not a subclass's
+        own = method is not None and method.__module__.startswith("chasles.")  # not overridden
         if function in self.__dict__ or not own or not (plain or closed or learnable(ready)):
             return
         method = getattr(self, function)
@@ -343,13 +343,13 @@ class Identity(Named):
             entry = ready.entry(method=method, **facts)
         else:
             entry = entry_of(method, function, **facts)
-        if entry is not facts["fallback"]:  # there are entries on this Python
+        if entry is not facts["fallback"]:  # this Python supports entries
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
-        """Call a method, and let its fast entry learn where the call led.
+        """Call a method, and let its fast entry learn the function that it called.
 
-        It can learn this if the method passed on its arguments and returned the answer unchanged.
+        This is possible if the method passed on its arguments and returned the result unchanged.
         """
         _HEARD.call = ()
         try:
@@ -387,7 +387,7 @@ def rebuilt(kind: type[Kind], source: Description, mimic: bool, t: np.ndarray | 
 
 
 def of_mechanism(kind: type[Kind], mechanism: Mechanism) -> Kind:
-    """Make a robot of a mechanism; no other place does."""
+    """Return a robot of the given class with a mechanism."""
     made = object.__new__(kind)
     made._begin(mechanism)
     return made

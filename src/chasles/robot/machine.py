@@ -1,4 +1,4 @@
-"""Limits, actuators and keyframes of a robot, as users see them."""
+"""Limits, actuators and keyframes of a robot."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class Actuators(tuple[str, ...]):
     active: tuple[str, ...]
 
     def __new__(cls, data: Iterable[ActuatorData]) -> "Actuators":
-        """Take the names and ranges of some actuators."""
+        """Create the tuple from the data of actuators."""
         given = tuple(data)
         made = super().__new__(cls, (each.name for each in given))
         made.data = given
@@ -62,7 +62,7 @@ class Keyframe(NamedTuple):
 
 
 def start(model: Model) -> np.ndarray:
-    """Return the initial configuration of the file (nq,); the default is coinciding frames."""
+    """Return the initial configuration of the file (nq,); by default joint frames coincide."""
     q = np.zeros(model.nq)
     for i, place in model.position_slices.items():
         body = model.bodies[i]
@@ -72,7 +72,7 @@ def start(model: Model) -> np.ndarray:
 
 
 def keyframes(model: Model) -> Mapping[str, Keyframe]:
-    """Return the states of the file by name; missing values are initial or zero."""
+    """Return the named states of the file; missing values are the initial position or zero."""
     actuators = model.source.actuators
     controls = {data.name: k for k, data in enumerate(actuators)}
     active = [data.name for data in actuators if data.active]

@@ -1,4 +1,4 @@
-"""Motions of a frame of any order, by vectors and by Mitra's matrices."""
+"""Motions of a frame to any order, as vectors and as Mitra's matrices."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -16,4 +16,4 @@ if TYPE_CHECKING:
     Numbers = HasShape | float | _Row | Sequence[_Row] | Sequence[Sequence[_Row]]
 else:
     Numbers = Any
-"""An array that a function needs: type checkers refuse text and None."""
+"""A required array; type checkers reject text and None."""

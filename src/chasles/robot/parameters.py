@@ -1,4 +1,4 @@
-"""Inertial parameters of a robot, and the combinations of them that torques depend on."""
+"""Inertial parameters of a robot, and the base parameters that torques depend on."""
 
 from typing import Any
 
@@ -20,9 +20,9 @@ class Parametric(Deriving):
         Returns
         -------
         ndarray, shape (10 moving joints,)
-            For each of `moving_joints`, in the frame of its child link and for everything that this
-            link carries rigidly: mass (kg), first moment (3, kg m), inertia about the origin of the
-            frame (xx, yy, zz, xy, xz, yz, kg m2).
+            For each of `moving_joints`, parameters of its child link and everything rigidly
+            attached to it, in the frame of that link: mass (kg), first moment (3, kg m), inertia
+            about the origin of the frame (xx, yy, zz, xy, xz, yz, kg m2).
 
         Examples
         --------
@@ -45,20 +45,20 @@ class Parametric(Deriving):
         Parameters
         ----------
         tolerance : float, optional
-            Share of a column that must be linearly independent for it to be kept.
+            Fraction of a column that must be linearly independent for it to be kept.
         rng : numpy.random.Generator or int, optional
             Generator or seed of the random states.
 
         Returns
         -------
         BaseParameters
-            The base parameters, and how clear the numerical choice was.
+            The base parameters, and a measure of how clear the numerical choice was.
 
         Notes
         -----
-        The choice uses QR with column pivoting (Gautier 1991) on regressors of random states,
-        without regard to limits. Robots that differ only in size keep the same parameters. For a
-        robot with loops the parameters are those of its tree; closed motions may depend on fewer.
+        The choice uses QR with column pivoting (Gautier 1991) on regressors of random states, which
+        ignore joint limits. It is the same for robots that differ only in size. For a robot with
+        loops, the parameters are those of its tree; closed motions may depend on fewer.
 
         Examples
         --------

@@ -17,7 +17,7 @@ from chasles.motion.simulation import simulate
 from chasles.robot.identity import Array
 from chasles.robot.sensing import Sensing
 
-if TYPE_CHECKING:  # leaves, loaded by their entry points
+if TYPE_CHECKING:  # loaded on use, by their entry points
     from chasles.checks import Verification
     from chasles.distances import Distances
     from chasles.motion.geometry.closed_forms import Capsule, Sphere
@@ -74,8 +74,8 @@ class Robot(Sensing):
         -------
         bool
             True if joint torques of random motions and mass matrices agree. For robots with loops
-            or couplings, also closed configurations, the number of degrees of freedom and
-            accelerations are compared. Damping and friction are ignored.
+            or couplings, closed configurations, the number of degrees of freedom and accelerations
+            are compared too. Damping and friction are ignored.
 
         Examples
         --------
@@ -133,7 +133,7 @@ class Robot(Sensing):
         -------
         Distances
             `distance` (..., P), `points` (..., P, 2, 3) in the world, `normals`, `gradient` (...,
-            P, nv), `least` (...) and the pair that has it, `nearest`.
+            P, nv), the smallest distance `least` (...), and its pair `nearest`.
 
         Raises
         ------
@@ -142,9 +142,9 @@ class Robot(Sensing):
 
         Notes
         -----
-        Pairs of spheres and capsules are one compiled program, with threads and SIMD; so are pairs
-        of these and planes, and of spheres and boxes of the world. coal computes all others (`pip
-        install 'chasles[contact]'`), one after the other.
+        One compiled program with threads and SIMD handles pairs of spheres and capsules, pairs of
+        these with planes, and pairs of spheres with boxes of the world. coal (`pip install
+        'chasles[contact]'`) computes all other pairs, one after the other.
 
         Examples
         --------
@@ -164,8 +164,8 @@ class Robot(Sensing):
         Parameters
         ----------
         srdf
-            Path of an SRDF file. None (default) uses the one next to the URDF file, False uses
-            none.
+            Path of an SRDF file. None (default) uses the SRDF file next to the URDF file, if any;
+            False uses none.
 
         Returns
         -------
@@ -200,8 +200,8 @@ class Robot(Sensing):
         excess
             Distance (m) by which a shape may exceed the shape that it encloses.
         count
-            The largest number of shapes for each collision shape of the file; it takes precedence
-            over `excess`.
+            Largest number of shapes per collision shape of the file; it takes precedence over
+            `excess`.
 
         Returns
         -------
@@ -221,7 +221,7 @@ class Robot(Sensing):
 
     @property
     def plot(self) -> "Plots":
-        """Plots of this robot, by name: `robot.plot.torque(q, qd, qdd, t=t)`."""
+        """Plots of this robot, for example `robot.plot.torque(q, qd, qdd, t=t)`."""
         return entry_point("plots")(self)
 
     # Trust ------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ class Robot(Sensing):
         Returns
         -------
         Explanation
-            Report that prints with a long program shortened; `.text(full=True)` has every line.
+            Report; if printed, a long program is shortened. `.text(full=True)` returns every line.
 
         Examples
         --------
@@ -307,7 +307,7 @@ class Robot(Sensing):
         return entry_point("show")(self, q, **options)
 
 
-for _room in Robot.__mro__[1:-1]:  # tracebacks and help name the robot, not the room
+for _room in Robot.__mro__[1:-1]:  # tracebacks and help name Robot, not its base classes
     for _name, _member in vars(_room).items():
         if isinstance(_member, FunctionType):
             _member.__qualname__, _member.__module__ = f"Robot.{_name}", __name__

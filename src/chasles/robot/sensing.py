@@ -1,4 +1,4 @@
-"""Sensors of a robot: their values in a motion, with errors on request."""
+"""Sensors of a robot: their values in a motion, optionally with measurement errors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -72,34 +72,26 @@ class Sensing(Editing):
         q, qd, qdd
             Positions (..., nq), velocities and accelerations (..., nv).
         forces
-            External forces on the robot: {frame: Wrench}, as `inverse_dynamics(f_ext=)` takes them,
-            or a list of `ContactForce`, which touch sensors feel.
-        sensors
-            The names of those to compute, in order; by default all.
-        ctrl, act
-            Controls and activations of the actuators, as `actuate` takes them, for sensors of
-            actuator forces; zero by default.
-        multipliers
-            Of a robot with loops, as `constrained_dynamics` returns them; force and torque sensors
-            feel the forces of loop joints.
-        t
-            The time (...) that a clock shows, in s.
-        noise
-            A seed or generator: add the noise of each sensor and its errors. By default none.
-        threads
-            The number of threads; by default all, for large batches.
+            External forces on the robot: {frame: Wrench}, as in `inverse_dynamics(f_ext=)`, or a
+            list of `ContactForce`, which touch sensors measure. sensors Names of the sensors to
+            compute, in order. Default: all. ctrl, act Controls and activations of the actuators, as
+            in `actuate`, for sensors of actuator forces. Default: zero. multipliers For a robot
+            with loops, the multipliers from `constrained_dynamics`; force and torque sensors then
+            measure the forces of loop joints. t Time (...), in s, that clock sensors return. noise
+            Seed or generator for the noise and errors of each sensor. Default: no errors.
+            threads Number of threads. Default: all for large batches.
 
         Returns
         -------
         dict
-            In the order of the sensors. Values along axes are along those of the sensor, unless its
-            kind says otherwise; sizes and units are those of `chasles.model.SENSORS`.
+            Values in the order of the sensors. Vectors are along the axes of the sensor, unless its
+            kind states otherwise; `chasles.model.SENSORS` lists sizes and units.
 
         Notes
         -----
-        Definitions are those of MuJoCo. One compiled function computes all sensors; it is
-        `chasles.compile(robot, "sensor_values")`, whose result has the numbers of all sensors one
-        after the other.
+        Definitions are those of MuJoCo. One compiled function computes all sensors:
+        `chasles.compile(robot, "sensor_values")`, whose result concatenates the values of all
+        sensors.
 
         Examples
         --------
