@@ -44,10 +44,17 @@ class Avoid:
     obstacles
         {name: shape} as in `distance`. A sphere may also be an array (..., 4) of its center and
         radius, which may differ between problems. Obstacles that are not spheres, capsules, boxes
-        or planes are enclosed in spheres, within 1 cm. margin Smallest distance (m) to keep. shapes
+        or planes are enclosed in spheres, within 1 cm.
+    margin
+        Smallest distance (m) to keep.
+    shapes
         Spheres and capsules on frames of the robot. By default `enclosing_shapes()`, which contain
-        the collision shapes of the robot's file. pairs Pairs of names, as in `distance`. weight
-        Weight of overlaps relative to other targets, if not all targets can be met. tolerance
+        the collision shapes of the robot's file.
+    pairs
+        Pairs of names, as in `distance`.
+    weight
+        Weight of overlaps relative to other targets, if not all targets can be met.
+    tolerance
         Distance (m) beyond the margin that the solver aims for.
 
     Notes

@@ -79,29 +79,48 @@ def identify(
     data : path, sequence of paths, or table, optional
         Logs instead of arrays: .csv, .parquet and .arrow files, folders of these, or a table of
         pandas, xarray or pyarrow. Columns are t, and J.q, J.qd, J.qdd, J.tau for every joint J.
-        Memory use is bounded if the logs contain velocities and accelerations. q : array_like, (n,
-        nq) Joint positions (rad or m). qd, qdd : array_like, (n, nv), optional Joint velocities and
-        accelerations. Default: computed from q and t. tau : array_like, (n, nv) Joint torques or
-        forces (N m or N). Torques of passive joints and of a floating base are zero. With closed
-        loops, each motor torque is the entry of its joint. t : array_like, (n,), optional Times
-        (s). smoothing : {"low-pass", "savitzky-golay", "spline"} Method for computing velocities
-        and accelerations from positions: a zero-phase low-pass filter of fourth order and finite
-        differences, local polynomials, or a smoothing spline. cutoff : float, optional Cut-off
-        frequency of the smoothing (Hz). Default: 1.5 times the highest frequency at which positions
-        have more power than their noise. delay : float or "estimate" Time (s) by which logged
-        torques lag behind positions; "estimate" finds it by correlation with the torques that the
-        robot predicts. columns, units : dict, optional Names of the log's columns ({"elbow.q":
-        "pos3"}), and units by quantity or column ({"q": "deg", "t": "ms"}). skip_bad : bool Skip
-        bad rows and unreadable files of logs; `notes` counts them. include : sequence of str Terms
-        to identify: "inertia" (always included), and "armature", "damping", "friction" (Coulomb)
-        and "offset" at joints with one degree of freedom. f_ext : dict, optional Known external
-        wrenches, as in `robot.inverse_dynamics`. actuated : sequence of str, optional For closed
-        loops, the actuated degrees of freedom, as many as the mobility. Default: those whose torque
-        is not always zero. loss : {"squares", "huber"} "huber" bounds the influence of outliers.
-        prior : {"pull-back", "entropic"} Distance from the prior on pseudo-inertias: the constant
-        pull-back metric, or the log-determinant divergence. deviation : float Standard deviation of
-        the prior, relative to each body's inertia. Larger values give the data more weight. seed :
-        int Seed of the random states that determine the base parameters.
+        Memory use is bounded if the logs contain velocities and accelerations.
+    q : array_like, (n, nq)
+        Joint positions (rad or m).
+    qd, qdd : array_like, (n, nv), optional
+        Joint velocities and accelerations. Default: computed from q and t.
+    tau : array_like, (n, nv)
+        Joint torques or forces (N m or N). Torques of passive joints and of a floating base are
+        zero. With closed loops, each motor torque is the entry of its joint.
+    t : array_like, (n,), optional
+        Times (s).
+    smoothing : {"low-pass", "savitzky-golay", "spline"}
+        Method for computing velocities and accelerations from positions: a zero-phase low-pass
+        filter of fourth order and finite differences, local polynomials, or a smoothing spline.
+    cutoff : float, optional
+        Cut-off frequency of the smoothing (Hz). Default: 1.5 times the highest frequency at which
+        positions have more power than their noise.
+    delay : float or "estimate"
+        Time (s) by which logged torques lag behind positions; "estimate" finds it by correlation
+        with the torques that the robot predicts.
+    columns, units : dict, optional
+        Names of the log's columns ({"elbow.q": "pos3"}), and units by quantity or column
+        ({"q": "deg", "t": "ms"}).
+    skip_bad : bool
+        Skip bad rows and unreadable files of logs; `notes` counts them.
+    include : sequence of str
+        Terms to identify: "inertia" (always included), and "armature", "damping", "friction"
+        (Coulomb) and "offset" at joints with one degree of freedom.
+    f_ext : dict, optional
+        Known external wrenches, as in `robot.inverse_dynamics`.
+    actuated : sequence of str, optional
+        For closed loops, the actuated degrees of freedom, as many as the mobility. Default: those
+        whose torque is not always zero.
+    loss : {"squares", "huber"}
+        "huber" bounds the influence of outliers.
+    prior : {"pull-back", "entropic"}
+        Distance from the prior on pseudo-inertias: the constant pull-back metric, or the
+        log-determinant divergence.
+    deviation : float
+        Standard deviation of the prior, relative to each body's inertia. Larger values give the
+        data more weight.
+    seed : int
+        Seed of the random states that determine the base parameters.
 
     Returns
     -------

@@ -103,18 +103,28 @@ def excite(
     ----------
     robot : Robot
         A robot without loops whose joints have one coordinate each. Its parameters are used only
-        for torque limits. Positions stay within `robot.limits`. duration : float
-            Duration (s). harmonics
-        : int Number of harmonics of the series. include : sequence of str Terms to identify, as in
-        `chasles.identify`. velocity, acceleration, effort : float or array_like, (nv,), optional
+        for torque limits. Positions stay within `robot.limits`.
+    duration : float
+        Duration (s).
+    harmonics : int
+        Number of harmonics of the series.
+    include : sequence of str
+        Terms to identify, as in `chasles.identify`.
+    velocity, acceleration, effort : float or array_like, (nv,), optional
         Largest absolute joint velocities, accelerations and torques (rad/s, rad/s², N m; m/s, m/s²,
         N). By default velocities and torques are limited by `robot.limits`, and accelerations are
-        not limited. clearance : float, optional Smallest distance (m) between links, and between
-        links and obstacles; None ignores both. obstacles : dict, optional Obstacles, as in
-        `robot.distance`. workspace : dict, optional {frame: (lower, upper)}: corners of a box in
-        the world in which the frame's origin must stay. starts, improved, steps : int Numbers of
-        random motions, of motions that are improved, and of gradient steps. seed : int Seed of the
-        random motions.
+        not limited.
+    clearance : float, optional
+        Smallest distance (m) between links, and between links and obstacles; None ignores both.
+    obstacles : dict, optional
+        Obstacles, as in `robot.distance`.
+    workspace : dict, optional
+        {frame: (lower, upper)}: corners of a box in the world in which the frame's origin must
+        stay.
+    starts, improved, steps : int
+        Numbers of random motions, of motions that are improved, and of gradient steps.
+    seed : int
+        Seed of the random motions.
 
     Returns
     -------

@@ -28,15 +28,26 @@ class Identified:
         Base parameters by weighted least squares.
     names : tuple of str
         The parameter that each base parameter stands for; parameters that act together with it are
-        added to it (see `combination`). covariance : ndarray, (b, b) Covariance of `base`. noise :
-        ndarray, (rows,) Standard deviation of each torque's residual (N m or N). condition : float
+        added to it (see `combination`).
+    covariance : ndarray, (b, b)
+        Covariance of `base`.
+    noise : ndarray, (rows,)
+        Standard deviation of each torque's residual (N m or N).
+    condition : float
         Condition number of the regression with columns scaled to unit length. Above 100, the motion
-        excites some parameters poorly. parameters : dict Consistent values by name, as
-        `robot.with_parameters` accepts them. offset : dict Torque offset of each joint, if offsets
-        were identified (N m or N). vector : ndarray, (k,) Consistent values of all entries of the
-        linear model. combination : ndarray, (b, k) Matrix that maps parameters to base parameters:
-        `combination @ vector`. samples : int Number of states. notes : tuple of str Remarks on the
-        data and on the prior.
+        excites some parameters poorly.
+    parameters : dict
+        Consistent values by name, as `robot.with_parameters` accepts them.
+    offset : dict
+        Torque offset of each joint, if offsets were identified (N m or N).
+    vector : ndarray, (k,)
+        Consistent values of all entries of the linear model.
+    combination : ndarray, (b, k)
+        Matrix that maps parameters to base parameters: `combination @ vector`.
+    samples : int
+        Number of states.
+    notes : tuple of str
+        Remarks on the data and on the prior.
     """
 
     robot: Robot

@@ -57,9 +57,11 @@ class RobotVectorEnv(VectorEnv):
         Largest duration of an episode (s), after which it is truncated.
     autoreset : {"same-step", "disabled"}
         "same-step" starts a new episode in the step in which one ends; the last observation is in
-        `info["final_obs"]`. With "disabled", call `reset(options={"reset_mask": mask})`. threads :
-        int, optional Number of threads of the simulation. Default: all cores. options Further
-        options of `robot.simulate`, such as `limits` and `dissipation`.
+        `info["final_obs"]`. With "disabled", call `reset(options={"reset_mask": mask})`.
+    threads : int, optional
+        Number of threads of the simulation. Default: all cores.
+    options
+        Further options of `robot.simulate`, such as `limits` and `dissipation`.
     """
 
     def __init__(

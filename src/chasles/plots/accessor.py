@@ -153,9 +153,13 @@ class Plots:
             Names of two joints with one coordinate each, which are varied between their limits.
         rows : {"linear", "angular", "all"}, optional
             Rows of the Jacobian: linear (m, at the frame's origin), angular (rad), or both, with
-            mixed units. t : array_like, shape (n,), optional Times (s) of a path. Default: indices.
-            points : int, optional Number of positions of each joint in `joints`. axes : matplotlib
-            Axes, optional Axes to draw in. Default: a new figure.
+            mixed units.
+        t : array_like, shape (n,), optional
+            Times (s) of a path. Default: indices.
+        points : int, optional
+            Number of positions of each joint in `joints`.
+        axes : matplotlib Axes, optional
+            Axes to draw in. Default: a new figure.
 
         Returns
         -------

@@ -316,19 +316,33 @@ class Configuring(Computing):
             Mapping from frames to targets: a pose (..., 4, 4) in the world, or a target of
             `chasles.targets` (`Pose`, `Position`, `Orientation`, `Axis`, `LookAt`, `Relative`), or
             a list of several. The key "center of mass" takes a `CenterOfMass`. Leading shapes are
-            batches and broadcast. A target without a frame applies to `robot.tool`. avoid Obstacles
-            by name, or `chasles.distances.Avoid`. The configuration avoids collisions with them and
-            self-collisions. guess Configuration (..., nq) of the first attempt, and of fixed
-            joints. near Configuration (..., nq); the solution nearest to it, among those found, is
-            returned. fixed Names of joints that keep their position in the guess, or in the neutral
-            configuration. solutions "first" for one solution per problem, "all" for all distinct
-            solutions. count Largest number of solutions per problem with `solutions="all"`.
-            comfort Configuration (..., nq), or "limits" for the middle between the joint limits. A
-            redundant robot gets as close to it as the targets allow. comfort_weight Weights (nv,)
-            of the squared distances from `comfort`. wraps With `solutions="all"`, True adds
-            solutions that differ by full turns of joints. seed Seed of the starting configurations.
-            Default: 0. tries Largest number of starting configurations per problem. threads Number
-            of threads. Default: all for large batches.
+            batches and broadcast. A target without a frame applies to `robot.tool`.
+        avoid
+            Obstacles by name, or `chasles.distances.Avoid`. The configuration avoids collisions
+            with them and self-collisions.
+        guess
+            Configuration (..., nq) of the first attempt, and of fixed joints.
+        near
+            Configuration (..., nq); the solution nearest to it, among those found, is returned.
+        fixed
+            Names of joints that keep their position in the guess, or in the neutral configuration.
+        solutions
+            "first" for one solution per problem, "all" for all distinct solutions.
+        count
+            Largest number of solutions per problem with `solutions="all"`.
+        comfort
+            Configuration (..., nq), or "limits" for the middle between the joint limits. A
+            redundant robot gets as close to it as the targets allow.
+        comfort_weight
+            Weights (nv,) of the squared distances from `comfort`.
+        wraps
+            With `solutions="all"`, True adds solutions that differ by full turns of joints.
+        seed
+            Seed of the starting configurations. Default: 0.
+        tries
+            Largest number of starting configurations per problem.
+        threads
+            Number of threads. Default: all for large batches.
 
         Returns
         -------

@@ -85,12 +85,19 @@ class Deriving(Moving):
         ----------
         function
             Name of a function, or a Python function of arrays that calls functions of robots and of
-            the library. Its arguments are named q, qd, qdd, tau, or are listed in `shapes`. batch
-            Number of states, or the leading shape of all arrays. library Library whose arrays,
-            memory and stream are used. dtype "float64" or "float32". device Number of the GPU.
-            Default: the library's current device. shapes Shapes of further arguments of a Python
-            function, for one state. options Options of the named function, for example
-            frame="hand".
+            the library. Its arguments are named q, qd, qdd, tau, or are listed in `shapes`.
+        batch
+            Number of states, or the leading shape of all arrays.
+        library
+            Library whose arrays, memory and stream are used.
+        dtype
+            "float64" or "float32".
+        device
+            Number of the GPU. Default: the library's current device.
+        shapes
+            Shapes of further arguments of a Python function, for one state.
+        options
+            Options of the named function, for example frame="hand".
 
         Returns
         -------
@@ -277,7 +284,9 @@ class Deriving(Moving):
         -------
         A : ndarray, shape (..., 2nv, 2nv)
             State matrix, [[-ad(qd), 1], [d qdd/dq, d qdd/dqd]], with ad = 0 for joints with
-            additive steps. B : ndarray, shape (..., 2nv, m) Input matrix, [0; M^-1 S].
+            additive steps.
+        B : ndarray, shape (..., 2nv, m)
+            Input matrix, [0; M^-1 S].
 
         Raises
         ------

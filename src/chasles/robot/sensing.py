@@ -73,13 +73,21 @@ class Sensing(Editing):
             Positions (..., nq), velocities and accelerations (..., nv).
         forces
             External forces on the robot: {frame: Wrench}, as in `inverse_dynamics(f_ext=)`, or a
-            list of `ContactForce`, which touch sensors measure. sensors Names of the sensors to
-            compute, in order. Default: all. ctrl, act Controls and activations of the actuators, as
-            in `actuate`, for sensors of actuator forces. Default: zero. multipliers For a robot
-            with loops, the multipliers from `constrained_dynamics`; force and torque sensors then
-            measure the forces of loop joints. t Time (...), in s, that clock sensors return. noise
+            list of `ContactForce`, which touch sensors measure.
+        sensors
+            Names of the sensors to compute, in order. Default: all.
+        ctrl, act
+            Controls and activations of the actuators, as in `actuate`, for sensors of actuator
+            forces. Default: zero.
+        multipliers
+            For a robot with loops, the multipliers from `constrained_dynamics`; force and torque
+            sensors then measure the forces of loop joints.
+        t
+            Time (...), in s, that clock sensors return.
+        noise
             Seed or generator for the noise and errors of each sensor. Default: no errors.
-            threads Number of threads. Default: all for large batches.
+        threads
+            Number of threads. Default: all for large batches.
 
         Returns
         -------

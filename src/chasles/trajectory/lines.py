@@ -49,16 +49,25 @@ def line(
     ----------
     robot
         A robot without quaternion joints, or a robot with closed loops, which stay closed (a
-        Stewart platform, a delta robot). frame The frame that follows the lines. Along each line it
-        rotates about a single axis. through Ends of the lines, in the world: a pose (4, 4) or a
-        position (3,), which keeps the orientation; or several, (m, 4, 4) or (m, 3). start Initial
-        configuration (nq,). blend Distance (m) before a corner at which the frame leaves a line for
-        the next one; at most half of the shorter line. With 0, the frame stops at corners. duration
+        Stewart platform, a delta robot).
+    frame
+        The frame that follows the lines. Along each line it rotates about a single axis.
+    through
+        Ends of the lines, in the world: a pose (4, 4) or a position (3,), which keeps the
+        orientation; or several, (m, 4, 4) or (m, 3).
+    start
+        Initial configuration (nq,).
+    blend
+        Distance (m) before a corner at which the frame leaves a line for the next one; at most half
+        of the shorter line. With 0, the frame stops at corners.
+    duration
         Duration (s) of a motion from rest to rest with minimum jerk along the path. Without it, the
         path has unit speed (m/s, or rad/s where the frame only rotates); pass it to `time_optimal`.
-        tolerance Largest deviation from the path, in m and rad. orientation "path": the frame
-        rotates from pose to pose, or keeps its orientation. "free": only its position follows the
-        path, as for a five-bar linkage or an arm with few joints.
+    tolerance
+        Largest deviation from the path, in m and rad.
+    orientation
+        "path": the frame rotates from pose to pose, or keeps its orientation. "free": only its
+        position follows the path, as for a five-bar linkage or an arm with few joints.
 
     Returns
     -------
@@ -126,8 +135,11 @@ def arc(
         A position on the arc (m, world).
     goal : array_like, shape (4, 4) or (3,)
         The end of the arc: a pose, to which the frame rotates about a single axis, or a position,
-        which keeps the orientation. start : array_like, shape (nq,) Initial configuration.
-        duration, tolerance As in `line`.
+        which keeps the orientation.
+    start : array_like, shape (nq,)
+        Initial configuration.
+    duration, tolerance
+        As in `line`.
 
     Returns
     -------

@@ -42,15 +42,21 @@ def time_optimal(
     ----------
     robot
         The robot. Its full dynamics limit the motion: joint torques are those of
-        `robot.inverse_dynamics`, with closed loops. path A trajectory, such as `spline` or `line`,
-        whose time serves as the path parameter s. Its velocity must not be zero. Of a motion timed
-        by `line`, `arc` or this function, only the path is used. velocity, acceleration, effort
+        `robot.inverse_dynamics`, with closed loops.
+    path
+        A trajectory, such as `spline` or `line`, whose time serves as the path parameter s. Its
+        velocity must not be zero. Of a motion timed by `line`, `arc` or this function, only the
+        path is used.
+    velocity, acceleration, effort
         Largest absolute values, one number or (nv,), in rad/s, rad/s2 and N m (m/s, m/s2 and N). By
         default velocity and effort are those of `robot.limits`, and accelerations are unlimited.
-        grid Number of intervals along the path, or grid points that increase from 0 to its
-        duration. Breaks of the path are added. start_speed, end_speed The speed ds/dt at the ends;
-        by default the motion begins and ends at rest. actuated For a robot with loops, the degrees
-        of freedom with motors, as in `Robot.inverse_dynamics`.
+    grid
+        Number of intervals along the path, or grid points that increase from 0 to its duration.
+        Breaks of the path are added.
+    start_speed, end_speed
+        The speed ds/dt at the ends; by default the motion begins and ends at rest.
+    actuated
+        For a robot with loops, the degrees of freedom with motors, as in `Robot.inverse_dynamics`.
 
     Returns
     -------

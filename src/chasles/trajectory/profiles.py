@@ -61,8 +61,9 @@ def trapezoid(
         Duration (s), if longer than the shortest one.
     synchronize
         Let all coordinates arrive at the same time (the default). Otherwise each is as fast as
-        possible. robot The robot that moves; see `cubic`. A joint with a quaternion rotates about
-        one axis.
+        possible.
+    robot
+        The robot that moves; see `cubic`. A joint with a quaternion rotates about one axis.
 
     Returns
     -------
@@ -106,8 +107,9 @@ def s_curve(
         Duration (s), if longer than the shortest one.
     synchronize : bool, optional
         Let all coordinates arrive at the same time (the default). Otherwise each is as fast as
-        possible. robot : Robot, optional The robot that moves; see `cubic`. A joint with a
-        quaternion rotates about one axis.
+        possible.
+    robot : Robot, optional
+        The robot that moves; see `cubic`. A joint with a quaternion rotates about one axis.
 
     Returns
     -------

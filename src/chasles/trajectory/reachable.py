@@ -121,7 +121,7 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
     high.append(2.0 * top)
     low.append(0.0)
     slope.append(-1.0 + 0.0 * d)
-    rests = less(joined(maximum, low), joined(minimum, high))  # for x = 0, the first lower bound
+    rests = less(joined(maximum, low), joined(minimum, high))  # at x = 0, the first lower bound
     bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # no NaN
     point = [most, most, -1.0 + 0.0 * d]
     return [point, [0.0 * d, 0.0 * d], [*high, *low, *slope, bottom, rests, bounded]]

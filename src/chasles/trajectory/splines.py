@@ -47,9 +47,11 @@ def spline(
         "natural": zero accelerations at both ends (degree 5: zero derivatives of order 3 and 4;
         degree 7: of order 4 to 6). "clamped": zero velocities at both ends (degree 5: also zero
         accelerations; degree 7: also zero jerks). "periodic": the last point equals the first one.
-        degree 3; or 5 or 7 for vectors and joints with one coordinate. With ends="clamped", degree
-        5 minimizes the integral of squared jerk, and degree 7 that of squared snap. robot The robot
-        that moves. Joints with quaternions follow the exponential map; loops stay closed.
+    degree
+        3; or 5 or 7 for vectors and joints with one coordinate. With ends="clamped", degree 5
+        minimizes the integral of squared jerk, and degree 7 that of squared snap.
+    robot
+        The robot that moves. Joints with quaternions follow the exponential map; loops stay closed.
 
     Returns
     -------
