@@ -44,9 +44,9 @@ class Task:
     """A motion to compute.
 
     source: the robot's file or name. motion: the motion file. frames: frames whose motion is
-    computed (default: the robot's last frame). summarized: frame of the summary (default: the first
-    of `frames`). forces: file of external forces and couples on the frame `forces_on` (default: the
-    last), along its axes and at its origin; without a file, the forces that a .dat robot has on its
+    computed (default: the robot's tool). summarized: frame of the summary (default: the first of
+    `frames`). forces: file of external forces and couples on the frame `forces_on` (default: the
+    tool), along its axes and at its origin; without a file, the forces that a .dat robot has on its
     gripper. step: time step (s) of a motion without times. differentiate: compute missing rates.
     at: point whose velocity and acceleration are computed: the frame's origin, or the point at the
     world's origin.

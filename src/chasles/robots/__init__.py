@@ -1,17 +1,17 @@
-"""Built-in robots: each function returns a `chasles.Robot`, no file needed.
+"""Built-in robots: each function returns a `chasles.Robot`; no file is needed.
 
 | function | what |
 |---|---|
 | `puma560` `stanford_arm` `microbot` | arms of the literature; their data files cite sources |
 | `planar` `zigzag` | arms of equal rods in a vertical plane |
-| `general_chain` `general_tree` | an arm and trees in which no parameter is special: for counting |
-| `quadruped` `humanoid` | legged machines with a floating base, of our own making |
+| `general_chain` `general_tree` | an arm and trees without special parameters, for counting |
+| `quadruped` `humanoid` | legged robots with a floating base, designed for chasles |
 | `slider_crank` `four_bar` `triangle` `five_bar` `six_bar` | planar mechanisms with closed loops |
 | `stewart` `delta` | parallel robots |
-| `random_tree` | a tree of every joint type, the same for the same seed |
+| `random_tree` | a tree with all joint types, determined by a seed |
 
-`installed()` lists robot files of other packages on this machine, and `find(name)` is the file of
-one of them, which `chasles.load(name)` loads.
+`installed()` lists robot files of other packages on this machine. `find(name)` returns the file of
+one of them, and `chasles.load(name)` loads it.
 """
 
 import functools
@@ -30,7 +30,7 @@ ROBOTS: dict[str, Callable[..., Robot]] = {}
 
 
 def _robot(describe: Callable[P, Description]) -> Callable[P, Robot]:
-    """Return the function that builds the robot which another one describes; a row of `ROBOTS`."""
+    """Return a function that builds the described robot, and add it to `ROBOTS`."""
 
     @functools.wraps(describe)
     def build(*args: P.args, **kwargs: P.kwargs) -> Robot:

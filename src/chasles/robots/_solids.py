@@ -38,7 +38,7 @@ def cylinder(
 def capsule(
     mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
 ) -> RigidInertia:
-    """Return a cylinder with a half ball on each end; `length` excludes the half balls."""
+    """Return a cylinder with a hemisphere on each end; `length` excludes the hemispheres."""
     tube, ends = length, 4.0 / 3.0 * radius  # volumes, in units of the cross section
     m, b = mass * tube / (tube + ends), mass * ends / (tube + ends)
     r2, l2 = radius * radius, length * length
@@ -56,7 +56,7 @@ def mirrored(inertia: RigidInertia) -> RigidInertia:
 
 
 def standing(axis: Vector, center: Vector) -> Transform:
-    """Return the pose of a shape whose own axis is z: its center, its axis along a unit vector."""
+    """Return the pose of a shape whose axis z points along a unit vector, at a center."""
     return Transform(Rotation.of(aligned_to_z(axis)), center)
 
 
@@ -67,7 +67,8 @@ def rod(mass: float, length: float) -> RigidInertia:
 
 
 def points(masses: list[float], places: list[Vector]) -> RigidInertia:
-    """Return a rigid body of point masses; four or more in general position give a valid one."""
+    """Return a rigid body of point masses; four or more in general position give a valid
+    inertia."""
     total = RigidInertia.zero()
     for mass, place in zip(masses, places, strict=True):
         total = total + RigidInertia.from_center(mass, place, Symmetric.zero())

@@ -29,10 +29,10 @@ def puma560() -> Description:
 
     Notes
     -----
-    Inertial parameters of Armstrong, Khatib and Burdick (1986) in the frames and with the motors of
-    Corke and Armstrong-Helouvry (1994). The base frame is at the shoulder. Frame "tool" (= "dh6")
-    is at the center of the wrist. Armature, damping and friction are those of the motors, seen
-    through the gears.
+    Inertial parameters are those of Armstrong, Khatib and Burdick (1986), in the frames and with
+    the motors of Corke and Armstrong-Helouvry (1994). The base frame is at the shoulder. Frame
+    "tool" (= "dh6") is at the center of the wrist. Armature, damping and friction are those of the
+    motors, reflected through the gears.
 
     Examples
     --------
@@ -55,9 +55,9 @@ def stanford_arm() -> Description:
 
     Notes
     -----
-    Frames of Legnani et al. (1996), part II, section 4; inertial parameters of Paul (1981). The d4
-    of Legnani's M34 is zero here: their boom coordinate is q[2] - d4. The base frame is at the
-    shoulder, frame "dh6" at the wrist, frame "tool" between the finger tips.
+    Frames are those of Legnani et al. (1996), part II, section 4; inertial parameters are those of
+    Paul (1981). The d4 of Legnani's M34 is zero here: their boom coordinate is q[2] - d4. The base
+    frame is at the shoulder, frame "dh6" at the wrist, and frame "tool" between the finger tips.
 
     Examples
     --------
@@ -74,14 +74,14 @@ def microbot() -> Description:
     Returns
     -------
     robot : Robot
-        The arm, nq = nv = 5. Frame "tool" is the paper's frame 6, frame "P" its point (0, 0, 64 mm)
-        there.
+        The arm, nq = nv = 5. Frame "tool" is the paper's frame 6, and frame "P" is at the point (0,
+        0, 64 mm) of that frame.
 
     Notes
     -----
-    The printed theta of the first four rows and s of the fifth are values of the joint variables
-    (the paper says so), not offsets: the examples are at q = (30, 60, -30, 0 degrees, 0.097 m). The
-    paper prints no masses and inertias; those of the robot are cylinders of plausible size.
+    As the paper states, the printed theta of the first four rows and s of the fifth are values of
+    the joint variables, not offsets: the examples are at q = (30, 60, -30, 0 degrees, 0.097 m). The
+    paper gives no masses and inertias; those of the robot are for cylinders of plausible size.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def microbot() -> Description:
 
 
 def _read(name: str) -> Description:
-    """Return the arm of the data file `<name>.toml` of this package, which explains its keys."""
+    """Return the arm of the data file `<name>.toml` of this package; the file explains its keys."""
     text = resources.files("chasles.robots").joinpath(f"{name}.toml").read_text("utf-8")
     data = tomllib.loads(text)
     rows = [_row(joint, data["inertia_about"]) for joint in data["joint"]]

@@ -1,8 +1,8 @@
-"""Legged machines with a floating base, of our own making: x forward, y left, z up.
+"""Legged robots with a floating base, designed for chasles: x forward, y left, z up.
 
-Limbs are tables, written for the left side; the right side is the mirror image. Links are uniform
-solids of plausible size and mass, drawn as they are; a dark cylinder shows the motor of each joint.
-At q = 0 every limb hangs straight down.
+Limbs are defined by tables for the left side; the right side is the mirror image. Links are uniform
+solids of plausible size and mass, and their shapes are drawn; a dark cylinder shows the motor of
+each joint. At q = 0 all limbs hang straight down.
 """
 
 import math
@@ -73,7 +73,7 @@ def cylinder(
 
 
 def bone(mass: float, radius: float, length: float, depth: float) -> Solid:
-    """Return a capsule along z, its middle at a depth below the joint."""
+    """Return a capsule along z, with its center at a depth below the joint."""
     center = _Z * -depth
     inertia = _solids.capsule(mass, radius, length, 2, center)
     return Solid(inertia, "capsule", (radius, length), 2, center)
@@ -123,8 +123,9 @@ def quadruped() -> Description:
 
     Notes
     -----
-    Joints of a leg, from the trunk: abduction (x), hip (y), knee (y); legs in the order front left,
-    front right, rear left, rear right. Feet are links fixed to the shanks: `front_left_foot`, ...
+    The joints of a leg, from the trunk, are abduction (x), hip (y) and knee (y). The order of the
+    legs is front left, front right, rear left, rear right. Feet are links fixed to the shanks:
+    `front_left_foot`, ...
 
     Examples
     --------
@@ -160,10 +161,11 @@ def humanoid() -> Description:
 
     Notes
     -----
-    Joints in order: waist (yaw, pitch), neck (yaw, pitch), then left and right legs of six joints
-    (hip yaw, roll, pitch; knee; ankle pitch, roll) and left and right arms of seven (shoulder
-    pitch, roll, yaw; elbow; wrist yaw, roll, pitch). Frames `left_sole`, `right_sole`, `left_hand`,
-    `right_hand` and `eyes` are for contact, grasps and gaze.
+    The joints in order are waist (yaw, pitch), neck (yaw, pitch), then the left and right legs with
+    six joints each (hip yaw, roll, pitch; knee; ankle pitch, roll), and the left and right arms
+    with seven joints each (shoulder pitch, roll, yaw; elbow; wrist yaw, roll, pitch). Frames
+    `left_sole`, `right_sole`, `left_hand`, `right_hand` and `eyes` are for contact, grasps and
+    gaze.
 
     Examples
     --------
@@ -200,7 +202,8 @@ class Limb(NamedTuple):
 def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False) -> Limb:
     """Return a limb; on the right, mirrored in the plane y = 0.
 
-    Axes are not mirrored, so ranges about x and z change sides. Losses grow with the torque.
+    Axes are not mirrored, so ranges about x and z are reversed. Armature and damping are
+    proportional to the torque limit.
     """
     links, joints, shapes = limb = Limb([], [], [])
     for part in parts:
@@ -221,7 +224,7 @@ def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False)
 
 
 def _motor(link: str, part: Part) -> ShapeData:
-    """Return a cylinder about the axis of a joint, its volume in proportion to the torque."""
+    """Return a cylinder about the axis of a joint, with a volume proportional to the torque."""
     radius = 0.0115 * part.effort ** (1.0 / 3.0)
     pose = standing(part.axis, ORIGIN)
     return ShapeData(link, "cylinder", (radius, 1.8 * radius), pose, color=MOTOR)

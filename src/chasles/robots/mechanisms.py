@@ -38,11 +38,12 @@ def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
 
     Notes
     -----
-    q = (alpha1, alpha2, alpha3, a): the angle of the crank from x, of the rod from the crank, of
-    the slider from the rod, and the slider's distance from the crank's axis, all in the world's x-y
-    plane. As in the paper, the last joint leads from the slider back to the frame (M34 =
-    translation by -a along x), where loop "closure" welds link "guide" to "base". Rods of 1 kg/m,
-    base and slider of 1 kg; the guide (1 kg) rests where the loop is closed. Gravity is along -y.
+    q = (alpha1, alpha2, alpha3, a): the angles of the crank from x, of the rod from the crank, and
+    of the slider from the rod, and the distance of the slider from the crank's axis, all in the
+    world's x-y plane. As in the paper, the last joint leads from the slider back to the ground (M34
+    = translation by -a along x), where loop "closure" welds link "guide" to "base". Rods have 1
+    kg/m; base, slider and guide have 1 kg each. The guide is at rest if the loop is closed. Gravity
+    is along -y.
 
     Examples
     --------
@@ -91,10 +92,10 @@ def four_bar(
 
     Notes
     -----
-    q = (crank, coupler, rocker): the angle of the crank from x, of the coupler from the crank, and
+    q = (crank, coupler, rocker): the angles of the crank from x, of the coupler from the crank, and
     of the rocker from x. The crank rotates about the origin, the rocker about (ground, 0, 0). Loop
-    "pin", a revolute joint, holds the ends of coupler and rocker together. Rods of 1 kg/m, a base
-    of 1 kg; gravity is along -y.
+    "pin", a revolute joint, connects the ends of coupler and rocker. Rods have 1 kg/m, the base has
+    1 kg, and gravity is along -y.
 
     Examples
     --------
@@ -139,11 +140,12 @@ def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
 
     Notes
     -----
-    q = (q1, q2, q3, q4): the angle of the upper arm from x, of the cylinder from x, the distance of
-    the piston's end from the cylinder's pivot, and the angle of the forearm from the upper arm. The
-    upper arm rotates about the origin, the cylinder about (l1, 0, 0), the piston's end is pinned to
-    the upper arm at l2 from the origin (loop "pin"). Upper arm of length 3/2 l2, forearm l2, of 1
-    kg/m; cylinder and piston of 1 kg and length l1/2. Gravity is along -y.
+    q = (q1, q2, q3, q4): the angle of the upper arm from x, the angle of the cylinder from x, the
+    distance of the piston's end from the cylinder's pivot, and the angle of the forearm from the
+    upper arm. The upper arm rotates about the origin, the cylinder about (l1, 0, 0), and the
+    piston's end is pinned to the upper arm at l2 from the origin (loop "pin"). The upper arm
+    (length 3/2 l2) and the forearm (length l2) have 1 kg/m; cylinder and piston have 1 kg and
+    length l1/2 each. Gravity is along -y.
 
     Examples
     --------
@@ -192,10 +194,10 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
 
     Notes
     -----
-    q = (left, left_coupler, right, right_coupler): angles of the cranks from x, and of each coupler
-    from its crank. The left crank rotates about the origin, the right one about (ground, 0, 0);
-    loop "pin", a revolute joint, holds the ends of the couplers together. Rods of 1 kg/m, gravity
-    along -y.
+    q = (left, left_coupler, right, right_coupler): the angles of the cranks from x, and of each
+    coupler from its crank. The left crank rotates about the origin, the right one about (ground, 0,
+    0). Loop "pin", a revolute joint, connects the ends of the couplers. Rods have 1 kg/m, and
+    gravity is along -y.
 
     Examples
     --------
@@ -227,11 +229,11 @@ def six_bar() -> Description:
 
     Notes
     -----
-    A four-bar (ground 1, crank 0.5, coupler 0.9, rocker 0.8 m), whose coupler carries a link
-    "fifth" (0.6 m) at 0.45 m from its end and whose rocker carries a link "sixth" (0.7 m) at 0.4 m;
-    loop "inner" pins coupler to rocker, loop "outer" the ends of the two links. q = (crank,
-    coupler, rocker, fifth, sixth): angles of crank and rocker from x, of the others from the link
-    that carries them. Rods of 1 kg/m, gravity along -y.
+    The linkage is a four-bar (ground 1, crank 0.5, coupler 0.9, rocker 0.8 m). Its coupler carries
+    a link "fifth" (0.6 m) at 0.45 m along its length, and its rocker carries a link "sixth" (0.7 m)
+    at 0.4 m. Loop "inner" pins the coupler to the rocker, and loop "outer" pins the ends of the two
+    links. q = (crank, coupler, rocker, fifth, sixth): the angles of crank and rocker from x, and of
+    the other links from the links that carry them. Rods have 1 kg/m, and gravity is along -y.
 
     Examples
     --------
@@ -256,7 +258,8 @@ def _linkage(
     pins: Mapping[str, tuple[str, str]],
     independent: tuple[str, ...] = (),
 ) -> Description:
-    """Rods of 1 kg/m on hinges; loops pin their ends. bars: length, parent, place on its x."""
+    """Return rods of 1 kg/m on hinges, pinned at their ends; bars: length, parent, x on the
+    parent."""
     links = [LinkData(bar, rod(length, length)) for bar, (length, _, _) in bars.items()]
     joints = tuple(_hinge(bar, parent, bar, x) for bar, (_, parent, x) in bars.items())
     loops = tuple(
@@ -298,11 +301,11 @@ def stewart() -> Description:
 
     Notes
     -----
-    Feet in pairs on a circle of 1 m, heads in pairs on one of 0.6 m, the platform 0.8 m above the
-    ground at neutral. Legs: cylinder and piston of 1 kg and 0.5 m each. The platform, of 10 kg, has
-    a free joint "platform" to the ground; leg k has joints "foot<k>" (universal) and "leg<k>" (its
-    extension beyond neutral, m); loop "head<k>" is a spherical joint. The extensions are the
-    independent coordinates. Gravity is along -z.
+    Feet are in pairs on a circle of radius 1 m, heads in pairs on a circle of radius 0.6 m. At
+    neutral, the platform is 0.8 m above the ground. A leg has a cylinder and a piston of 1 kg and
+    0.5 m each. The platform (10 kg) is connected to the ground by a free joint "platform". Leg k
+    has joints "foot<k>" (universal) and "leg<k>" (its extension beyond neutral, m); loop "head<k>"
+    is a spherical joint. The extensions are the independent coordinates. Gravity is along -z.
 
     Examples
     --------
@@ -345,11 +348,12 @@ def delta() -> Description:
 
     Notes
     -----
-    Arms of 0.5 m rotate about axes tangent to a circle of 0.3 m under the ceiling; rods of 0.8 m, a
-    pair 0.2 m apart, lead from each arm to a platform of radius 0.15 m. Joints "arm<k>" (angle
-    downward from horizontal), "rod<k>a" and "rod<k>b" (universal), "platform" (free); the rods end
-    in loops "ball<k>a" and "ball<k>b", spherical. The arms are the independent coordinates. Arms of
-    1 kg, rods of 0.3 kg, platform of 2 kg; gravity is along -z.
+    Arms of 0.5 m rotate about axes tangent to a circle of radius 0.3 m under the ceiling. From each
+    arm, a pair of rods of 0.8 m, 0.2 m apart, leads to a platform of radius 0.15 m. Joints are
+    "arm<k>" (angle downward from horizontal), "rod<k>a" and "rod<k>b" (universal), and "platform"
+    (free); the rods end in spherical loop joints "ball<k>a" and "ball<k>b". The arms are the
+    independent coordinates. Arms have 1 kg, rods 0.3 kg, and the platform 2 kg. Gravity is along
+    -z.
 
     Examples
     --------
@@ -380,7 +384,7 @@ def delta() -> Description:
 
 
 def _universal(name: str, parent: str, child: str, pose: Transform) -> JointData:
-    """Return a universal joint about x, then y, so that the child can point anywhere near z."""
+    """Return a universal joint about x, then y, so that the child can point anywhere around z."""
     return JointData(name, "universal", parent, child, pose, axis=_X, second_axis=_Y)
 
 
@@ -393,12 +397,12 @@ def _at(place: Vector) -> Transform:
 
 
 def _axes(x: Vector, y: Vector) -> Rotation:
-    """Return the rotation of coordinates to a frame with these two axes."""
+    """Return the coordinate rotation to a frame with the given x and y axes."""
     return Rotation.of(Matrix((tuple(x), tuple(y), tuple(x.cross(y)))))
 
 
 def _facing(place: Vector, along: Vector) -> Transform:
-    """Return a frame at a place whose z axis looks along a vector; its x axis is horizontal."""
+    """Return a frame at a place with its z axis along a vector and a horizontal x axis."""
     z = along * (1.0 / math.sqrt(along.dot(along)))
     x = z.cross(_Z)
     x = x * (1.0 / math.sqrt(x.dot(x)))

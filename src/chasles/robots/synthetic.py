@@ -1,7 +1,7 @@
-"""Synthetic robots: equal rods in a plane, chains and trees of arbitrary numbers, random trees.
+"""Synthetic robots: equal rods in a plane, general chains and trees, random trees.
 
-Only `Random.random` and `Random.uniform` are used, whose sequences do not change between versions
-of Python, so that a seed gives the same tree everywhere.
+Only `Random.random` and `Random.uniform` are used. Their sequences do not change between versions
+of Python, so a seed gives the same tree everywhere.
 """
 
 import math
@@ -23,7 +23,7 @@ from chasles.robots._solids import points, rod
 T = TypeVar("T")
 _TIP = Vector.of(1.0, 0.0, 0.0)
 _SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
-"""Kinds with one degree of freedom: those that can mimic and be mimicked."""
+"""Joint types with one degree of freedom, which can mimic and be mimicked."""
 
 
 def planar(n: int) -> Description:
@@ -46,9 +46,9 @@ def planar(n: int) -> Description:
 
     Notes
     -----
-    The revolute joints are horizontal, along -y: at q = 0 the arm lies along x, and a positive
-    angle lifts what follows. Frame "tip" is at (sum of cosines, 0, sum of sines) of the angles that
-    the rods make with x.
+    The axes of the joints are horizontal, along -y. At q = 0 the arm lies along x, and a positive
+    angle lifts the rods that follow. Frame "tip" is at (sum of cosines, 0, sum of sines) of the
+    angles between the rods and x.
 
     Examples
     --------
@@ -80,8 +80,8 @@ def zigzag(n: int) -> Description:
 
     Notes
     -----
-    Rods as in `planar` (moment 1/12 about the center); joint angles alternate between +75 and -75
-    degrees at q = 0, so that the book's numbers are those of the neutral configuration.
+    Rods are as in `planar` (moment 1/12 about the center). At q = 0, joint angles alternate between
+    +75 and -75 degrees, so that the book's numbers are those of the neutral configuration.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
     n : int
         Number of joints, at least 1.
     right_angles : bool, optional
-        Use a twist of 90 degrees at every joint, the other column of the book's tables.
+        Use a twist of 90 degrees at every joint, as in the other column of the book's tables.
 
     Returns
     -------
@@ -127,9 +127,9 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
 
     Notes
     -----
-    No length, twist, moment or product is 0, 1 or equal to another, so that only operations of the
-    table's structure fold away (Balafoutis and Patel 1991 count "general" arms this way). Gravity
-    is along -z.
+    No length, twist, moment or product is 0, 1 or equal to another, so that only operations due to
+    the D-H structure are simplified away (Balafoutis and Patel 1991 count "general" arms this way).
+    Gravity is along -z.
 
     Examples
     --------
@@ -172,9 +172,9 @@ def general_tree(n: int, children: int) -> Description:
     Notes
     -----
     These are the trees of Featherstone's counts (2008, section 10.3): one child per link gives the
-    chain GU(n), two the binary tree. The first child of a link, and that of the base, has a
-    Denavit-Hartenberg placement: d along z and a along x of its parent, rotated about x only. Other
-    children have general placements. Gravity is along -z.
+    chain GU(n), two give the binary tree. The child of the base and the first child of each link
+    have a Denavit-Hartenberg placement: d along z and a along x of the parent, rotated about x
+    only. Other children have general placements. Gravity is along -z.
 
     Examples
     --------
@@ -236,12 +236,12 @@ def random_tree(
     seed : int
         Seed of the random numbers.
     floating : bool, optional
-        Use a free joint at the root (True), another type (False), or the seed's choice (None, the
+        Use a free joint at the root (True), another type (False), or let the seed decide (None, the
         default).
     fixed : bool, optional
-        Add links on fixed joints, some without inertia, some that carry other joints.
+        Add links on fixed joints; some have no inertia, and some carry other joints.
     mimics : bool, optional
-        Let some joints with one degree of freedom follow another one, if there are two.
+        Let some joints with one degree of freedom follow another one, if there are at least two.
 
     Returns
     -------
@@ -255,9 +255,9 @@ def random_tree(
 
     Notes
     -----
-    Axes and poses are along the coordinate axes for a part of the joints and general for the
-    others. Inertias are those of point masses, so they are valid. A part of the joints has
-    armature, damping and friction.
+    Some joints have axes and poses along the coordinate axes, and the others have general ones.
+    Inertias are those of point masses, so they are valid. Some joints have armature, damping and
+    friction.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def random_tree(
 
 
 def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
-    """Return joint types in order: all shuffled, then random ones; floating puts free first."""
+    """Return all joint types in random order, then further random types; floating: free first."""
     left, kinds = list(JOINTS), []
     while left:
         kinds.append(left.pop(int(rng.random() * len(left))))
@@ -303,7 +303,8 @@ def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
 
 
 def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
-    """Return a link to hang joint k on: the first twice, then one of the last three or any."""
+    """Return the parent link of joint k: link1 for k = 2 and 3, then one of the last three or
+    any."""
     if k in (2, 3):
         return "link1"
     return _pick(rng, links[-3:] if rng.random() < 0.6 else links).name
@@ -327,7 +328,7 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
-    """Return the last joint, following an earlier one: the first that can, then half of them."""
+    """Return the last joint, perhaps following an earlier one: always for the first, then half."""
     leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
     first = not any(joint.mimic for joint in joints)
     if not leaders or (rng.random() < 0.5 and not first):
