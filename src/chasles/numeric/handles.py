@@ -1,9 +1,8 @@
 """Forward dynamics of a long chain with logarithmic depth (Featherstone 2008, section 7.5).
 
-Joints of one level of the assembly run the same program on different numbers: a batch, in which
-each row is a pair of pieces. So one state of N joints takes about 3 log2(N) batches, whose rows are
-shared among SIMD lanes and threads. Velocities along the chain are a prefix sum with the same
-number of levels.
+All joints of one level of the assembly run the same program, as a batch in which each row is a pair
+of pieces. One state of N joints takes about 3 log2(N) batches, whose rows are distributed to SIMD
+lanes and threads. Velocities along the chain are a prefix sum with the same number of levels.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +28,7 @@ from chasles.model.model import WORLD, Model
 from chasles.model.validate import is_massless
 
 KINDS = frozenset({"revolute", "continuous", "prismatic"})
-"""Joint types that the programs are written for: one degree of freedom about or along z."""
+"""Supported joint types: one degree of freedom about or along z."""
 
 Numbers = Sequence[Number]
 
@@ -47,13 +46,13 @@ SIZES = {
     "record": 41,
     "force": 12,
 }
-"""Numbers of a row of each array.
+"""Number of entries in a row of each array.
 
-place: E and r of a joint's frame in its parent. joint: rotation and translation for a unit of q,
+place: E and r of a joint's frame in its parent. joint: rotation and translation per unit of q,
 offset of q, armature. state: q, qd, tau. first, second: a transform and a velocity. hinge: X, the
-angular and the linear part of S along z, c. A, B: a piece, inverse inertias 11, 12 and 22 and
-accelerations of its two handles. record: W, Y S, 1/D, g and the force of tau alone; tau. force: on
-both handles.
+angular and linear parts of S along z, and c. A, B: a piece, given by inverse inertias 11, 12 and 22
+and by the accelerations of its two handles. record: W, Y S, 1/D, g, the force due to tau alone, and
+tau. force: forces on both handles.
 """
 
 
@@ -61,7 +60,7 @@ both handles.
 
 
 def moved(place: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
-    """Return X of a joint, and its velocity."""
+    """Return the transform X and the velocity of a joint."""
     turn, slide, offset, _ = joint
     at = state[0] + offset
     own = Transform(about(2, turn * at), Vector.of(0.0, 0.0, slide * at))
@@ -70,7 +69,7 @@ def moved(place: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
 
 
 def composed(first: Numbers, second: Numbers) -> list[Numbers]:
-    """Return two steps along the chain as one: X2 X1 and X2 v1 + v2."""
+    """Combine two steps along the chain into one: X2 X1 and X2 v1 + v2."""
     X = _transform(second)
     return [(*_flat(X @ _transform(first)), *(X @ _motion(first[12:]) + _motion(second[12:])))]
 
@@ -78,9 +77,9 @@ def composed(first: Numbers, second: Numbers) -> list[Numbers]:
 def loaded(
     inertia: Numbers, inverse: Numbers, joint: Numbers, first: Numbers, second: Numbers
 ) -> list[Numbers]:
-    """Return a body as a piece, and its hinge.
+    """Return the piece of a single body, and its hinge.
 
-    first: contains the body's velocity. second: X and the velocity of its joint.
+    first: contains the velocity of the body. second: X and the velocity of its joint.
     """
     m, hx, hy, hz, *rest = inertia
     I = RigidInertia(m, Vector.of(hx, hy, hz), Symmetric(*rest))
@@ -91,7 +90,7 @@ def loaded(
 
 
 def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
-    """Return two joined pieces, and the record for `parted` (Eq 7.57 to 7.63).
+    """Join two pieces; also return the record for `parted` (Eq 7.57 to 7.63).
 
     The joint is between handle 2 of A and handle 1 of B. Its force on B is f = Y (g + S qdd) with
     Y = (Phi_B + X Phi_A X')^-1 and S'f = tau - armature qdd, so f = W g + Y S tau / D.
@@ -177,7 +176,7 @@ ALGORITHMS = (moved, composed, loaded, joined, parted)
 
 @cache
 def kernel(algorithm: Callable[..., list[Numbers]]) -> Any:
-    """Return an algorithm compiled: its inputs are rows of arrays by the names in `SIZES`."""
+    """Return a compiled algorithm, whose inputs are rows of the arrays named in `SIZES`."""
     program = traced(algorithm)
     return backends.prepare(("handles", algorithm.__name__, program.hash), program)
 
@@ -196,13 +195,13 @@ def traced(algorithm: Callable[..., list[Numbers]]) -> Program:
 
 
 class Chain:
-    """A robot that is one long chain of revolute and prismatic joints, assembled by halves.
+    """A robot that is a single chain of revolute and prismatic joints, assembled by halves.
 
     Parameters
     ----------
-    robot : the robot, every joint of which carries the next. All its links have mass and moments.
+    robot : the robot. Each joint must carry the next, and all links must have mass and moments.
 
-    Raises ModelError for another robot, and names the joint or link.
+    Raises ModelError for other robots; the error names the joint.
     """
 
     def __init__(self, robot: Any) -> None:

@@ -1,10 +1,10 @@
 """Dynamics in maximal coordinates: the accelerations of all bodies and the forces of all joints.
 
-One large sparse system (Featherstone 2008, sections 3.7 and 8.13), factored by SciPy. It shares no
-recursion with the compiled methods and handles any closed loops, including redundant ones; for
-chains and ladders its cost is linear in the number of bodies. The equations are written once, for
-floats or symbols: for one state they are evaluated with floats, for many states by a program, with
-the sparsity pattern and the order of elimination analyzed once.
+SciPy factors one large sparse system (Featherstone 2008, sections 3.7 and 8.13). This method shares
+no recursion with the compiled methods and supports all closed loops, including redundant ones. For
+chains and ladders, its cost is linear in the number of bodies. The same equations are used for
+floats and symbols: one state is evaluated with floats, many states by a program, with the sparsity
+pattern and the order of elimination analyzed once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -56,10 +56,10 @@ Entries = dict[tuple[int, int], Number]
 
 
 class Bridge(NamedTuple):
-    """A joint of the tree, or of a loop: sum of X a over its ends = S qdd + c.
+    """A joint of the tree or of a loop: the sum of X a over its ends is S qdd + c.
 
-    ends: the moving bodies it joins and the columns of X, from their coordinates to the joint's,
-    negative for the predecessor. T: constraint forces; Ta: active forces.
+    ends: the moving bodies that it connects, with the columns of X from their coordinates to the
+    joint's; negative for the predecessor. T: constraint forces. Ta: active forces.
     """
 
     ends: tuple[tuple[int, Motions], ...]
@@ -69,14 +69,14 @@ class Bridge(NamedTuple):
 
 
 class Row(NamedTuple):
-    """sum of A a over some bodies = value: one equation for each row of the matrices A."""
+    """Equations: the sum of A a over some bodies is `value`, one equation per row of A."""
 
     terms: tuple[tuple[int, Matrix], ...]
     value: Vector
 
 
 class Equations(NamedTuple):
-    """M a - K' lam = f and K a = k: six accelerations a body, then the equations of the joints.
+    """M a - K' lam = f and K a = k, with six accelerations per body, and equations of joints.
 
     The last rows of K belong to loops and couplings. qdd = J a - d. residual: closure errors of
     loops and couplings, in rad or m. opening: their rates, in rad/s or m/s.
@@ -99,7 +99,7 @@ def equations(
     tau: Sequence[Number],
     f_ext: Mapping[int, Force],
 ) -> Equations:
-    """Return the equations of one state; f_ext are forces on bodies, in their coordinates.
+    """Return the equations of one state; f_ext: forces on bodies, in body coordinates.
 
     Evaluate a model that depends on time at a time: `model.at(t)`. A joint with a prescribed motion
     determines all six accelerations across it.
@@ -180,13 +180,13 @@ def _loop(model: Model, loop: Loop, x: dict[int, Vector], v: dict[int, Motion]) 
 
 
 def _held(joint: Bridge, driven: bool) -> Row:
-    """Return T' (sum of X a) = T' c, for a driven joint along all six directions."""
+    """Return the rows T' (sum of X a) = T' c; for a driven joint, T has all six directions."""
     T = Forces((*joint.T.columns, *joint.Ta.columns)) if driven else joint.T
     return Row(tuple((i, T.T @ X) for i, X in joint.ends), T.T @ joint.c)
 
 
 def _combined(parts: Sequence[tuple[Bridge, Matrix | None]], value: Vector | None = None) -> Row:
-    """Return: sum of A qdd over some joints = value, with A = 1 if it is None."""
+    """Return the rows (sum of A qdd over some joints) = value; A = None stands for 1."""
     terms: list[tuple[int, Matrix]] = []
     for joint, A in parts:
         bend = joint.Ta.T @ joint.c
@@ -241,7 +241,7 @@ def _stacked(rows: Iterable[Row]) -> tuple[Entries, list[Number]]:
 
 
 class Solution(NamedTuple):
-    """Accelerations (6 bodies,), multipliers of all equations, and True if these are consistent."""
+    """Accelerations (6 per body), multipliers of all equations, and True if consistent."""
 
     a: np.ndarray
     lam: np.ndarray
@@ -249,7 +249,7 @@ class Solution(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Compressed columns: their order, the entry of each slot, its row, and column starts."""
+    """Compressed columns: their order, the entry and row of each slot, and column starts."""
 
     order: np.ndarray
     slots: np.ndarray
@@ -261,7 +261,7 @@ class Solver:
     """Factorization of [M K'; K -mu] with a fixed sparsity pattern.
 
     The matrix is regular for any rank of K; refinement removes the effect of mu (proximal method).
-    M, K: places of their entries. The first matrix determines the order of elimination.
+    M, K: indices of their entries. The first matrix determines the order of elimination.
     """
 
     def __init__(self, M: Iterable[tuple[int, int]], K: Iterable[tuple[int, int]], n: int, m: int):
@@ -281,7 +281,7 @@ class Solver:
         return Columns(order, slots, row[slots].astype(np.int32), starts.astype(np.int32))
 
     def __call__(self, M: np.ndarray, K: np.ndarray, f: np.ndarray, k: np.ndarray) -> Solution:
-        """Return all accelerations and multipliers, from entries in the order of their places."""
+        """Return all accelerations and multipliers; entries are in the order of their indices."""
         n = self.n
         if not n:
             return Solution(np.zeros(0), np.zeros(len(k)), True)
@@ -299,7 +299,8 @@ class Solver:
         return Solution(x[:n], -x[n:], float(unmet) <= CONSISTENT * float(size))
 
     def _factored(self, entries: np.ndarray, mu: float) -> tuple[Any, Any]:
-        """Return the product with the exact matrix, and the solution with the compliant one."""
+        """Return functions for products with the exact matrix and solutions with the compliant
+        one."""
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 
@@ -326,7 +327,8 @@ class Solver:
 class Analysed(NamedTuple):
     """The equations of a model as a program of q, qd, tau, wrenches and time.
 
-    Its outputs are the fields of `Equations` in order; for matrices, the entries at `M`, `K`, `J`.
+    The outputs are the fields of `Equations` in order; for matrices, the entries at the indices
+    `M`, `K` and `J`.
     """
 
     program: Program
@@ -336,7 +338,7 @@ class Analysed(NamedTuple):
 
 
 def analysed(model: Model, keys: tuple[WrenchKey, ...]) -> Analysed:
-    """Find all entries that are not identically zero, and their expressions."""
+    """Find all entries that are not identically zero, and trace their expressions."""
     arena, wrenches = Arena(RULES), [f"wrench{k}" for k in range(len(keys))]
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv, **dict.fromkeys(wrenches, 6)}
     symbols = {name: [arena.input(name, k) for k in range(n)] for name, n in sizes.items()}

@@ -1,9 +1,9 @@
 """Sparse factors of a given mass matrix (Featherstone 2008, section 6.5).
 
-H (..., n, n) is symmetric, and an entry is zero unless one of its row and column supports the
-other: `parents[i]` < i is the row that carries row i, or -1 for one on the base. Elimination from
-the tips to the root preserves these zeros. Only the lower triangles of H and L are read. Vectors
-are (..., n); leading shapes broadcast. A robot has these as `ltl_factor` and `ltdl_factors`.
+H (..., n, n) is symmetric. An entry is zero unless its row supports its column or vice versa:
+`parents[i]` < i is the row that carries row i, or -1 for a row on the base. Elimination from the
+tips to the root preserves these zeros. Only the lower triangles of H and L are read. Vectors are
+(..., n); leading shapes broadcast. For robots, use `ltl_factor` and `ltdl_factors`.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ Parents = Sequence[int]
 
 
 class _Row(NamedTuple):
-    """Ancestors of a row, nearest first, and all pairs of them, the higher number first."""
+    """Ancestors of a row, nearest first, and all pairs of ancestors, larger index first."""
 
     ancestors: np.ndarray
     upper: np.ndarray
@@ -40,19 +40,19 @@ class Operations(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """Number of entries of H that branching does not make zero: n + 2 D1."""
+        """Number of entries of H that are not zero due to branching: n + 2 D1."""
         return self.n + 2 * self.D1
 
 
 def operations(parents: Parents) -> Operations:
-    """Return the numbers in which table 6.6 expresses costs."""
+    """Return the quantities in which table 6.6 expresses costs."""
     rows = _rows(_checked("operations", parents))
     sizes = [len(row.ancestors) for row in rows]
     return Operations(len(rows), sum(sizes), sum(s * (s + 1) // 2 for s in sizes))
 
 
 def pattern(parents: Parents) -> np.ndarray:
-    """Return True for the entries (n, n) of H that branching does not make zero (section 6.4)."""
+    """Return a mask (n, n) of the entries of H that are not zero due to branching (section 6.4)."""
     lower = _lower(_checked("pattern", parents))
     return lower | lower.T
 
@@ -203,7 +203,7 @@ def _lower(parents: tuple[int, ...]) -> np.ndarray:
 
 
 def _checked(function: str, parents: Parents) -> tuple[int, ...]:
-    """Return the parents as integers, each before its child."""
+    """Return the parents as integers, after checking that each precedes its child."""
     given = np.asarray(parents)
     right = given.ndim == 1 and (given.dtype.kind in "iu" or not given.size)
     if not right or np.any(given < -1) or np.any(given >= np.arange(len(given))):

@@ -1,8 +1,9 @@
 """Subspaces of motions and forces, and one body under constraints (Featherstone 2008, chapter 3).
 
 A motion subspace S (6, m) and a force subspace T (6, k) are given by columns that span them. The
-two kinds are dual: T' S are powers. No inner product of motions with motions is formed, because it
-would depend on units. If a basis must be chosen, the choice is arbitrary, but the subspace is not.
+two kinds are dual: the entries of T' S are powers. Inner products of motions with motions are never
+formed, because they would depend on units. If a basis must be chosen, the choice is arbitrary, but
+the subspace is not.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ import numpy as np
 from chasles.errors import InputError
 
 RANK = 1e-10
-"""Singular values below this part of the largest count as zero."""
+"""Singular values below this fraction of the largest count as zero."""
 
 
 def span(S: Any) -> np.ndarray:
@@ -35,7 +36,7 @@ def complement(S: Any) -> np.ndarray:
 def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     """Return the coordinates alpha with v = S1 alpha1 + S2 alpha2 + ... (Eq 3.24 to 3.27).
 
-    The subspaces must add up to the whole space, without overlap.
+    The whole space must be the direct sum of the subspaces.
     """
     parts = [_columns("decompose", S) for S in subspaces]
     whole = np.hstack(parts)
@@ -55,7 +56,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
 def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
     """Split f = f_a + f_c into the active force along S and the constraint force (Eq 3.28).
 
-    f_a is in I S, the forces that cause motion in S; f_c does no work there.
+    f_a is in I S, the forces that cause motion in S; f_c does no work on S.
     """
     inertia, S, f = _body("split_force", I, S, f)
     f_a = inertia @ S @ np.linalg.solve(S.T @ inertia @ S, S.T @ f)
@@ -81,7 +82,7 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
 
 
 class Constrained(NamedTuple):
-    """a = Phi f + b of a constrained body, and its constraint force at a given f."""
+    """The acceleration a = Phi f + b of a constrained body, and its constraint force."""
 
     a: np.ndarray
     Phi: np.ndarray
@@ -92,7 +93,7 @@ class Constrained(NamedTuple):
 def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
     """Solve by projection on S: Phi = S (S' I S)^-1 S', of rank m (Eq 3.45 to 3.54).
 
-    A body of inertia I and bias force p, acted on by f, accelerates by S qdd + c.
+    A body with inertia I and bias force p, under the force f, has the acceleration S qdd + c.
     """
     inertia, S, f, p, c = _body("by_projection", I, S, f, p, c)
     Phi = S @ np.linalg.solve(S.T @ inertia @ S, S.T)
@@ -124,7 +125,7 @@ def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, 
 
 
 def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return H (..., n, n) and C (..., n) of several subsystems taken as one (Eq 3.10).
+    """Return H (..., n, n) and C (..., n) of several subsystems combined (Eq 3.10).
 
     Each is a pair H, C of its equation of motion H qdd + C = tau; a free rigid body gives its
     spatial inertia (6, 6) and bias force (6,). H is block diagonal, in the given order; leading
