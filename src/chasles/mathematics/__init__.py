@@ -1,1 +1,1 @@
-"""The mathematics of rigid bodies, one folder a formalism."""
+"""The mathematics of rigid bodies, with one folder per formalism."""

@@ -1,8 +1,8 @@
-"""Rotations as three turns about coordinate axes: the Cardan and Euler sequences, and back.
+"""Rotations from Cardan and Euler angles about coordinate axes, and angles from rotations.
 
-A sequence is three letters, no two neighbors equal: six Cardan (x y z in any order) and six Euler
-(first and third equal). Its turns are about moving axes, R = R1 R2 R3, or about fixed ones, R = R3
-R2 R1: twelve Cardan and twelve Euler sequences in all.
+A sequence is three letters, no two neighbors equal: six Cardan sequences (x, y, z in any order) and
+six Euler sequences (first and third equal). Rotations are about moving axes, R = R1 R2 R3, or about
+fixed axes, R = R3 R2 R1, which makes twelve Cardan and twelve Euler sequences in total.
 """
 
 import itertools
@@ -21,20 +21,21 @@ EULER = tuple(a + b + a for a, b in itertools.permutations("xyz", 2))
 SEQUENCES = (*CARDAN, *EULER)
 
 SINGULAR = 1e-15
-"""A cosine (Cardan) or sine (Euler) of the middle angle below this is rounding: it is zero."""
+"""Cosines (Cardan) or sines (Euler) of the middle angle below this count as zero."""
 
 
 def turn(axis: int, angle: Number) -> Rotation:
     """Return R that rotates vectors by an angle about axis 0, 1 or 2, exact for right angles.
 
-    cos(pi/2) is 6e-17 in floating point, which would keep structural zeros from folding away.
+    cos(pi/2) is 6e-17 in floating point, which would prevent the simplification of structural
+    zeros.
     """
     R = about(axis, angle).T
     return R if type(angle) is Scalar else Rotation.of(R.matrix())
 
 
 def rotation_from_angles(sequence: str, angles: Sequence[Number], axes: About) -> Rotation:
-    """Return R, which takes coordinates of the turned frame to the first one."""
+    """Return R, which maps coordinates of the rotated frame to those of the first frame."""
     turns = [turn("xyz".index(a), t) for a, t in zip(sequence, angles, strict=True)]
     inner, middle, outer = turns if axes == "fixed" else reversed(turns)
     return inner.then(middle).then(outer)
@@ -43,9 +44,9 @@ def rotation_from_angles(sequence: str, angles: Sequence[Number], axes: About) -
 def angles_from_matrix(R: Matrix, sequence: str, axes: About) -> tuple[Vector, Vector]:
     """Return both triples of angles of R, each in (-pi, pi].
 
-    The middle angle of the first is in [-pi/2, pi/2] (Cardan) or [0, pi] (Euler). Where the first
-    and third axes are parallel only the sum or difference of their angles is determined: the one
-    about the first moving (third fixed) axis is then taken as zero.
+    The middle angle of the first triple is in [-pi/2, pi/2] (Cardan) or [0, pi] (Euler). If the
+    first and third axes are parallel, only the sum or difference of their angles is determined; the
+    angle about the first moving (third fixed) axis is then zero.
     """
     i, j, k = ("xyz".index(a) for a in (sequence if axes == "moving" else sequence[::-1]))
     a, b, c = _cardan(R, i, j, k) if i != k else _euler(R, i, j)
@@ -74,9 +75,10 @@ def _euler(R: Matrix, i: int, j: int) -> tuple[Number, Number, Number]:
 
 
 def _turned_back(R: Matrix, a: Number, e: float, j: int, l: int, p: int, q: int) -> list[Number]:
-    """Return entries p and q of row j of R turned back by the first angle: the third angle alone.
+    """Return entries p and q of row j of R after undoing the first rotation.
 
-    Taken so, the third angle is right for the first one even where that is mostly rounding.
+    The third angle computed from these is consistent with the first angle, even if the first is
+    mostly rounding error.
     """
     c, s = cos(a), e * sin(a)
     return [c * R[j, column] + s * R[l, column] for column in (p, q)]

@@ -1,4 +1,4 @@
-"""Derivatives: of products (the rule of Leibniz), and of functions along a step or in time."""
+"""Derivatives of products (Leibniz' rule), and of functions along a step or in time."""
 
 import math
 import random
@@ -57,7 +57,7 @@ def replayed(program: Program, inputs: Mapping[str, Sequence[Number]]) -> list[N
 
 
 def has_values(program: Program) -> bool:
-    """Return True if all outputs are finite at one of some inputs within 3 rad, m or s."""
+    """Return True if all outputs are finite for at least one of several random inputs."""
     rng = random.Random(1)
     tried: list[dict[str, list[Number]]] = [
         {v.name: [rng.uniform(-3.0, 3.0) for _ in range(v.size)] for v in program.inputs}

@@ -11,7 +11,7 @@ Mapped = TypeVar("Mapped", "Vector", "Matrix")
 
 
 def absent(x: Number) -> bool:
-    """Return True for a number that is zero, which no symbol is."""
+    """Return True if a number is the constant zero; False for symbols."""
     return type(x) is float and x == 0.0
 
 
@@ -19,7 +19,7 @@ def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
     total: Number = 0.0
     for x, y in zip(a, b, strict=True):
         if (type(x) is float and x == 0.0) or (type(y) is float and y == 0.0):
-            continue  # most entries are, and tracing would take longer to find that out
+            continue  # skip zeros early; tracing would be slower
         product = x * y
         total = product if type(total) is float and total == 0.0 else total + product
     return total
@@ -27,7 +27,7 @@ def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """A column of numbers: a vector of space, or the coordinates of a joint."""
+    """A column vector of numbers: a vector in space, or the coordinates of a joint."""
 
     entries: tuple[Number, ...]
 
@@ -81,7 +81,7 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """A small dense matrix, by rows."""
+    """A small dense matrix, stored by rows."""
 
     rows: tuple[tuple[Number, ...], ...]
 
@@ -102,8 +102,8 @@ class Matrix:
     __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """Return all entries as a NumPy array, of floats (symbols have none)."""
-        import numpy as np  # the algebra runs without it: only a user at the prompt asks for arrays
+        """Return all entries as a NumPy array of floats; symbols cannot be converted."""
+        import numpy as np  # only needed if a user requests arrays
 
         if copy is False:
             raise InputError("E-MATH-024", "Matrix does not hold an array: a copy is needed")
@@ -163,7 +163,7 @@ def mismatch(operation: str, a: object, b: object) -> ArgumentError:
 
 
 class Additive:
-    """A dataclass whose fields add and scale one by one; only values of one type add."""
+    """A dataclass that adds and scales field by field; only values of one type can be added."""
 
     __slots__ = ()
 
@@ -199,7 +199,7 @@ class Additive:
 
 @dataclass(frozen=True, slots=True)
 class Symmetric(Additive):
-    """A symmetric 3x3 matrix by its six numbers."""
+    """A symmetric 3x3 matrix, stored by its six numbers."""
 
     xx: Number
     yy: Number
@@ -231,8 +231,8 @@ class Symmetric(Additive):
 def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list[Number]]:
     """Return L and D with A = L' D L, L unit lower triangular (Featherstone 2008, table 6.3).
 
-    Elimination runs from the last row to the first: for a mass matrix in tree order this causes no
-    fill-in, so the zeros of branching (section 6.4) stay zeros and cost nothing.
+    Elimination runs from the last row to the first. For a mass matrix in tree order this causes no
+    fill-in, so zeros due to branching (section 6.4) remain zeros and cost nothing.
     """
     n = len(A)
     L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
@@ -250,7 +250,7 @@ def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list
 
 
 def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
-    """L with A = L' L, lower triangular, without fill-in too (Featherstone 2008, table 6.3)."""
+    """Return the lower triangular L with A = L' L, without fill-in (Featherstone, table 6.3)."""
     n = len(A)
     L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
     for k in range(n - 1, -1, -1):
@@ -269,24 +269,24 @@ def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
 
 
 def multiply_lower(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
-    """Return L x, by the lower triangle of L alone."""
+    """Return L x, using only the lower triangle of L."""
     return Vector(tuple(_dot(L[i][: i + 1], x.entries[: i + 1]) for i in range(len(L))))
 
 
 def multiply_lower_transposed(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
-    """Return L' x, by the lower triangle of L alone."""
+    """Return L' x, using only the lower triangle of L."""
     n = len(L)
     return Vector(tuple(_dot([L[i][j] for i in range(j, n)], x.entries[j:]) for j in range(n)))
 
 
 def multiply_symmetric(H: Sequence[Sequence[Number]], x: Vector) -> Vector:
-    """Return H x of a symmetric H, by its lower triangle alone."""
+    """Return H x for a symmetric H, using only its lower triangle."""
     n = len(H)
     return Vector(tuple(_dot([H[max(i, j)][min(i, j)] for j in range(n)], x) for i in range(n)))
 
 
 def solve_lower(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
-    """Return x with L x = b, by the lower triangle of L alone."""
+    """Return x with L x = b, using only the lower triangle of L."""
     x = list(b)
     for i in range(len(x)):
         for j in (j for j in range(i) if not absent(L[i][j])):
@@ -296,7 +296,7 @@ def solve_lower(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
 
 
 def solve_lower_transposed(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
-    """Return x with L' x = b, by the lower triangle of L alone."""
+    """Return x with L' x = b, using only the lower triangle of L."""
     x = list(b)
     for i in range(len(x) - 1, -1, -1):
         x[i] = x[i] / L[i][i]
@@ -311,7 +311,7 @@ def solve_ltl(L: Sequence[Sequence[Number]], b: Vector) -> Vector:
 
 
 def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) -> Vector:
-    """Return x with L' D L x = b: by L transposed, then D, then L."""
+    """Return x with L' D L x = b, by solving with L', then D, then L."""
     y = solve_lower_transposed(L, b)
     return solve_lower(L, Vector(tuple(a / d for a, d in zip(y, D, strict=True))))
 
@@ -319,9 +319,9 @@ def solve_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number], b: Vector) ->
 def reduce_rows(
     A: Sequence[Sequence[Number]], columns: Sequence[int]
 ) -> tuple[list[list[Number]], list[Number]]:
-    """Reduce A by Gauss-Jordan elimination, so that each row has the only 1 in its column.
+    """Reduce A by Gauss-Jordan elimination: the given columns become unit vectors.
 
-    Also return the pivots that the rows were divided by, which must not vanish.
+    Also return the pivots by which rows are divided; they must not be zero.
     """
     rows, pivots = [list(row) for row in A], []
     for s, c in enumerate(columns):

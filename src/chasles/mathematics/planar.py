@@ -1,8 +1,8 @@
 """Planar vector algebra: motions and forces in the x-y plane (Featherstone 2008, 2.16 and A.1).
 
-Everything is the spatial quantity restricted to rotation about z and translation along x and y
-(rows 3, 4, 5): three numbers for a vector, three for a transform, four for an inertia, six for
-that of an articulated body.
+All quantities are spatial quantities restricted to rotation about z and translation along x and y
+(rows 3, 4, 5): three numbers for a vector, three for a transform, four for an inertia, and six for
+the inertia of an articulated body.
 """
 
 from dataclasses import dataclass
@@ -59,10 +59,10 @@ class PlanarForce(Additive):
 
 @dataclass(frozen=True, slots=True)
 class PlanarTransform:
-    """From frame A to frame B, whose origin is at (x, y) in A, and which is turned by an angle.
+    """Transform from frame A to frame B, which is rotated, with its origin at (x, y) in A.
 
-    c, s: cosine and sine of the angle. As for spatial transforms, `X @ v`, `X @ f` and `X @ I` go
-    from A to B.
+    c, s: cosine and sine of the angle of rotation. As for spatial transforms, `X @ v`, `X @ f` and
+    `X @ I` map from A to B.
     """
 
     c: Number
@@ -144,7 +144,7 @@ class PlanarInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, cx: Number, cy: Number, Ic: Number) -> "PlanarInertia":
-        """Make it from mass, center of mass, and inertia about the center (mcI, Eq 2.78)."""
+        """Create it from mass, center of mass, and inertia about the center (mcI, Eq 2.78)."""
         return PlanarInertia(m, m * cx, m * cy, Ic + m * (cx * cx + cy * cy))
 
     def matrix(self) -> Matrix:
@@ -161,10 +161,10 @@ class PlanarInertia(Additive):
 
 @dataclass(frozen=True, slots=True)
 class PlanarArticulatedInertia(Additive):
-    """The six numbers of [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]]: force for acceleration.
+    """Articulated-body inertia [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]], as six numbers.
 
-    It describes a planar subsystem with joints at one of its bodies, and is not a momentum map
-    (Featherstone 2008, section 7.1).
+    It maps accelerations of one body of a planar subsystem with joints to forces. It does not map
+    velocities to momenta (Featherstone 2008, section 7.1).
     """
 
     I: Number
@@ -183,7 +183,7 @@ class PlanarArticulatedInertia(Additive):
         return Matrix(((I, hx, hy), (hx, xx, xy), (hy, xy, yy)))
 
     def __matmul__(self, a: PlanarMotion) -> PlanarForce:
-        """Return the force that an acceleration takes."""
+        """Return the force that produces an acceleration."""
         if type(a) is not PlanarMotion:
             return NotImplemented
         return PlanarForce(*(self.matrix() @ a.vector()))

@@ -1,7 +1,7 @@
-"""Products of matrices that a backend may leave to a loop, and inverses by triangular factors.
+"""Matrix products that a backend may compute in a loop, and inverses by triangular factors.
 
 For a large robot, the inverse mass matrix and its products take most operations of some programs.
-They are products of branch-sparse factors, so a program can end at the factors.
+They are products of branch-sparse factors, so a program can stop at the factors.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from chasles.mathematics.linear import Matrix, absent
 
 @dataclass(frozen=True)
 class Product:
-    """The matrix left @ right, multiplied on demand, below some given rows.
+    """The matrix left @ right, computed on demand, below the given rows `above`.
 
-    symmetric: of left @ right, each entry is computed once.
+    symmetric: left @ right is symmetric, and each of its entries is computed once.
     """
 
     left: Matrix
@@ -33,7 +33,7 @@ class Product:
 
     @cached_property
     def rows(self) -> tuple[tuple[Number, ...], ...]:
-        """All rows, multiplied."""
+        """All rows of the computed product."""
         right, n = self.right.rows, self.right.shape[1]
         present = [[k for k, x in enumerate(row) if not absent(x)] for row in self.left.rows]
         found: list[tuple[Number, ...]] = []
@@ -45,7 +45,7 @@ class Product:
 
     @property
     def chain(self) -> tuple[Matrix, ...]:
-        """Matrices whose product is the whole."""
+        """Matrices whose product is the whole matrix."""
         inner = self.right.chain if isinstance(self.right, Product) else (self.right,)
         first, *middle, last = (self.left, *inner)
         extra = len(self.above)
@@ -70,7 +70,7 @@ def _with_identity(n: int, A: Matrix) -> Matrix:
 
 
 def beside(A: Matrix, B: Matrix) -> Matrix:
-    """Return the matrix of the columns of A, then those of B."""
+    """Return the matrix with the columns of A followed by those of B."""
     return Matrix(tuple((*a, *b) for a, b in zip(A.rows, B.rows, strict=True)))
 
 
@@ -83,7 +83,7 @@ class InverseFactors:
 
     @staticmethod
     def of(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> "InverseFactors":
-        """Make it from the factors of `factor_ltdl`; zeros of branching stay zeros."""
+        """Create it from the factors of `factor_ltdl`; zeros due to branching remain zeros."""
         n = len(L)
         W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
         for i in range(n):

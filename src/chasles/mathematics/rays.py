@@ -8,13 +8,13 @@ from chasles.expr import Number, less, less_equal, minimum, select, sqrt
 from chasles.mathematics.linear import Vector
 
 FAR = 1e10
-"""Distance of a shape that a ray misses, in m."""
+"""Distance (m) returned if a ray misses a shape."""
 
 _TINY = 1e-15
-"""Discriminants and slopes below this count as a ray that only grazes, as in MuJoCo."""
+"""Discriminants and slopes below this count as a miss, as in MuJoCo."""
 
 Ray = tuple[Vector, Vector]
-"""The origin and the direction, of any length, which is the unit of distances along it."""
+"""Origin and direction of a ray; distances are in units of the direction's length."""
 
 
 def distance(
@@ -121,7 +121,7 @@ SHAPES: dict[str, Callable[[Ray, Sequence[float]], Number]] = {
     "box": _box,
     "plane": _plane,
 }
-"""The distance along a ray to each kind of shape; sizes as of `ShapeData`."""
+"""Functions for the distance along a ray to each kind of shape; sizes as in `ShapeData`."""
 
 
 def _side(ray: Ray, radius: float, half: float) -> Iterable[tuple[Number, Number]]:
@@ -134,12 +134,12 @@ def _side(ray: Ray, radius: float, half: float) -> Iterable[tuple[Number, Number
 
 
 def _quadratic(p: Vector, v: Vector, radius: float) -> tuple[Number, Number, Number]:
-    """Coefficients a, b, c of a t^2 + 2 b t + c = 0, where it meets a sphere."""
+    """Return a, b, c of a t^2 + 2 b t + c = 0, whose roots are intersections with a sphere."""
     return v.dot(v), v.dot(p), p.dot(p) - radius * radius
 
 
 def _roots_of(a: Number, b: Number, c: Number) -> list[tuple[Number, Number]]:
-    """Return both roots, each with 1 if it exists; for a ray along the axis none exists."""
+    """Return both roots, each with 1 if it exists, else 0; a ray along the axis has none."""
     inner = b * b - a * c
     hit = select(less(inner, _TINY), 0.0, select(less(a, _TINY), 0.0, 1.0))
     root = sqrt(select(hit, inner, 1.0))
@@ -152,13 +152,13 @@ def _roots(a: Number, b: Number, c: Number) -> list[Number]:
 
 
 def _crossing(p: Number, v: Number) -> tuple[Number, Number]:
-    """Return the zero of p + t v, and whether there is one."""
+    """Return t with p + t v = 0, and 1 if it exists, else 0."""
     hit = select(less(v * v, _TINY * _TINY), 0.0, 1.0)
     return -p / select(hit, v, 1.0), hit
 
 
 def _nearest(found: Iterable[tuple[Number, Number]]) -> Number:
-    """Return the smallest nonnegative distance of those that exist."""
+    """Return the smallest non-negative distance among those that exist."""
     ahead = (select(hit, select(less(t, 0.0), FAR, t), FAR) for t, hit in found)
     return reduce(minimum, ahead, FAR)
 

@@ -1,8 +1,8 @@
-"""Rotations: coordinate transforms that stay factored, and conversions exact near 0 and pi.
+"""Rotations: factored coordinate transforms, and conversions that are exact near 0 and pi.
 
-A `Rotation` E maps coordinates of one frame to those of another that is turned against it
-(Featherstone's rx, ry, rz: the transpose of the matrix that turns a vector). Quaternions are
-(w, x, y, z), need not be normalized, and describe the rotated frame in the first one.
+A `Rotation` E maps coordinates of one frame to those of a rotated frame (Featherstone's rx, ry, rz:
+the transpose of the matrix that rotates a vector). Quaternions are (w, x, y, z), need not be
+normalized, and describe the rotated frame in the first one.
 """
 
 import math
@@ -28,7 +28,7 @@ class Plane:
 
     @property
     def others(self) -> tuple[int, int, int]:
-        """The axis and, in a circle after it, the two others."""
+        """The axis, followed by the two other axes in cyclic order."""
         return self.axis, (self.axis + 1) % 3, (self.axis + 2) % 3
 
     @property
@@ -62,7 +62,8 @@ class Plane:
         return Symmetric.of(Matrix(tuple(map(tuple, out))))
 
     def similarity(self, A: Matrix) -> Matrix:
-        """E A E' of a general matrix in 12 multiplications and 12 additions (section A.5)."""
+        """Return E A E' of a general matrix in 12 multiplications and 12 additions (section
+        A.5)."""
         k, i, j = self.others
         c, s, rows = self.c, self.s, A.rows
         out = [list(r) for r in rows]
@@ -79,7 +80,7 @@ class Plane:
 
 @dataclass(frozen=True, slots=True)
 class General:
-    """A rotation by its nine numbers."""
+    """A rotation given by its nine numbers."""
 
     E: Matrix
 
@@ -102,13 +103,15 @@ class General:
         return all(not isinstance(e, Scalar) and abs(e) in (0.0, 1.0) for e in entries)
 
     def congruence(self, A: Symmetric) -> Symmetric:
-        """E A E' in 28 multiplications and 29 additions: the lower triangle of `similarity`."""
+        """Return E A E' in 28 multiplications and 29 additions: the lower triangle of
+        `similarity`."""
         return Symmetric.of(self.similarity(A.matrix()).T)
 
     def similarity(self, A: Matrix) -> Matrix:
         """Return E A E' in 40 multiplications and 39 additions (Featherstone 2008, section A.5).
 
-        A is L + i 1 + v x, where L has no third column; a rotation turns v and keeps the trace.
+        A = L + i 1 + v x, where the third column of L is zero. Rotation preserves the trace and
+        rotates v.
         """
         E = self.E
         if self.permutes:
@@ -129,13 +132,13 @@ class General:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """A rotation of coordinates, kept as factors (the first is applied first): each is cheap."""
+    """A rotation of coordinates, kept as cheap factors; the first is applied first."""
 
     factors: tuple[Plane | General, ...] = ()
 
     @staticmethod
     def of(E: Matrix) -> "Rotation":
-        """Return the rotation with matrix E; a constant one is split into its cheapest factors."""
+        """Return the rotation with matrix E; a constant E is split into cheap factors."""
         if any(isinstance(e, Scalar) for row in E.rows for e in row):
             return Rotation((General(E),))
         return Rotation(_factored(E))
@@ -177,13 +180,14 @@ class Rotation:
 
 
 _ROUNDING = 1e-15
-"""Entries of a constant rotation below this are rounding, not data."""
+"""Entries of a constant rotation below this count as rounding errors."""
 
 
 def _factored(E: Matrix) -> tuple[Plane | General, ...]:
-    """Return a constant rotation as (plane rotation, signed permutation) where it keeps an axis.
+    """Factor a constant rotation that keeps an axis into a plane rotation and a permutation.
 
-    An entry of +-1 is not enough: a cosine rounds to 1 up to angles of 1e-8.
+    The permutation has signs. An entry of +-1 is not a sufficient test, because the cosine of
+    angles up to 1e-8 rounds to 1.
     """
     for a in range(3):
         for b in range(3):
@@ -194,7 +198,7 @@ def _factored(E: Matrix) -> tuple[Plane | General, ...]:
 
 
 def _about(E: Matrix, a: int, b: int) -> tuple[Plane | General, ...]:
-    """E = P Plane(b), where axis b becomes plus or minus axis a and P permutes with signs."""
+    """Factor E = P Plane(b), where P is a signed permutation that maps axis b to +-axis a."""
     i, j = (b + 1) % 3, (b + 2) % 3
     p, q = (a + 1) % 3, (a + 2) % 3
     sign = float(E[a, b])
@@ -213,14 +217,14 @@ def _about(E: Matrix, a: int, b: int) -> tuple[Plane | General, ...]:
 
 
 def about(axis: int, angle: Number) -> Rotation:
-    """Return the rotation of coordinates to a frame turned by an angle about axis 0, 1 or 2."""
+    """Return the coordinate rotation to a frame rotated by an angle about axis 0, 1 or 2."""
     return Rotation((Plane(axis, cos(angle), sin(angle)),))
 
 
 def aligned_to_z(axis: Vector) -> Matrix:
-    """Return E of a frame whose z axis is the given unit vector (written in the first frame).
+    """Return E of a frame whose z axis is the given unit vector (expressed in the first frame).
 
-    Axes along a coordinate axis give signed permutations, so nothing is rounded.
+    Axes along a coordinate axis give signed permutations without rounding.
     """
     largest = max((2, 0, 1), key=lambda k: abs(axis[k]))
     sign, beside = math.copysign(1.0, axis[largest]), (largest + 1) % 3
@@ -236,7 +240,7 @@ def aligned_to_z(axis: Vector) -> Matrix:
 def matrix_from_quaternion(q: Vector) -> Matrix:
     """Return R that rotates vectors (E transposed); not finite if q.q is zero or overflows."""
     k = 2.0 / (n := q.dot(q))
-    return matrix_by(q, select(less(0.0, k), k, n))  # not 0 where n is infinite: no turn at all
+    return matrix_by(q, select(less(0.0, k), k, n))  # if n overflows, not the identity
 
 
 def matrix_by(q: Vector, k: Number) -> Matrix:
@@ -331,7 +335,7 @@ def vector_from_quaternion(q: Vector) -> Vector:
 
 
 def quaternion_from_axis_angle(axis: Vector, angle: Number) -> Vector:
-    """Return the unit quaternion of a turn by an angle about a (not necessarily unit) axis."""
+    """Return the unit quaternion of a rotation by an angle about an axis of any length."""
     k = sin(angle * 0.5) / sqrt(axis.dot(axis))
     return Vector((cos(angle * 0.5), *(axis * k)))
 
@@ -347,7 +351,7 @@ def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
 
 
 def matrix_from_axis_angle(axis: Vector, angle: Number) -> Matrix:
-    """Return R that turns vectors by an angle about an axis."""
+    """Return R that rotates vectors by an angle about an axis."""
     return matrix_from_quaternion(quaternion_from_axis_angle(axis, angle))
 
 
@@ -362,7 +366,7 @@ def vector_from_matrix(R: Matrix) -> Vector:
 
 
 def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Matrix:
-    """Return R of fixed-axis roll (x), pitch (y), yaw (z), in that order, as URDF has it."""
+    """Return R of fixed-axis roll (x), pitch (y), yaw (z), in this order, as in URDF."""
     return (about(0, roll) @ about(1, pitch) @ about(2, yaw)).matrix().T
 
 
@@ -389,7 +393,7 @@ def translation_of_screw(w: Vector, v: Vector) -> Vector:
 
 
 def screw_of_translation(w: Vector, p: Vector) -> Vector:
-    """Return the v with exp(w, v) having translation p: the inverse of `translation_of_screw`."""
+    """Return v such that exp(w, v) has the translation p; inverse of `translation_of_screw`."""
     t = w.dot(w)
     angle = _safe_angle(t)
     half = angle * 0.5

@@ -1,8 +1,8 @@
 """Second-order Cartesian tensors, and their use for rigid bodies.
 
-Tensors are `Matrix` (or `Symmetric`, by its six numbers), vectors are `Vector`; letters, signs and
-factors are those of Balafoutis and Patel (1991), chapters 3 and 4. Everything works on floats and
-on symbols, but for `spectral`, which needs floats.
+Tensors are `Matrix` (or `Symmetric`, with six numbers), vectors are `Vector`. Letters, signs and
+factors are those of Balafoutis and Patel (1991), chapters 3 and 4. All functions work on floats and
+on symbols, except `spectral`, which needs floats.
 """
 
 import math
@@ -53,7 +53,7 @@ def tensor_product(u: Vector, v: Vector) -> Matrix: ...
 @overload
 def tensor_product(u: Matrix, v: Matrix) -> Fourth: ...
 def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
-    """u (x) v, the dyad with (u (x) v) r = u (v . r) (3.2.3); of tensors, one of fourth order."""
+    """Return the dyad u (x) v, with (u (x) v) r = u (v . r) (3.2.3); fourth order for tensors."""
     if type(u) is Vector and type(v) is Vector:
         return Matrix(tuple(tuple(a * b for b in v) for a in u))
     if type(u) is Matrix and type(v) is Matrix:
@@ -91,7 +91,7 @@ def norm(T: Matrix) -> Number:
 def angle(T: Matrix, S: Matrix) -> Number:
     """Return the angle between two tensors, in rad, with cosine T : S' / (|T| |S|) (3.2.33).
 
-    By the half angle, which keeps its digits where the tensors are nearly parallel.
+    The half angle is used, because it is accurate for nearly parallel tensors.
     """
     t, s = T * (1.0 / norm(T)), S * (1.0 / norm(S))
     return 2.0 * atan2(norm(t - s), norm(t + s))
@@ -174,11 +174,11 @@ def invariants(T: Matrix) -> Invariants:
 
 
 def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
-    """Return (value, direction) with T = sum of value along(direction), values rising (3.3.17).
+    """Return (value, direction) with T = sum of value along(direction), ascending (3.3.17).
 
     It accepts floats only, because directions are not smooth where values are equal.
     """
-    import numpy as np  # the algebra runs without it, as in mathematics/linear.py
+    import numpy as np  # only needed here, as in mathematics/linear.py
 
     if any(isinstance(x, Scalar) or not math.isfinite(x) for x in T):
         problem = "it needs a tensor of finite numbers without symbols"
@@ -188,7 +188,7 @@ def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
     return tuple(zip(values.tolist(), columns, strict=True))
 
 
-# A rigid body: how it turns -----------------------------------------------------------------------
+# Rotation of a rigid body -------------------------------------------------------------------------
 
 
 def angular_velocity(R: Matrix, Rd: Matrix) -> Matrix:
@@ -200,8 +200,8 @@ def angular_velocity(R: Matrix, Rd: Matrix) -> Matrix:
 class AngularAcceleration:
     """Omega = wd~ + w~ w~ = Rdd R': body-fixed vectors r have the acceleration Omega r (4.2.7).
 
-    From the vectors w and wd, in 6 multiplications and 9 additions. `tensor` has the nine
-    components: wd is their vect, w~ w~ their symmetric part.
+    It is computed from the vectors w and wd in 6 multiplications and 9 additions. `tensor` has the
+    nine components; its vect is wd, and its symmetric part is w~ w~.
     """
 
     w: Vector
@@ -223,13 +223,13 @@ class AngularAcceleration:
         object.__setattr__(self, "tensor", Matrix(rows))
 
     def __matmul__(self, r: Vector) -> Vector:
-        """Omega r, in 9 multiplications and 6 additions."""
+        """Return Omega r, in 9 multiplications and 6 additions."""
         if type(r) is not Vector:
             return NotImplemented
         return self.tensor @ r
 
     def moment(self, J: Symmetric) -> Vector:
-        """dual(Omega J - (Omega J)'), the moment that turns a body with Euler tensor J (4.3.41).
+        """Return dual(Omega J - (Omega J)'), the moment on a body with Euler tensor J (4.3.41).
 
         Only differences of the diagonal of Omega are needed: 15 multiplications and 15 additions
         (section 5.3).
@@ -262,7 +262,7 @@ def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
     return (a - b) * product + (a + b) * rate
 
 
-# How its mass lies --------------------------------------------------------------------------------
+# Mass distribution --------------------------------------------------------------------------------
 #
 # I is the tensor of inertia with products of inertia negative off its diagonal; J, the integral of
 # r (x) r dm, is the book's Euler tensor, with products positive.
@@ -297,7 +297,7 @@ def euler_about(J: Symmetric, m: Number, r: Vector) -> Symmetric:
 
 
 def inertia_rate(w: Vector, I: Symmetric) -> Symmetric:
-    """Return w~ I - I w~, the rate of I (and of J) when the body turns with w (4.3.16)."""
+    """Return w~ I - I w~, the rate of I (and of J) if the body rotates with w (4.3.16)."""
     half = dual(w) @ I.matrix()
     return Symmetric.of(half + half.T)
 
@@ -310,7 +310,7 @@ def angular_momentum(w: Vector, J: Symmetric) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class Center:
-    """A body by the book's numbers: mass m, center of mass r, inertia I about it."""
+    """A body as in the book: mass m, center of mass r, and inertia I about it."""
 
     m: Number
     r: Vector
@@ -318,7 +318,7 @@ class Center:
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Center":
-        """Make it from moments about the origin; without mass, the center is the origin."""
+        """Create it from moments about the origin; without mass, the center is the origin."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
             assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)
@@ -339,7 +339,7 @@ class Center:
 
 
 class GeneralisedLink(NamedTuple):
-    """Moving link with all that it carries: moments about the link's origin.
+    """A moving link with everything that it carries: moments about the link's origin.
 
     m mass, U first moment and Ud its rate, E inertia, L the tensor of (7.3.18d).
     """

@@ -1,8 +1,8 @@
 """Equations in the cosine and sine of one angle, solved without branches.
 
-The equations are those to which inverse kinematics in closed form reduces: a line or a conic that
-meets the unit circle. They are traced or evaluated like everything in `mathematics`, so every root
-is returned together with a flag that is 1 where the root is real.
+Closed-form inverse kinematics reduces to these equations: intersections of a line or a conic with
+the unit circle. They are traced or evaluated like all functions in `mathematics`, so every root is
+returned with a flag that is 1 if the root is real.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,8 @@ TINY = 1e-24
 """Squared coefficients of order 1 below this count as zero."""
 
 NEWTON = 20
-"""Steps to a root of a cubic. They converge monotonically, and quadratically at a simple root."""
+"""Number of Newton steps for a root of a cubic. They converge monotonically, and quadratically at a
+simple root."""
 
 
 Line = tuple[Number, Number, Number]
@@ -62,7 +63,7 @@ def line(a: Number, b: Number, k: Number) -> list[Angle]:
 
 
 def between(x: Number, y: Number) -> Angle:
-    """Return the angle whose cosine and sine are in the ratio x to y; 0 where both vanish."""
+    """Return the angle with cosine and sine proportional to x and y; 0 if both are zero."""
     square = x * x + y * y
     whole = less(TINY, square)
     unit = 1.0 / sqrt(select(whole, square, 1.0))
@@ -115,7 +116,7 @@ def _factor(p: Number, a: Number, b: Number, k: Number) -> Number:
 
 
 def _lines(A: Number, B: Number, a: Number, b: Number, k: Number) -> tuple[Line, Line]:
-    """Return the factors of A c^2 - B s^2 + a c + b s + k, which must have such factors."""
+    """Return the linear factors of A c^2 - B s^2 + a c + b s + k, which must be reducible."""
     root_A, root_B = sqrt(maximum(A, 0.0)), sqrt(maximum(B, 0.0))
     # The lines are root_A c + root_B s + m and root_A c - root_B s + n, with m n = k. The sum and
     # the difference of m and n follow from a and b; if A or B is small, one from the other by k.

@@ -299,8 +299,7 @@ class Solver:
         return Solution(x[:n], -x[n:], float(unmet) <= CONSISTENT * float(size))
 
     def _factored(self, entries: np.ndarray, mu: float) -> tuple[Any, Any]:
-        """Return functions for products with the exact matrix and solutions with the compliant
-        one."""
+        """Return a product with the exact matrix, and a solver with the compliant one."""
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 

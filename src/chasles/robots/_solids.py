@@ -67,8 +67,7 @@ def rod(mass: float, length: float) -> RigidInertia:
 
 
 def points(masses: list[float], places: list[Vector]) -> RigidInertia:
-    """Return a rigid body of point masses; four or more in general position give a valid
-    inertia."""
+    """Return the inertia of point masses; four or more in general position make it valid."""
     total = RigidInertia.zero()
     for mass, place in zip(masses, places, strict=True):
         total = total + RigidInertia.from_center(mass, place, Symmetric.zero())

@@ -258,8 +258,7 @@ def _linkage(
     pins: Mapping[str, tuple[str, str]],
     independent: tuple[str, ...] = (),
 ) -> Description:
-    """Return rods of 1 kg/m on hinges, pinned at their ends; bars: length, parent, x on the
-    parent."""
+    """Return rods of 1 kg/m, pinned at their ends; bars: length, parent, x on the parent."""
     links = [LinkData(bar, rod(length, length)) for bar, (length, _, _) in bars.items()]
     joints = tuple(_hinge(bar, parent, bar, x) for bar, (_, parent, x) in bars.items())
     loops = tuple(

@@ -303,8 +303,7 @@ def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
 
 
 def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
-    """Return the parent link of joint k: link1 for k = 2 and 3, then one of the last three or
-    any."""
+    """Return the parent of joint k: link1 for k = 2 and 3, else one of the last three or any."""
     if k in (2, 3):
         return "link1"
     return _pick(rng, links[-3:] if rng.random() < 0.6 else links).name

@@ -1,8 +1,8 @@
-"""Derivatives of M, W, J and L by time and by a joint coordinate (Legnani II, section 3).
+"""Derivatives of M, W, J and L by time and by joint coordinates (Legnani II, section 3).
 
-By time, whatever a body carries along changes with the body's velocity W; by the coordinate q_m of
-a joint, all that comes after the joint moves with the joint's screw L_m, and what comes before does
-not. So X below is W or L_m; everything is written in frame 0.
+For time derivatives, everything that a body carries moves with the body's velocity W. For
+derivatives by a joint coordinate q_m, everything beyond the joint moves with the joint's screw L_m,
+and everything before it is at rest. So X below is W or L_m; all quantities are in frame 0.
 """
 
 from collections.abc import Iterable
@@ -23,9 +23,9 @@ def dM_inverse(X: Velocity, M: Position) -> Block:
 
 
 def dL(X: Velocity | Screw, L: Screw) -> Velocity:
-    """dL_i/dt = W L_i - L_i W, with the velocity W of the body before the joint (appendix, A2).
+    """Return dL_i/dt = W L_i - L_i W, with the velocity W of the body before the joint (A2).
 
-    The same with L_m for dL_i/dq_m, m < i.
+    With L_m instead of W, it is dL_i/dq_m for m < i (appendix, A2).
     """
     return X.bracket(L)
 
@@ -43,7 +43,7 @@ def dW_dq(L: Screw, W: Velocity) -> Velocity:
 def dW_dt(chain: Iterable[tuple[Screw, Number, Number]]) -> Velocity:
     """Return dW_0h/dt of the last body of a chain, from (L_i, qd_i, qdd_i) of its joints.
 
-    The sum over the joints of W_0,i-1 W_i - W_i W_0,i-1 + L_i qdd_i, with W_i = L_i qd_i.
+    It is the sum over the joints of W_0,i-1 W_i - W_i W_0,i-1 + L_i qdd_i, with W_i = L_i qd_i.
     """
     W, rate = Velocity.zero(), Velocity.zero()
     for L, qd, qdd in chain:

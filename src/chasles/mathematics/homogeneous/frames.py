@@ -1,9 +1,9 @@
 """Positions M and rototranslations Q of bodies, and the base class of Legnani's matrices.
 
-They print, multiply and convert as 4x4 arrays. Subscripts follow the paper (Legnani, Casolo,
-Righettini, Zappa 1996): the motion of body j relative to body i, written in frame k. `@` is the
-matrix product, where the product means something; wrong combinations are type errors. Everything
-works on floats and on symbols.
+They print, multiply and convert like 4x4 arrays. Subscripts follow the paper (Legnani, Casolo,
+Righettini, Zappa 1996): the motion of body j relative to body i, expressed in frame k. `@` is the
+matrix product if it is meaningful; invalid combinations raise type errors. All operations work on
+floats and on symbols.
 """
 
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ def bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number]) 
 
 
 class Dense:
-    """A 4x4 matrix that is held by its independent numbers; `np.asarray(X)` is the array."""
+    """A 4x4 matrix stored by its independent numbers; `np.asarray(X)` returns the array."""
 
     __slots__ = ()
 
-    __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
+    __array_ufunc__ = None  # NumPy scalars on the left defer to this class
 
     _mismatch = staticmethod(mismatch)
 
@@ -43,7 +43,7 @@ class Dense:
         raise NotImplementedError
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        import numpy as np  # the algebra runs without it: only a user at the prompt asks for arrays
+        import numpy as np  # only needed if a user requests arrays
 
         if copy is False:
             problem = f"{type(self).__name__} does not hold an array: a copy is needed"
@@ -64,7 +64,7 @@ def _cell(x: Number) -> str:
 
 
 class Factor(Dense):
-    """A matrix that can stand on the right of a velocity or an acceleration in a product."""
+    """A matrix that can be the right factor of a product with a velocity or acceleration."""
 
     __slots__ = ()
 
@@ -74,16 +74,17 @@ class Factor(Dense):
 
 
 class Framed(Dense):
-    """A matrix written in a frame, which a position M with rotation R and origin t changes."""
+    """A matrix expressed in a frame; a position M with rotation R and origin t changes the
+    frame."""
 
     __slots__ = ()
 
     def to_first(self, R: Rotation, t: Vector) -> Self:
-        """Return the matrix written in the first frame of M instead of the second."""
+        """Return the matrix in the first frame of M, given in the second."""
         raise NotImplementedError
 
     def to_second(self, R: Rotation, t: Vector) -> Self:
-        """Return the matrix written in the second frame of M instead of the first."""
+        """Return the matrix in the second frame of M, given in the first."""
         raise NotImplementedError
 
 
@@ -118,7 +119,8 @@ class Block(Factor, Additive):
         return Block(left.A @ self.A, left.A @ self.b)
 
     def trace(self, other: "Rate") -> Number:
-        """trace(X Y') with a velocity, acceleration or screw Y: the sum of products of entries."""
+        """Return trace(X Y') for a velocity, acceleration or screw Y: the sum of products of
+        entries."""
         block = other.block()
         pairs = zip(self.A.rows, block.A.rows, strict=True)
         total = self.b.dot(block.b)
@@ -142,8 +144,8 @@ def product(left: Block, X: object, other: object) -> Block:
 def angular(X: Dense) -> Vector:
     """Return w of the skew part w~ of the 3x3 block (m4v3 of SPACELIB).
 
-    For W it is the angular velocity, for L the axis, for H the angular acceleration (w~ w~ is
-    symmetric), for Gamma and Phi the angular momentum and the couple.
+    It is the angular velocity for W, the axis for L, the angular acceleration for H (because w~ w~
+    is symmetric), and the angular momentum and couple for Gamma and Phi.
     """
     A = X.matrix()
     return Vector.of(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]) * 0.5
@@ -170,10 +172,10 @@ class _Placed(Dense):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Position(_Placed, Factor):
-    """M = [R t; 0 1]: a second frame in a first one; `P0 = M01 @ P1` takes points to the first.
+    """Pose M = [R t; 0 1] of a second frame in a first; `P0 = M01 @ P1` maps points to the first.
 
-    `to_first` and `to_second` change the frame in which any of the matrices is written: M X M^-1
-    for Q, W, H and L, M X M' for J, Gamma and Phi. No inverse is ever formed.
+    `to_first` and `to_second` change the frame in which a matrix is expressed: M X M^-1 for Q, W, H
+    and L, M X M' for J, Gamma and Phi. No inverse is formed.
     """
 
     @staticmethod
@@ -199,12 +201,12 @@ class Position(_Placed, Factor):
 
     @staticmethod
     def of(X: Transform) -> "Position":
-        """Make it from the spatial transform from the first frame to the second."""
+        """Create a position from the spatial transform from the first frame to the second."""
         return Position(X.E.T, X.r)
 
     @staticmethod
     def from_matrix(M: Matrix) -> "Position":
-        """Make it from a 4x4 matrix."""
+        """Create a position from a 4x4 matrix."""
         R = Matrix(tuple(row[:3] for row in M.rows[:3]))
         return Position(Rotation.of(R), Vector(tuple(row[3] for row in M.rows[:3])))
 
@@ -290,11 +292,11 @@ class Position(_Placed, Factor):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rototranslation(_Placed, Framed):
-    """Q = [R t; 0 1]: a displacement, all in one frame: Q = M02 M01^-1 takes frame 1 to frame 2."""
+    """Displacement Q = [R t; 0 1] in a single frame; Q = M02 M01^-1 takes frame 1 to frame 2."""
 
     @staticmethod
     def between(M01: Position, M02: Position) -> "Rototranslation":
-        """Return the displacement, written in frame 0, that takes frame 1 to frame 2."""
+        """Return the displacement, expressed in frame 0, that takes frame 1 to frame 2."""
         R = M02.R @ M01.R.T
         return Rototranslation(R, M02.t - R @ M01.t)
 
@@ -320,7 +322,7 @@ def position_from_extended_dh(
 ) -> Position:
     """Return Rz(theta) Tz(s) Tx(a) Ty(b) Rx(alpha) (Legnani II, section 6); plain D-H has b = 0.
 
-    The joint's coordinate is a part of theta (revolute) or of s (prismatic).
+    The joint's coordinate is included in theta (revolute) or in s (prismatic).
     """
     Rz = turn(2, theta)
     return Position(turn(0, alpha).then(Rz), Rz @ Vector.of(a, b, s))

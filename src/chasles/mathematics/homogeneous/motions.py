@@ -70,7 +70,7 @@ class _Twist(Framed, Factor):
         return type(self)(R.T @ self.w, R.T @ (self.v + self.w.cross(t)))
 
     def bracket(self, other: "Velocity | Screw") -> "Velocity":
-        """Return X Y - Y X: the rate of Y where it is carried along by X (dL/dt = W L - L W)."""
+        """Return X Y - Y X: the rate of Y if it moves with X (dL/dt = W L - L W)."""
         if not isinstance(other, _Twist):
             raise mismatch("take the bracket of", self, other)
         return Velocity(self.w.cross(other.w), self.w.cross(other.v) - other.w.cross(self.v))
@@ -78,10 +78,10 @@ class _Twist(Framed, Factor):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Velocity(_Twist, Additive):
-    """W = [w~ v; 0 0]: angular velocity w, velocity v of the pole; `W @ P` is a point's velocity.
+    """Velocity W = [w~ v; 0 0] with angular velocity w and velocity v of the pole.
 
-    The pole is the point of the body that passes through the origin of the frame used.
-    Velocities add: W_ik = W_ij + W_jk (Eq I.10).
+    The pole is the point of the body at the origin of the frame. `W @ P` is the velocity of a
+    point. Velocities add: W_ik = W_ij + W_jk (Eq I.10).
     """
 
     @staticmethod
@@ -91,9 +91,9 @@ class Velocity(_Twist, Additive):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Screw(_Twist):
-    """L = [u~ b; 0 0]: the axis of a joint; u = w is a unit vector, b = v = -u~ p + pitch u.
+    """Joint axis L = [u~ b; 0 0], with a unit vector u = w and b = v = -u~ p + pitch u.
 
-    p is a point of the axis. A translation has u = 0 and b along it.
+    p is a point on the axis. For a translation, u = 0 and b is its direction.
     """
 
     def velocity(self, qd: Number) -> Velocity:
@@ -109,9 +109,10 @@ class Screw(_Twist):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Acceleration(Framed):
-    """H = [G a; 0 0] with G = wd~ + w~ w~ and a the pole's acceleration; `H @ P` a point's.
+    """Acceleration H = [G a; 0 0] with G = wd~ + w~ w~ and the acceleration a of the pole.
 
-    Accelerations compose by Coriolis' theorem, `after`: H_ik = H_ij + H_jk + 2 W_ij W_jk (Eq I.13).
+    `H @ P` is the acceleration of a point. Accelerations compose by Coriolis' theorem (`after`):
+    H_ik = H_ij + H_jk + 2 W_ij W_jk (Eq I.13).
     """
 
     w: Vector
@@ -129,7 +130,7 @@ class Acceleration(Framed):
 
     @staticmethod
     def uniform(a: Vector) -> "Acceleration":
-        """Return the acceleration that is equal at all points, such as gravity's Hg."""
+        """Return an acceleration that is equal at all points, such as Hg of gravity."""
         return Acceleration(Vector.zero(), Vector.zero(), a)
 
     def rate(self, W: Velocity) -> Velocity:
@@ -180,7 +181,7 @@ class Acceleration(Framed):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Inertia(Framed, Factor, Additive):
-    """J = [K h; h' m]: K the integral of x x' dm, h = m times the center of mass, m the mass."""
+    """Inertia J = [K h; h' m]: K is the integral of x x' dm, h is m times the center of mass."""
 
     K: Symmetric
     h: Vector
@@ -216,7 +217,8 @@ class Inertia(Framed, Factor, Additive):
         return Inertia(R.T @ (self.K - _outer_sum(h, t, self.h)), R.T @ h, self.m)
 
     def carried(self, X: Velocity | Screw) -> "Inertia":
-        """X J + J X': the rate of J when the body moves with X (dJ/dt, or dJ/dq with a screw)."""
+        """Return X J + J X': the rate of J if the body moves with X (dJ/dt, or dJ/dq for a
+        screw)."""
         if not isinstance(X, Velocity | Screw):
             raise mismatch("carry", self, X)
         half = X @ self
@@ -262,7 +264,7 @@ class _Dual(Framed, Additive):
         return type(self)(R.T @ (self.c - t.cross(self.f)), R.T @ self.f)
 
     def pseudo(self, X: Velocity | Screw) -> Number:
-        """Return the pseudo scalar product: power on a velocity, generalised force on a screw."""
+        """Return the pseudo scalar product: power for a velocity, generalized force for a screw."""
         if not isinstance(X, Velocity | Screw):
             raise mismatch("take the pseudo scalar product of", self, X)
         return self.c.dot(X.w) + self.f.dot(X.v)
@@ -306,7 +308,7 @@ def momentum(W: Velocity, J: Inertia) -> Momentum:
 
 
 def action(H: Acceleration, J: Inertia) -> Action:
-    """Return Phi = skew(H J) (Eq I.18, I.25), which accelerates a body; its weight if H = Hg.
+    """Return Phi = skew(H J), the action that accelerates a body (Eq I.18, I.25).
 
     Parameters
     ----------
@@ -318,7 +320,7 @@ def action(H: Acceleration, J: Inertia) -> Action:
     Returns
     -------
     Phi : Action
-        Couple about the origin (N m) and force (N).
+        Couple about the origin (N m) and force (N); the weight of the body if H = Hg.
 
     Notes
     -----
@@ -347,7 +349,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
 
 
 def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Acceleration:
-    """Solve Phi = skew(H J) for H of a body that moves with W: six linear equations (Eq I.25)."""
+    """Solve Phi = skew(H J) for H of a body with velocity W: six linear equations (Eq I.25)."""
     if type(Phi) is not Action or type(J) is not Inertia or type(W) is not Velocity:
         raise mismatch("take the acceleration of", Phi, J)
     m, g, I = J.rigid().about_center()

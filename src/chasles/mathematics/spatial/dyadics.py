@@ -1,7 +1,7 @@
-"""Spatial dyadics: maps of motions or forces to either (Featherstone 2008, section 2.13).
+"""Spatial dyadics: linear maps between motions and forces (Featherstone 2008, section 2.13).
 
-There are four kinds (table 2.5), by what they take and what they give, with 36 numbers each.
-Inertias that have fewer numbers have types of their own (`inertia.py`).
+There are four kinds (table 2.5), depending on the kinds of input and output, with 36 numbers each.
+Inertias with fewer numbers have separate types (`inertia.py`).
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ class Dyadic(Additive):
     def moved(self, X: Any) -> Self:
         """Return the map in other coordinates, for a transform X or an inverse (table 2.5).
 
-        Columns are vectors of the kind it gives; rows are dual to vectors of the kind it takes.
+        Columns are vectors of the kind `gives`; rows are dual to vectors of the kind `takes`.
         """
         columns = (X @ self.gives.of(*column) for column in self.entries.T.rows)
         dual = _DUAL[self.takes]
@@ -92,14 +92,15 @@ class ForceMap(Dyadic):
 
 @dataclass(frozen=True, slots=True)
 class GeneralInertia(Dyadic):
-    """A map from motions to forces, symmetric or not, such as dI/dt; by congruence."""
+    """A map from motions to forces, symmetric or not, such as dI/dt; it transforms by
+    congruence."""
 
     takes = Motion
     gives = Force
 
     @staticmethod
     def of(inertia: RigidInertia | ArticulatedInertia | CoriolisInertia) -> "GeneralInertia":
-        """Return all 36 numbers of an inertia that has fewer."""
+        """Return an inertia with fewer numbers as a matrix of 36 numbers."""
         if type(inertia) is CoriolisInertia:
             left = inertia.A, Matrix.skew(-inertia.l)
             return GeneralInertia(_blocks(left[0], Matrix.zero(), left[1], Matrix.zero()))
@@ -113,8 +114,8 @@ class GeneralInertia(Dyadic):
 class InverseInertia(Dyadic):
     """Phi in a = Phi f + b: acceleration of a body due to a force on it or on another body.
 
-    Unlike an inertia it exists for a body that cannot move in every direction; it then has less
-    than full rank (Featherstone 2008, sections 2.15 and 7.1). It is zero for the world and between
+    Unlike an inertia, it exists for a body that cannot move in all directions; its rank is then
+    deficient (Featherstone 2008, sections 2.15 and 7.1). It is zero for the world and between
     bodies that are not connected. The transpose exchanges the two bodies. It transforms by
     congruence.
     """

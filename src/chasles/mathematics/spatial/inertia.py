@@ -46,7 +46,7 @@ class RigidInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, c: Vector, Ic: Symmetric) -> "RigidInertia":
-        """Make it from mass, center of mass, and inertia about the center of mass (Eq 2.63)."""
+        """Create it from mass, center of mass, and inertia about the center of mass (Eq 2.63)."""
         h = c * m
         return RigidInertia(m, h, Ic + shift_of_inertia(c, Vector.zero(), h))
 
@@ -70,9 +70,10 @@ class RigidInertia(Additive):
 
 @dataclass(frozen=True, slots=True)
 class ArticulatedInertia(Additive):
-    """The 21 numbers of [[I, H], [H', M]]: force for acceleration of a jointed subsystem.
+    """Articulated-body inertia [[I, H], [H', M]] of a subsystem with joints, as 21 numbers.
 
-    Not a momentum map: it must not be applied to velocities (Featherstone 2008, section 7.1).
+    It maps accelerations to forces. It must not be applied to velocities (Featherstone 2008,
+    section 7.1).
     """
 
     M: Symmetric
@@ -128,7 +129,7 @@ _ZEROS_AND_ONES = frozenset((0.0, 1.0))
 
 
 def _left(whole: Number, taken: Number) -> Number:
-    """Return the difference, 0 if two constants differ only by rounding, to save operations."""
+    """Return the difference; 0 if two constants differ only by rounding, to save operations."""
     if isinstance(whole, float) and isinstance(taken, float):
         return 0.0 if math.isclose(whole, taken, rel_tol=1e-15) else whole - taken
     return whole - taken
@@ -138,7 +139,7 @@ def _left(whole: Number, taken: Number) -> Number:
 class CoriolisInertia(Additive):
     """B with B v = v x* I v and dI/dt = B + B': the blocks [[A, 0], [-l x, 0]] of one body.
 
-    l is the linear momentum. Of all matrices with the first property this one makes the Coriolis
+    l is the linear momentum. Of all matrices with the first property, this one makes the Coriolis
     matrix C of a mechanism satisfy dM/dt = C + C' (Echeandia and Wensing 2021).
     """
 

@@ -34,12 +34,13 @@ Inward = TypeVar(
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """From coordinates of frame A to those of frame B: E from A to B, r the origin of B in A.
+    """Transform from frame A to frame B, with the rotation E from A to B and the origin r of B in
+    A.
 
-    `X @ v` and `X @ f` go from A to B; `X.T @ f` (X transposed) and `X.inverse() @ v` go back, and
-    no inverse is ever formed. Inertias and other dyadics go both ways too, each by its own rule
-    (table 2.5): `X @ I` is X* I X^-1, `X.T @ I` is X' I X, `X @ Phi` is X Phi X'. `X.inverse()`
-    takes everything back, `X.T` what has a transpose on its left: forces and inertias.
+    `X @ v` and `X @ f` map from A to B; `X.T @ f` (X transposed) and `X.inverse() @ v` map back,
+    without forming an inverse. Inertias and other dyadics are mapped by their own rules (table
+    2.5): `X @ I` is X* I X^-1, `X.T @ I` is X' I X, `X @ Phi` is X Phi X'. `X.inverse()` maps all
+    quantities from B to A, `X.T` only forces and inertias.
     """
 
     E: Rotation
@@ -51,7 +52,8 @@ class Transform:
 
     @staticmethod
     def from_pose(R: Matrix, p: Vector) -> "Transform":
-        """Make it from the pose of B in A: R rotates vectors of B to A, p is the origin of B."""
+        """Create it from the pose of B in A: R rotates vectors from B to A, p is the origin of
+        B."""
         return Transform(Rotation.of(R.T), p)
 
     @property
@@ -63,7 +65,7 @@ class Transform:
 
     @property
     def R(self) -> Matrix:
-        """The orientation of B in A: the matrix that turns coordinates of B into those of A."""
+        """The orientation of B in A: the matrix that maps coordinates of B to those of A."""
         return self.E.matrix().T
 
     @property
@@ -105,7 +107,7 @@ class Transform:
         raise mismatch("transform", self, other)
 
     def halfway(self) -> Motion:
-        """Return the motion from A to B where the two are close, to second order (XtoV, table A.2).
+        """Return the motion from A to a close B, to second order (XtoV, table A.2).
 
         It is the same vector in both frames, X v = v, and exact for a pure translation.
         """
@@ -116,7 +118,7 @@ class Transform:
 
 
 def inverted(X: Transform) -> Transform:
-    """Return the transform back, as a transform."""
+    """Return the inverse as a `Transform`."""
     return Transform(X.E.T, -(X.E @ X.r))
 
 
@@ -150,7 +152,7 @@ class Inverse:
 
 @dataclass(frozen=True, slots=True)
 class Transposed:
-    """X': takes forces and inertias of B to A."""
+    """The transpose X', which maps forces and inertias from B to A."""
 
     X: Transform
 

@@ -18,7 +18,7 @@ Moved = TypeVar("Moved", "Motion", "Force", "Motions")
 
 
 class _Six(Additive):
-    """Two vectors, angular before linear: six numbers."""
+    """Six numbers: two vectors, angular before linear."""
 
     __slots__ = ()
 
@@ -49,7 +49,7 @@ class Motion(_Six):
         return self.angular.dot(f.moment) + self.linear.dot(f.force)
 
     def cross(self, other: Moved) -> Moved:
-        """crm(v) m or crf(v) f: the rate of a vector that moves with velocity v (Eq 2.31, 2.32)."""
+        """Return crm(v) m or crf(v) f, the rate of a vector that moves with v (Eq 2.31, 2.32)."""
         w, v = self.angular, self.linear
         if type(other) is Motion:
             return Motion(w.cross(other.angular), w.cross(other.linear) + v.cross(other.angular))
@@ -112,7 +112,7 @@ class _Columns(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Motions(_Columns[Motion]):
-    """Columns of motion vectors: a joint's motion subspace S, a body Jacobian."""
+    """Columns of motion vectors, such as a joint's motion subspace S or a body Jacobian."""
 
     kind = Motion
 
@@ -123,7 +123,7 @@ class Motions(_Columns[Motion]):
 
 @dataclass(frozen=True, slots=True)
 class Forces(_Columns[Force]):
-    """Columns of force vectors: I S, a subtree's momentum matrix."""
+    """Columns of force vectors, such as I S or the momentum matrix of a subtree."""
 
     kind = Force
 
@@ -132,7 +132,8 @@ class Forces(_Columns[Force]):
         return Transposed(self.columns)
 
     def over(self, D: Matrix) -> "Forces":
-        """Return U D^-1 for a symmetric positive definite D; rows of D in U become exact units."""
+        """Return U D^-1 for a symmetric positive definite D; rows of D in U become exact unit
+        rows."""
         L, pivots = factor_ltdl(D.rows)
         ones = Matrix.identity(len(D.rows)).rows
         own = {row: Vector(one) for row, one in zip(D.rows, ones, strict=True)}
@@ -143,7 +144,7 @@ class Forces(_Columns[Force]):
 
 @dataclass(frozen=True, slots=True)
 class Transposed(Generic[V]):
-    """The rows S' of columns S: of motions they take forces to powers, of forces motions."""
+    """The transpose S' of columns S, which maps vectors of the dual kind to powers."""
 
     columns: tuple[Any, ...]
 
