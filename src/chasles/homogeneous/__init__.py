@@ -1,14 +1,14 @@
-"""Legnani's 4x4 matrices at the prompt: what a user of SPACELIB expects, under readable names.
+"""Legnani's 4x4 matrices for interactive use: the functions of SPACELIB with readable names.
 
 import numpy as np
 from chasles import homogeneous as hm
 M = hm.position_from_dh(0.3, 0.1, 0.0, np.pi / 2)  # a Position; np.asarray(M) is its 4x4 array
 W = hm.change_reference(hm.joint_velocity("revolute", 2.0), M)
 
-Functions take numbers, sequences and arrays (and symbols of a trace); they give matrices as types
-whose wrong combinations are errors, and vectors as arrays. Lengths in m, angles in rad, masses in
-kg. Subscripts as in the paper (Legnani, Casolo, Righettini, Zappa 1996): the motion of body j
-relative to body i, written in frame k.
+Functions take numbers, sequences and arrays (and symbols of a trace). They return matrices as
+types, whose invalid combinations raise errors, and vectors as arrays. Lengths are in m, angles in
+rad, masses in kg. Subscripts are as in the paper (Legnani, Casolo, Righettini, Zappa 1996): the
+motion of body j relative to body i, expressed in frame k.
 """
 
 from chasles.homogeneous.matrices import (

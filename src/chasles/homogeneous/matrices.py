@@ -1,4 +1,4 @@
-"""Matrices from numbers and arrays, which are checked here; inertias J, actions Phi, gravity."""
+"""Matrices from checked numbers and arrays; inertias J, actions Phi, gravity."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -32,14 +32,14 @@ Array = Any
 ORIGIN = (0.0, 0.0, 0.0)
 
 SINGULAR = 1e-14
-"""Part of the largest moment below which a moment about the center is rounding."""
+"""Fraction of the largest moment below which a moment about the center counts as zero."""
 
 TOLERANCE = 1e-6
-"""Largest deviation of an array from the form of its matrix: that of a file with seven digits."""
+"""Largest deviation of an array from the form of its matrix, as in files with seven digits."""
 
 
 def number(name: str, x: Any) -> Number:
-    """A finite float, or a symbol."""
+    """Return a finite float or a symbol."""
     if type(x) is Scalar:
         return x
     if isinstance(x, bool | str | bytes) or np.ndim(x):
@@ -54,7 +54,7 @@ def number(name: str, x: Any) -> Number:
 
 
 def numbers(name: str, x: Array, shape: tuple[int, ...]) -> list[Number]:
-    """The entries of an array of that shape, flat, each of them finite."""
+    """Return the finite entries of an array with a given shape, as a flat list."""
     if isinstance(x, Dense) and shape != (4, 4):
         problem = f"{name} must be an array of shape {shape}, not a {type(x).__name__}"
         raise ArgumentError("E-MATH-004", problem)
@@ -72,12 +72,12 @@ def numbers(name: str, x: Array, shape: tuple[int, ...]) -> list[Number]:
 
 
 def vector(name: str, x: Array, n: int = 3) -> Vector:
-    """A vector of n finite numbers."""
+    """Return a vector of n finite numbers."""
     return Vector(tuple(numbers(name, list(x) if isinstance(x, Vector) else x, (n,))))
 
 
 def direction(name: str, x: Array) -> Vector:
-    """A vector that has a direction; its length does not matter (its square may overflow)."""
+    """Return a nonzero vector, scaled so that its square does not overflow."""
     u = vector(name, x)
     if any(type(e) is Scalar for e in u):
         return u
@@ -88,25 +88,25 @@ def direction(name: str, x: Array) -> Vector:
 
 
 def matrix(name: str, x: Array, n: int = 4) -> Matrix:
-    """A square matrix of finite numbers."""
+    """Return a square matrix of finite numbers."""
     entries = numbers(name, x, (n, n))
     return Matrix(tuple(tuple(entries[n * k : n * k + n]) for k in range(n)))
 
 
 def array(v: Vector | Sequence[Number]) -> np.ndarray:
-    """A vector as users get it; zeros without a sign."""
+    """Return a vector as an array for users, without negative zeros."""
     return np.array([x + 0.0 for x in v])
 
 
 def typed(name: str, x: Any, *kinds: type) -> None:
-    """An error unless x is of one of these types."""
+    """Raise an error unless x has one of the given types."""
     if type(x) not in kinds:
         wanted = " or ".join(kind.__name__ for kind in kinds)
         raise ArgumentError("E-MATH-008", f"{name} must be a {wanted}, not {type(x).__name__}")
 
 
 def position(name: str, M: Any) -> Position:
-    """A Position, or one from a 4x4 array, as `robot.forward_kinematics` gives it."""
+    """Return a Position, also from a 4x4 array such as that of `robot.forward_kinematics`."""
     if isinstance(M, Dense):
         typed(name, M, Position)
         return cast(Position, M)
@@ -118,7 +118,7 @@ def _symbolic(A: Matrix) -> bool:
 
 
 def rotation(name: str, R: Matrix) -> Rotation:
-    """R as a rotation; an error if it is none."""
+    """Return R as a rotation; raise an error if it is not a rotation matrix."""
     if not _symbolic(R):
         A = np.array(R.rows, dtype=float)
         error, volume = float(np.abs(A.T @ A - np.eye(3)).max()), np.linalg.det(A)
@@ -172,14 +172,14 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     Returns
     -------
     X : kind
-        The matrix, which holds its independent numbers only.
+        The matrix, which stores only its independent numbers.
 
     Raises
     ------
     InputError
         If the array does not have the form of the type: the last row deviates by more than 1e-6
-        (1e-6 of the last column where it mirrors that), or the rest by more than 1e-6 of the
-        largest entry of its 3x3 block.
+        (relative to the last column, if it mirrors that), or the 3x3 block by more than 1e-6 of its
+        largest entry.
     ArgumentError
         If the type is unknown, or is Acceleration, whose array does not determine the sign of w;
         use `acceleration_from_array`.
@@ -209,11 +209,11 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """Raise an error unless a matrix equals the one built from its independent numbers."""
+    """Raise an error unless a matrix equals that built from its independent numbers."""
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
-    mirrored = np.abs(B[3:, :3]).max(initial=0.0)  # entries of different units are not compared
+    mirrored = np.abs(B[3:, :3]).max(initial=0.0)  # compare only entries with the same unit
     for part, scale in (
         (np.s_[:3, :3], np.abs(A[:3, :3]).max()),
         (np.s_[3:, :3], mirrored or 1.0),
@@ -226,7 +226,7 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
             )
 
 
-# Masses and what moves them --------------------------------------------------------------------
+# Masses and actions ----------------------------------------------------------------------------
 
 
 class MassData(NamedTuple):
@@ -238,7 +238,7 @@ class MassData(NamedTuple):
 
 
 def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
-    """Return J from mass, center of mass and the moments about it, along the frame's axes.
+    """Return J from mass, center of mass and moments about it, along the frame's axes.
 
     Parameters
     ----------
@@ -261,8 +261,8 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
 
     Notes
     -----
-    Products are entries of the tensor, which are minus the integrals: J12 = -jxy + m x y (the jxy
-    of Legnani's program).
+    Products of inertia are entries of the tensor, which are minus the integrals: J12 = -jxy + m x y
+    (the jxy of Legnani's program).
 
     Examples
     --------
@@ -347,7 +347,7 @@ def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGI
 
 
 def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
-    """Return Hg, the acceleration of gravity, the same for all points.
+    """Return Hg, the acceleration of gravity, which is equal at all points.
 
     Parameters
     ----------
@@ -369,7 +369,7 @@ def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
 
 
 def weight(J: Inertia, Hg: Acceleration) -> Action:
-    """Return skew(Hg J), the action of gravity on a body, J and Hg in one frame.
+    """Return skew(Hg J), the action of gravity on a body; J and Hg are in the same frame.
 
     Parameters
     ----------
@@ -394,7 +394,7 @@ def weight(J: Inertia, Hg: Acceleration) -> Action:
 
 
 def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
-    """Return W of a body with momentum Gamma: six linear equations Gamma = skew(W J) (Eq I.26).
+    """Return W of a body with momentum Gamma, from the equations Gamma = skew(W J) (Eq I.26).
 
     Parameters
     ----------
@@ -427,7 +427,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
 
 
 def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Acceleration:
-    """Return H of a body under an action Phi: six linear equations Phi = skew(H J) (Eq I.25).
+    """Return H of a body under an action Phi, from the equations Phi = skew(H J) (Eq I.25).
 
     Parameters
     ----------
@@ -436,12 +436,12 @@ def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Accelerati
     J : Inertia
         Inertia of the body.
     W : Velocity
-        Velocity of the body, which gives the part of H that is quadratic in rates.
+        Velocity of the body, which determines the part of H that is quadratic in velocities.
 
     Returns
     -------
     H : Acceleration
-        Acceleration. All matrices are in one frame.
+        Acceleration. All matrices are in the same frame.
 
     Raises
     ------
@@ -462,7 +462,7 @@ def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Accelerati
 
 
 def _check_solid(J: Inertia) -> None:
-    """Refuse an inertia without inverse, unless it has symbols."""
+    """Raise an error if an inertia without symbols has no inverse."""
     typed("J", J, Inertia)
     m, _, I = J.rigid().about_center()
     if type(m) is Scalar or any(type(x) is Scalar for x in I):
@@ -529,7 +529,7 @@ def pseudo_product(Phi: Action | Momentum, X: Velocity | Screw) -> Number:
 
 
 _PARTED = (Velocity, Screw, Acceleration, Momentum, Action, Block)
-"""The matrices that have an angular and a linear part."""
+"""Types of matrices with an angular and a linear part."""
 
 
 def angular_part(X: Dense) -> np.ndarray:
@@ -603,7 +603,7 @@ def six_numbers(X: Dense) -> np.ndarray:
 
 
 def velocity_from_six(x: Array) -> Velocity:
-    """Return W from (wx, wy, wz, vx, vy, vz), as of `robot.frame_velocity` (Mitra's v6m4).
+    """Return W from (wx, wy, wz, vx, vy, vz), as from `robot.frame_velocity` (Mitra's v6m4).
 
     Parameters
     ----------
@@ -640,7 +640,7 @@ def three_numbers(P: Array) -> np.ndarray:
     Returns
     -------
     p : ndarray, shape (3,)
-        The first three.
+        The first three coordinates.
 
     Examples
     --------

@@ -62,9 +62,9 @@ def position_from_extended_dh(
     q: Number | Array = 0.0,
     pitch: Number = 0.0,
 ) -> Position:
-    """Return M(i-1, i) of a joint by five constants (Legnani II, fig. 6), its coordinate added.
+    """Return M(i-1, i) of a joint from five constants (Legnani II, fig. 6) and its coordinate.
 
-    R = Rz(theta) Rx(alpha), translation (a cos - b sin, a sin + b cos, s).
+    M has R = Rz(theta) Rx(alpha) and the translation (a cos - b sin, a sin + b cos, s).
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def position_from_extended_dh(
 
 
 def _along_axis(kind: str, q: Number | Array, pitch: Number) -> tuple[Number, Number]:
-    """The turn about and the slide along the axis of a joint."""
+    """Return the rotation about and the translation along the axis of a joint."""
     if kind == "cylindrical":
         both = (0.0, 0.0) if isinstance(q, int | float) and q == 0 else q
         turn, slide = vector("q", both, 2)
@@ -339,7 +339,7 @@ def _chosen(condition: Number, a: Vector, b: Vector) -> Vector:
 
 
 def _unit(v: Vector, fallback: Vector) -> tuple[Vector, Number]:
-    """The direction of v (the fallback where v is zero), and its length."""
+    """Return the direction of v (the fallback if v is zero) and its length."""
     t = v.dot(v)
     none = less(t, _NONE)
     length = sqrt(select(none, 1.0, t))
@@ -378,7 +378,7 @@ def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
     typed("X", X, Screw, Velocity)
     k = number("amount", amount)
     w, v = X.w * k, X.v * k
-    R = General(rotations.matrix_from_vector(w))  # no small entry is taken for rounding
+    R = General(rotations.matrix_from_vector(w))  # small entries are not rounding errors
     return Rototranslation(Rotation((R,)), rotations.translation_of_screw(w, v))
 
 
@@ -411,7 +411,7 @@ def logarithm(Q: Rototranslation) -> Velocity:
 
 
 class ScrewAxis(NamedTuple):
-    """Unit direction, the axis' point nearest to the origin (m), pitch (m/rad; inf: translates)."""
+    """Unit direction, point nearest to the origin (m), and pitch (m/rad; inf: translation)."""
 
     direction: np.ndarray
     point: np.ndarray
@@ -419,10 +419,10 @@ class ScrewAxis(NamedTuple):
 
 
 class Displacement(NamedTuple):
-    """A screw motion: a turn by an angle in [0, pi] about an axis, and a travel (m) along it.
+    """A screw motion: a rotation by an angle in [0, pi] about an axis, and travel (m) along it.
 
-    axis: unit direction; point: that of the axis nearest to the origin (m). A pure translation has
-    angle 0 and point 0; without motion the axis is z.
+    axis: unit direction. point: point on the axis nearest to the origin (m). A pure translation has
+    angle 0 and point 0; without motion, the axis is z.
     """
 
     axis: np.ndarray
@@ -567,7 +567,7 @@ def screw_motion(Q: Rototranslation, *, tolerance: float = 1e-15) -> Displacemen
 def rototranslation_from_axis(
     axis: Array, angle: Number, point: Array = ORIGIN, *, travel: Number = 0.0
 ) -> Rototranslation:
-    """Return Q of a rotation about an axis through a point, and a travel along it.
+    """Return Q of a rotation about an axis through a point, with travel along the axis.
 
     Parameters
     ----------
@@ -770,7 +770,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
 
 
 def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
-    """Return L of a joint in its frame, z its axis (Eq II.1).
+    """Return L of a joint in its frame, whose z axis is the joint axis (Eq II.1).
 
     Parameters
     ----------
@@ -898,7 +898,7 @@ def change_reference(X: AnyFramed, M: Array) -> AnyFramed:
 
 
 def compose_velocities(*velocities: Velocity) -> Velocity:
-    """Return W_ik = W_ij + W_jk + ...: relative velocities add, all in one frame (Eq I.10).
+    """Return W_ik = W_ij + W_jk + ..., the sum of velocities in the same frame (Eq I.10).
 
     Parameters
     ----------
@@ -923,7 +923,7 @@ def compose_velocities(*velocities: Velocity) -> Velocity:
 def compose_accelerations(
     H_ij: Acceleration, W_ij: Velocity, H_jk: Acceleration, W_jk: Velocity
 ) -> Acceleration:
-    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk, Coriolis' theorem, all in one frame (Eq I.11).
+    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk (Coriolis' theorem), in one frame (Eq I.11).
 
     Parameters
     ----------

@@ -62,8 +62,7 @@ class Plane:
         return Symmetric.of(Matrix(tuple(map(tuple, out))))
 
     def similarity(self, A: Matrix) -> Matrix:
-        """Return E A E' of a general matrix in 12 multiplications and 12 additions (section
-        A.5)."""
+        """Return E A E' of any matrix in 12 multiplications and 12 additions (section A.5)."""
         k, i, j = self.others
         c, s, rows = self.c, self.s, A.rows
         out = [list(r) for r in rows]
@@ -103,8 +102,7 @@ class General:
         return all(not isinstance(e, Scalar) and abs(e) in (0.0, 1.0) for e in entries)
 
     def congruence(self, A: Symmetric) -> Symmetric:
-        """Return E A E' in 28 multiplications and 29 additions: the lower triangle of
-        `similarity`."""
+        """Return E A E' in 28 multiplications, 29 additions: the lower triangle of `similarity`."""
         return Symmetric.of(self.similarity(A.matrix()).T)
 
     def similarity(self, A: Matrix) -> Matrix:

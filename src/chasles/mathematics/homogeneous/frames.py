@@ -74,8 +74,7 @@ class Factor(Dense):
 
 
 class Framed(Dense):
-    """A matrix expressed in a frame; a position M with rotation R and origin t changes the
-    frame."""
+    """A matrix expressed in a frame, which a position M = [R t; 0 1] can change."""
 
     __slots__ = ()
 
@@ -119,8 +118,8 @@ class Block(Factor, Additive):
         return Block(left.A @ self.A, left.A @ self.b)
 
     def trace(self, other: "Rate") -> Number:
-        """Return trace(X Y') for a velocity, acceleration or screw Y: the sum of products of
-        entries."""
+        """Return trace(X Y'), the sum of products of entries, for a velocity, acceleration, screw
+        Y."""
         block = other.block()
         pairs = zip(self.A.rows, block.A.rows, strict=True)
         total = self.b.dot(block.b)

@@ -92,8 +92,7 @@ class ForceMap(Dyadic):
 
 @dataclass(frozen=True, slots=True)
 class GeneralInertia(Dyadic):
-    """A map from motions to forces, symmetric or not, such as dI/dt; it transforms by
-    congruence."""
+    """A map from motions to forces, such as dI/dt; it transforms by congruence."""
 
     takes = Motion
     gives = Force

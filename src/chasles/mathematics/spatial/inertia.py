@@ -100,11 +100,10 @@ class ArticulatedInertia(Additive):
         return _by_columns(self, other)
 
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
-        """Return I - U K', symmetric by construction of K = U D^-1: the part that a joint's motion
-        removes.
+        """Return I - U K', the part that a joint transmits; symmetric, because K = U D^-1.
 
-        A product is taken from the side on which K has a row of D^-1 D (`Forces.over`): there
-        nothing is left, exactly, in symbols as in numbers.
+        Products are taken from the side on which K has a row of D^-1 D (`Forces.over`), so that
+        entries that the joint eliminates are exactly zero, for symbols and for numbers.
         """
         if not U.columns:
             return self

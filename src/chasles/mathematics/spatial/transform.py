@@ -34,8 +34,7 @@ Inward = TypeVar(
 
 @dataclass(frozen=True, slots=True)
 class Transform:
-    """Transform from frame A to frame B, with the rotation E from A to B and the origin r of B in
-    A.
+    """Transform from frame A to frame B: rotation E from A to B, and origin r of B in A.
 
     `X @ v` and `X @ f` map from A to B; `X.T @ f` (X transposed) and `X.inverse() @ v` map back,
     without forming an inverse. Inertias and other dyadics are mapped by their own rules (table
@@ -52,8 +51,7 @@ class Transform:
 
     @staticmethod
     def from_pose(R: Matrix, p: Vector) -> "Transform":
-        """Create it from the pose of B in A: R rotates vectors from B to A, p is the origin of
-        B."""
+        """Create it from the pose of B in A: R maps vectors from B to A, p is the origin of B."""
         return Transform(Rotation.of(R.T), p)
 
     @property

@@ -132,8 +132,7 @@ class Forces(_Columns[Force]):
         return Transposed(self.columns)
 
     def over(self, D: Matrix) -> "Forces":
-        """Return U D^-1 for a symmetric positive definite D; rows of D in U become exact unit
-        rows."""
+        """Return U D^-1 for a symmetric positive definite D; rows of D in U become unit rows."""
         L, pivots = factor_ltdl(D.rows)
         ones = Matrix.identity(len(D.rows)).rows
         own = {row: Vector(one) for row, one in zip(D.rows, ones, strict=True)}
