@@ -26,10 +26,10 @@ def forward_kinematics(model: Model, q: spaces.Position, *, frame: Frame) -> spa
 def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
     """Return the closure error of M around each loop (Eq II.4) in the constrained directions.
 
-    M is the identity around a closed loop. The loop joint takes up the displacement that it can.
-    The rotation vector and the translation of the rest, along the axes of the successor frame, are
-    projected on T. The derivative at a closed position is A of `loop_matrix`. Couplings follow,
-    each with its phi(q), which is zero for constraints on velocities alone.
+    M is the identity around a closed loop. The loop joint absorbs the displacement that it allows.
+    The rotation vector and the translation of the remaining displacement, along the axes of the
+    successor frame, are projected on T. At a closed position, the derivative is A of `loop_matrix`.
+    The residuals phi(q) of couplings follow; they are zero for constraints on velocities only.
     """
     r = []
     for loop in model.loops:
@@ -43,7 +43,7 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
 
 def around(model: Model, loop: Loop, q: spaces.Position) -> dict[int, Position]:
-    """Return M_0i of the bodies of a loop; body 0 is the one at which its branches part."""
+    """Return M_0i of the bodies of a loop; body 0 is the body at which its branches separate."""
     return placed(model, loop.root, loop.bodies, q)
 
 
@@ -63,7 +63,7 @@ def carried(
     qd: spaces.Velocity,
     qdd: spaces.Velocity,
 ) -> tuple[dict[int, Velocity], dict[int, Acceleration]]:
-    """Return W_0i and H_0i of the bodies with these M_0i, the first of which is the root."""
+    """Return W_0i and H_0i of the bodies with given M_0i; the first body is the root."""
     root, *path = M
     W, H = {root: Velocity.zero()}, {root: Acceleration.zero()}
     for i in path:
@@ -96,8 +96,8 @@ def loop_coordinates(loop: Loop, M: dict[int, Position]) -> Vector:
 def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
     """Return A with A qd = 0: its columns are (u, b) of the screws L_i around a loop (Eq II.7).
 
-    The screws are written in the successor frame of the loop joint and projected on the directions
-    that it constrains. Couplings follow, each with its slopes.
+    The screws are expressed in the successor frame of the loop joint and projected on the
+    constrained directions. The slopes of couplings follow.
     """
     A: list[dict[int, Matrix]] = []
     for loop in model.loops:

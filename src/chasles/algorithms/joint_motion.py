@@ -51,12 +51,12 @@ def joint_motion_rates(
 ) -> tuple[dict[int, list[Property]], list[Velocity]]:
     """Return D, Ddot, ... of each joint that moves a body, and Omega, Omegadot, ... of the body.
 
-    A property moves with its body, Ddot = Omega D - D Omega (Mitra, Eq 3); by Leibniz' rule n rates
-    give n derivatives of D and n - 1 of Omega. D[j][k] is the k-th derivative of a matrix that is
-    itself the j-th derivative of D as seen in the body: zero for j > 0 unless S changes there.
+    A property moves with its body, Ddot = Omega D - D Omega (Mitra, Eq 3); by Leibniz' rule, n
+    rates give n derivatives of D and n - 1 of Omega. D[j][k] is the k-th derivative of the j-th
+    derivative of D relative to the body, which is zero for j > 0 unless S changes in the body.
 
-    The document's view is the base frame. Another one may move with the body: derivatives are then
-    those of the entries as written there, and all velocities are relative to it.
+    Mitra uses the base frame as the view. Another view may move with the body: derivatives are then
+    those of the entries in this view, and all velocities are relative to it.
     """
     chain = model.support(body)[::-1]
     qd = {i: [rate[i] for rate in rates] for i in chain}
@@ -84,10 +84,10 @@ def _of_view(view: Viewpoint, W: Velocity) -> Velocity:
 
 
 def motion_matrices(Omega: Sequence[Velocity]) -> list[Block]:
-    """Omega, A_H, J_H, ...: the derivatives of a position M, each times M^-1 (Mitra, 2.6 and 2.7).
+    """Return Omega, A_H, J_H, ...: derivatives of a position M times M^-1 (Mitra, 2.6 and 2.7).
 
-    From Omega and its derivatives. Mdot = Omega M, so Mddot M^-1 = Omegadot + Omega Omega, and so
-    on by Leibniz' rule.
+    They are computed from Omega and its derivatives: Mdot = Omega M, so Mddot M^-1 = Omegadot +
+    Omega Omega, and so on by Leibniz' rule.
     """
     found: list[Block] = []
     for k in range(len(Omega)):
@@ -103,9 +103,10 @@ def jacobian_rates(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Jacobian:
-    """Jdot for one rate (qd), Jddot for two (qd, qdd), and so on: derivatives of the entries of J.
+    """Return Jdot for one rate (qd), Jddot for two rates (qd, qdd), and so on.
 
-    The columns are the properties D as the point and its axes see them (Mitra, 2.9).
+    These are derivatives of the entries of J, whose columns are the properties D relative to the
+    point and the axes (Mitra, 2.9).
     """
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
@@ -121,10 +122,10 @@ def frame_motion(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twists:
-    """Derivatives of a body's angular velocity, and of the position R of a point of it.
+    """Return derivatives of a body's angular velocity and of the position R of a body point.
 
-    In the base frame, as the document has it: Omega from the properties D, then the point by
-    Rdot = Omega R, Rddot = A_H R, Rdddot = J_H R (Mitra, section 2).
+    They are computed in the base frame: Omega from the properties D, then the point from Rdot =
+    Omega R, Rddot = A_H R, Rdddot = J_H R (Mitra, section 2).
     """
     X0 = body_transforms(model, q)
     base = Viewpoint.of(Transform.identity(), "world", "world")
@@ -146,9 +147,9 @@ def frame_motion_link_frames(
 ) -> spaces.Twists:
     """Compute `frame_motion` from the point to the base, which takes the fewest operations.
 
-    r is the point and w the angular velocity of its body, with their derivatives, as one body after
-    the other sees them: the joint's velocity moves and turns what the parent sees. In the frame of
-    its own body D is constant, and a joint about z leaves every z component alone.
+    r is the point and w the angular velocity of its body, with their derivatives, relative to one
+    body after the other; each joint's velocity is added on the way to the parent. In the frame of
+    its own body, D is constant, and a joint about z does not change z components.
     """
     orders = range(len(rates))
     X = body_transforms(model, q)[frame.body]
@@ -167,7 +168,7 @@ def frame_motion_link_frames(
 
 
 def _turning(x: Sequence[Vector], w: Sequence[Vector]) -> list[Vector]:
-    """Return R' times the derivatives of R x, where Rdot = R w~; x has those of components."""
+    """Return R' times the derivatives of R x, where Rdot = R w~; x: derivatives of components."""
     found = []
     while x:
         found.append(x[0])

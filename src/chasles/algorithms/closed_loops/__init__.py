@@ -1,1 +1,1 @@
-"""Trees whose loops are closed (Featherstone 2008, chapter 8)."""
+"""Trees with closed loops (Featherstone 2008, chapter 8)."""

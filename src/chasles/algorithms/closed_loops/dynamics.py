@@ -1,4 +1,4 @@
-"""Equations of motion of a tree whose loops are closed, and their solution."""
+"""Equations of motion of a tree with closed loops, and their solution."""
 
 from collections.abc import Sequence
 from functools import reduce
@@ -44,11 +44,12 @@ from chasles.model.spaces import (
 def equations(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches, stabilization: float
 ) -> tuple[Matrix, Vector, Matrix, Vector, Number]:
-    """H, f, K and k of H qdd = f + K' lam and K qdd = k, in tree order (Eq 8.1-8.6); and stray.
+    """Return H, f, K and k of H qdd = f + K' lam and K qdd = k (Eq 8.1-8.6), and stray.
 
-    f: joint forces less bias forces. K, k: the rows of the loops that the closure keeps; with a
-    time T_stab, k has Baumgarte's terms (Eq 8.21-8.24). stray: how far qd is from a motion that
-    keeps the loops closed (0 where errors are to decay).
+    Coordinates are in tree order. f: joint forces minus bias forces. K, k: the rows of the loops
+    that the closure keeps; with a time constant `stabilization`, k includes Baumgarte's terms (Eq
+    8.21-8.24). stray: the error of qd relative to a motion that keeps the loops closed (0 with
+    stabilization).
     """
     H, h = tree_mass_matrix(model, q), bias_forces(model, q, qd, f_ext)
     rows, v = model.closure.rows, stack(qd, model.in_tree_order)
@@ -75,7 +76,8 @@ def entries(parts: LoopVector, rows: Sequence[int]) -> Vector:
 
 
 def slipping(model: Model, q: Position, K: Matrix, v: Vector, rows: Sequence[int]) -> Vector:
-    """Return K v - b in some rows: how fast rates v open the loops (b: `loop_rate`)."""
+    """Return K v - b in some rows: the rate at which velocities v open the loops (b:
+    `loop_rate`)."""
     return K @ v - entries(loop_rate(model, q), rows)
 
 
@@ -90,9 +92,9 @@ def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> N
 
 
 def health(model: Model, q: Position, margins: Sequence[Number], stray: Number = 0.0) -> Vector:
-    """Return the squared closure error and the least margin, by which callers judge a state.
+    """Return the squared closure error and the smallest margin, with which callers check a state.
 
-    The error is dimensionless and includes that of the rates (`strayed`). Margins are 1 in a
+    The error is dimensionless and includes the error of the rates (`strayed`). Margins are 1 in a
     well-conditioned position and 0 in a singular one.
     """
     residual = loop_entries(loop_residual(model, q))
@@ -172,9 +174,9 @@ def direct(
 
 
 class Elimination(NamedTuple):
-    """x = G y + g solves K x = k, over coordinates in tree order; y are the independent ones.
+    """Solution x = G y + g of K x = k, in tree order, with independent coordinates y.
 
-    `ratios` holds the pivots relative to those where the closure was chosen.
+    `ratios` holds the pivots relative to those at the position where the closure was chosen.
     """
 
     G: Matrix
@@ -183,7 +185,7 @@ class Elimination(NamedTuple):
 
     @property
     def margins(self) -> list[Number]:
-        """Squares of the ratios: 1 at the position of choice, 0 at a singular position."""
+        """Squares of the ratios: 1 where the closure was chosen, 0 at a singular position."""
         return [ratio * ratio for ratio in self.ratios]
 
 
@@ -253,13 +255,13 @@ def independent_mass_matrix(model: Model, q: Position) -> tuple[IndependentMatri
 
 
 def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, TreeVector, Health]:
-    """Return a Newton step that closes the loops, and rates that keep them closed (Eq 8.48-8.51).
+    """Return a Newton step that closes the loops, and velocities that keep them closed.
 
-    The step d solves K d = -residual with d = 0 in the independent coordinates, by the rows of
-    position alone. The independent rates of qd are kept; the others are G yd, plus the part due to
-    b in K qd = b for mechanisms driven in time. The margin has the sign of the product of the
-    pivots relative to their signs at the choice of the closure; it changes when the motion passes
-    a position that is singular for this choice.
+    See Featherstone 2008, Eq 8.48-8.51. The step d solves K d = -residual with d = 0 in the
+    independent coordinates, using only rows of position constraints. The independent velocities in
+    qd are kept; the others are G yd, plus the part due to b in K qd = b for mechanisms driven in
+    time. The sign of the margin is that of the product of `ratios`; it changes when the motion
+    passes a position that is singular for this choice of the closure.
     """
     place, v, rows = tree_places(model), stack(qd, model.in_tree_order), model.closure.rows
     K = constraints(model, q, rows)
@@ -276,11 +278,12 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
 def hybrid(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> tuple[Mixed, LoopNumbers, Health]:
-    """H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then tau2 (sections 8.5, 9.1).
+    """Solve H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then compute tau2.
 
-    Index 1 means joints with known forces, 2 joints with known accelerations. The closure keeps
-    rows that are independent over the former; rates are checked by all rows. The second result is
-    the residual K qdd - k of all rows, which is nonzero if known accelerations contradict a loop.
+    See Featherstone 2008, sections 8.5 and 9.1. Index 1 denotes joints with known forces, 2 joints
+    with known accelerations. The closure keeps rows that are independent over the former;
+    velocities are checked with all rows. The second result is the residual K qdd - k of all rows,
+    which is nonzero if known accelerations contradict a loop.
     """
     order, none = model.in_tree_order, {i: Vector.zero(model.bodies[i].joint.nv) for i in given}
     tau = none | {i: force for i, force in given.items() if i not in known}

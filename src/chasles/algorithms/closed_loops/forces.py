@@ -57,9 +57,9 @@ def loop_equations(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> tuple[TreeVector, LoopNumbers, LoopNumbers]:
-    """H qdd + h - K' lam, which is tau; K qdd - k; and K qd - b (Featherstone 2008, Eq 8.1-8.6).
+    """Return tau = H qdd + h - K' lam, K qdd - k and K qd - b (Featherstone 2008, Eq 8.1-8.6).
 
-    All loop equations are included. Their derivatives relate neighboring motions.
+    All loop equations are included. Derivatives of these expressions relate neighboring motions.
     """
     order, rows = model.in_tree_order, range(model.loop_rows)
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
@@ -80,9 +80,9 @@ def actuator_forces(
 ) -> tuple[TreeVector, Health]:
     """Solve G_u' u = G' tau, tau from inverse dynamics (Featherstone 2008, Eq 8.61-8.63).
 
-    The result has the smallest sum of weights u^2 if there are more actuators than degrees of
-    freedom. The closure's independent coordinates are actuated, so that G_u has a unit matrix in
-    it.
+    If there are more actuators than degrees of freedom, the result has the smallest weighted sum of
+    u^2. The closure's independent coordinates are actuated, so that G_u contains an identity
+    matrix.
     """
     order, place, rows = model.in_tree_order, tree_places(model), model.closure.rows
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
@@ -104,7 +104,7 @@ def actuator_forces(
 
 
 def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
-    """Return B = T_a' J_L, with B qd of the loop joints (Featherstone 2008, section 8.4).
+    """Return B = T_a' J_L; B qd are velocities of the loop joints (Featherstone, section 8.4).
 
     T_a' S = 1 for the loop joint, and J_L is the velocity across it for each unit joint velocity.
     By virtual work, forces f at the loop joints act as B' f at the joints of the tree (Eq 8.31).
@@ -174,7 +174,7 @@ def driving_forces(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> DrivenEffort:
-    """Return tau = S'f of the driven joints, less the loop and coupling forces K' lam (8.4)."""
+    """Return tau = S'f of the driven joints, minus the loop and coupling forces K' lam (8.4)."""
     tau, numbers = dict(inverse_dynamics(model, q, qd, qdd, f_ext)), iter(multipliers)
     for constraint, K in zip(model.constraints, loop_matrix(model, q), strict=True):
         lam = Vector(tuple(islice(numbers, constraint.rows)))

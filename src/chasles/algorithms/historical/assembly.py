@@ -56,12 +56,12 @@ from chasles.model.validate import is_massless
 
 @dataclass(frozen=True)
 class Hinge:
-    """Joints between body i and p, the next body inward that has inertia.
+    """Joints between body i and body p, the next body inward with inertia.
 
-    X: from p to i. S, c: a_i = X a_p + S qdd + c. T: the forces that it transmits whatever its
-    joints do, all six where these are not known, their armature counts or links between them are
-    massless. Ta: with
-    Ta' S = 1. f: a force that does on S what the actuators do. joints: in the order of qdd.
+    X: transform from p to i. S, c: a_i = X a_p + S qdd + c. T: constraint forces of the hinge; all
+    six directions if these are not known, if joints have armature, or if links between them are
+    massless. Ta: forces with Ta' S = 1. f: a force that does the same work on S as the actuators.
+    joints: joints in the order of qdd.
     """
 
     i: int
@@ -76,10 +76,10 @@ class Hinge:
     joints: tuple[tuple[int, int], ...]
 
     def compliance(self, Phi: Matrix) -> Matrix:
-        """W of the force T lam, lam = W (relative acceleration), from Phi = T' (Phi_1 + Phi_2) T.
+        """Return W with lam = W (relative acceleration), from Phi = T' (Phi_1 + Phi_2) T.
 
-        The inverse; where T is all of space, it leaves out what the joints give way to:
-        Y - Y S (S' Y S + armature)^-1 S' Y with Y = Phi^-1.
+        The force is T lam. W is Phi^-1; if T spans all six directions, the free directions of the
+        joints are removed: W = Y - Y S (S' Y S + armature)^-1 S' Y with Y = Phi^-1.
         """
         Y = invert_symmetric(Phi)
         if self.T.columns != LOADS:
@@ -91,7 +91,7 @@ class Hinge:
         return Y - given.T @ (held @ given)
 
     def accelerations(self, a: Motion, a_p: Motion) -> Iterator[tuple[int, Vector]]:
-        """Yield qdd of its joints."""
+        """Yield qdd of the joints of the hinge."""
         rates, start = self.Ta.T @ (a - self.X @ a_p - self.c), 0
         for i, size in self.joints:
             yield i, Vector(rates.entries[start : start + size])
@@ -109,7 +109,7 @@ class Parts:
 
 
 def parts(model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT) -> Parts:
-    """Return the hinges of a tree; a massless link passes forces to its joints and its parent."""
+    """Return the hinges of a tree; joints at massless links are combined into one hinge."""
     v, found = {WORLD: Motion.zero()}, Parts({}, {}, {WORLD: Force.zero()})
     passing: dict[int, Hinge] = {}
     for i, p, joint, I in model.outward():
@@ -156,9 +156,9 @@ def _in_series(first: Hinge, second: Hinge, force: Vector) -> Hinge:
 def forward_dynamics_assembly_inertia(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """I^A = I_1 + T W T' with W = (T' I_2^-1 T)^-1 (Featherstone 2008, table 7.2, variant 2).
+    """Use I^A = I_1 + T W T', W = (T' I_2^-1 T)^-1 (Featherstone 2008, table 7.2, variant 2).
 
-    T are the forces that a joint transmits, instead of the motions S that it allows.
+    T are the constraint forces of a joint, used instead of the motions S that it allows.
     """
     Phi, W, z, f = {}, {}, {}, {}
     qdd: dict[int, Vector] = {}
@@ -185,7 +185,7 @@ def forward_dynamics_assembly_inertia(
 def forward_dynamics_assembly_inverse(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Phi^A = Phi_1 - Phi_1 T W T' Phi_1 with W = (T' (Phi_1 + Phi_2) T)^-1.
+    """Use Phi^A = Phi_1 - Phi_1 T W T' Phi_1 with W = (T' (Phi_1 + Phi_2) T)^-1.
 
     Featherstone 2008, table 7.2, variant 1, from the tips to the root: Phi_1 belongs to the part of
     the parent assembled so far, Phi_2 to the whole child, and lam are the forces that the joint
@@ -273,7 +273,7 @@ def constrained_dynamics_divide_and_conquer(
 
 
 def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]:
-    """Return the forces on both bodies for each force that a loop joint transmits (Eq 8.28)."""
+    """Return the forces on both bodies for each constraint force of a loop joint (Eq 8.28)."""
     P, S = loop.predecessor, loop.successor
     M = around(model, loop, q)
     X = across(loop, M).transform()
@@ -290,7 +290,7 @@ def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]
 
 @dataclass(frozen=True)
 class Piece:
-    """Connected bodies: handle h accelerates by b_h and by Phi[h, k] f_k for every force f_k."""
+    """Connected bodies: handle h has the acceleration b_h + sum of Phi[h, k] f_k for forces f_k."""
 
     Phi: dict[tuple[int, int], InverseInertia]
     b: dict[int, Motion]
@@ -320,7 +320,7 @@ class Joined:
 
 
 def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
-    """Return all bodies and the world as one piece, with handles at some of them."""
+    """Assemble all bodies and the world into one piece, with handles at the bodies `held`."""
     alone = {WORLD: Piece({(WORLD, WORLD): InverseInertia.zero()}, {WORLD: -model.gravity})}
     for i, I in whole.inertias.items():
         Phi = InverseInertia.of(I)
@@ -337,7 +337,7 @@ def assembled(model: Model, whole: Parts, held: set[int]) -> Piece:
 
 
 def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
-    """Return the joint that divides the joints of a connected piece best, and those beyond it."""
+    """Return the joint that divides a connected piece most evenly, and the joints beyond it."""
     beyond: dict[int, frozenset[int]] = {}
     for i in sorted(joints, reverse=True):
         children = [k for k in whole.children[i] if k in joints]
@@ -347,14 +347,14 @@ def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
 
 
 def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
-    """Return the bodies of some joints that have other joints too, or that are in `held`."""
+    """Return the bodies of some joints that also have other joints or are in `held`."""
     ends = {*joints, *(whole.hinges[i].p for i in joints)}
     inner = {h for h in ends if joints.issuperset({h, *whole.children[h]} - {WORLD})}
     return (ends - inner) | (ends & held)
 
 
 def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
-    """Join two pieces (Eq 7.57 to 7.63); the first has the parent, where the reaction acts."""
+    """Join two pieces (Eq 7.57 to 7.63); the first contains the parent body of the hinge."""
     X, i, p = hinge.X, hinge.i, hinge.p
     on_parent, on_child = X.T @ hinge.T, hinge.T * -1.0
     U = {h: first.Phi[h, p] @ on_parent for h in first.b}

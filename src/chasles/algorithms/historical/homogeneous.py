@@ -27,7 +27,7 @@ from chasles.model.spaces import (
 class Chain(NamedTuple):
     """Matrices M, L (one per degree of freedom), W, H and J of every body, in the base frame.
 
-    Gravity is subtracted from H: the base accelerates upward.
+    Gravity is subtracted from H, as if the base accelerated upward.
     """
 
     M: dict[int, homogeneous.Position]
@@ -38,7 +38,7 @@ class Chain(NamedTuple):
 
 
 def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
-    """M0h = M0p Mph, W0h = W0p + Wph, H0h = H0p + Hph + 2 W0p Wph (part II, section 2.1)."""
+    """Use M0h = M0p Mph, W0h = W0p + Wph, H0h = H0p + Hph + 2 W0p Wph (part II, section 2.1)."""
     M, L, J = {WORLD: homogeneous.Position.identity()}, {}, {}
     W = {WORLD: homogeneous.Velocity.zero()}
     H = {WORLD: Acceleration.uniform(-model.gravity_vector)}
@@ -111,13 +111,14 @@ def inverse_dynamics_link(
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
     """Return M[i, j] = L_j (x) skew(L_i J), the action for a unit acceleration of one joint.
 
-    J is that of all bodies beyond joint i (section 2.3, with one qdd equal to one and W zero).
+    J is the inertia of all bodies beyond joint i (section 2.3, with one qdd equal to one and W =
+    0).
     """
     return _paired(model, q, lambda LJ: Action(*LJ.skew()).pseudo)
 
 
 def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
-    """M[i, j] = trace(L_i (sum of J_h) L_j'), over the bodies h beyond both joints (section 3)."""
+    """Return M[i, j] = trace(L_i (sum of J_h) L_j'), over bodies h beyond both joints."""
     return _paired(model, q, lambda LJ: LJ.trace)
 
 
@@ -141,7 +142,7 @@ def _paired(
 def bias_forces_lagrange(
     model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """C[m] = trace(sum of (H~_h - Hg) J_h L_m') - L_m (x) sum of Phi_h (section 3).
+    """Return C[m] = trace(sum of (H~_h - Hg) J_h L_m') - L_m (x) sum of Phi_h (section 3).
 
     The sums are over the bodies h beyond joint m. H~ is the acceleration with all qdd zero; Phi are
     the external actions.

@@ -30,10 +30,11 @@ from chasles.model.spaces import ABSENT, Effort, Freedom, Position, Velocity, Wr
 
 
 class Chain4x4(NamedTuple):
-    """A takes homogeneous coordinates of a body to its parent, W to the base frame.
+    """Matrices A (body to parent) and W (body to base frame) of homogeneous coordinates.
 
-    L has the joint's screws in the frame of its body, so that dA/dq is A L: the book's A Q for
-    turning and sliding, and right for every other joint. Wdd is the second rate of W.
+    L has the joint's screws in the frame of its body, so that dA/dq is A L. This is the book's A Q
+    for revolute and prismatic joints, and holds for all other joints too. Wdd is the second time
+    derivative of W.
     """
 
     A: dict[int, Matrix]
@@ -43,7 +44,7 @@ class Chain4x4(NamedTuple):
 
 
 def chain_4x4(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain4x4:
-    """W = W_p A, with its first two rates (Balafoutis and Patel 1991, Eq 5.2.10)."""
+    """Compute W = W_p A and its first two rates (Balafoutis and Patel 1991, Eq 5.2.10)."""
     W, zero, A, L = {WORLD: Matrix.identity(4)}, Matrix.zero(4, 4), {}, {}
     Wd, Wdd = {WORLD: zero}, {WORLD: zero}
     for i, p, joint, _ in model.outward():
@@ -63,8 +64,8 @@ def lagrange_4x4(
 ) -> Effort:
     """Hollerbach's recursion with 4x4 matrices (Balafoutis and Patel 1991, algorithm 5.1).
 
-    W takes homogeneous coordinates of a body to the base frame; D and c gather J Wdd' and first
-    moments of all bodies beyond a joint.
+    W maps homogeneous coordinates of a body to the base frame; D and c are the sums of J Wdd' and
+    of first moments over all bodies beyond a joint.
     """
     A, L, W, Wdd = chain_4x4(model, q, qd, qdd)
     D, c, tau = {WORLD: Matrix.zero(4, 4)}, {WORLD: Vector.zero(4)}, {}
@@ -85,7 +86,7 @@ def lagrange_4x4(
 def waters(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """tau_i = sum of tr(dW_j/dq_i J_j Wdd_j') - g . dW_j/dq_i c_j over all bodies j beyond.
+    """Sum tr(dW_j/dq_i J_j Wdd_j') - g . dW_j/dq_i c_j over all bodies j beyond joint i.
 
     Waters' form of Uicker's and Kahn's sums (Balafoutis and Patel 1991, Eq 5.2.9-10): of order n^2,
     since Wdd comes by recursion instead of from second derivatives. c is m r, and m last.
@@ -112,9 +113,10 @@ def lagrange_3x3(
 ) -> Effort:
     """Hollerbach's recursion with 3x3 matrices (Balafoutis and Patel 1991, algorithm 5.2).
 
-    W turns components of a body to the base axes, sdd is the acceleration of its origin there. D, e
-    and c gather x xdd', xdd and x of all bodies beyond a joint, with x from the joint's origin in
-    body axes; m is their mass. Sliding, which the book leaves out, adds to sdd, and has e as force.
+    W rotates components from body axes to base axes, and sdd is the acceleration of the origin
+    along base axes. D, e and c are the mass-weighted sums of x xdd', xdd and x over all bodies
+    beyond a joint, with x measured from the joint's origin in body axes; m is their mass.
+    Translation along a joint, which the book omits, adds to sdd, and its joint force is e.
     """
     W, zero, none = {WORLD: Matrix.identity()}, Matrix.zero(), Vector.zero()
     Wd, Wdd, D = {WORLD: zero}, {WORLD: zero}, {WORLD: zero}
@@ -162,10 +164,10 @@ def uicker_kahn(
 def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
     """D_ab = sum of tr(W_a J W_b'), C_bc(a) = sum of tr(W_a J W_bc'), G_a = -sum of g . W_a c.
 
-    The sums are over all bodies; J is a body's pseudo-inertia, c its last column. W takes
+    The sums are over all bodies; J is the pseudo-inertia of a body, and c its last column. W maps
     homogeneous coordinates of the body to the base frame, W_a is its derivative with respect to a
-    coordinate, W_bc the second one. Where velocities are not rates of coordinates, W_bc is the
-    symmetric part of what makes the acceleration Wdd = sum of W_b qdd_b + sum of W_bc qd_b qd_c.
+    coordinate, and W_bc its second derivative. If velocities are not rates of coordinates, W_bc are
+    the symmetric coefficients of Wdd = sum of W_b qdd_b + sum of W_bc qd_b qd_c.
     """
     own, g, W = freedoms(model), Vector((*model.gravity_vector, 0.0)), {WORLD: Matrix.identity(4)}
     first: dict[int, dict[Freedom, Matrix]] = {WORLD: {}}

@@ -164,7 +164,7 @@ def forward_dynamics_orthogonal_complement(
 
 
 def _rates(model: Model, q: Position, qd: Velocity) -> Vector:
-    """Return for each body its twist at its center of mass, in its own axes, and its joint's qd."""
+    """Return the twist of each body at its center of mass, in body axes, and its joint's qd."""
     v, rows = {WORLD: Motion.zero()}, []
     for i, p, joint, I in model.outward():
         v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]

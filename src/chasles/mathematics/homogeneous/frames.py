@@ -118,8 +118,8 @@ class Block(Factor, Additive):
         return Block(left.A @ self.A, left.A @ self.b)
 
     def trace(self, other: "Rate") -> Number:
-        """Return trace(X Y'), the sum of products of entries, for a velocity, acceleration, screw
-        Y."""
+        """Return trace(X Y'), the sum of products of entries; Y: velocity, acceleration or
+        screw."""
         block = other.block()
         pairs = zip(self.A.rows, block.A.rows, strict=True)
         total = self.b.dot(block.b)

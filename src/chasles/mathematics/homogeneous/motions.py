@@ -217,8 +217,7 @@ class Inertia(Framed, Factor, Additive):
         return Inertia(R.T @ (self.K - _outer_sum(h, t, self.h)), R.T @ h, self.m)
 
     def carried(self, X: Velocity | Screw) -> "Inertia":
-        """Return X J + J X', the rate of J if the body moves with X (dJ/dt, or dJ/dq of a
-        screw)."""
+        """Return X J + J X', the rate of J if the body moves with X (dJ/dt or dJ/dq)."""
         if not isinstance(X, Velocity | Screw):
             raise mismatch("carry", self, X)
         half = X @ self
