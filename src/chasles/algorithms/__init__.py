@@ -1,4 +1,4 @@
-"""The table of contents: every public function, and the methods that compute it."""
+"""Tables of all public functions and the methods that compute them."""
 
 from dataclasses import replace
 from functools import partial
@@ -148,7 +148,7 @@ DIVIDING = frozenset(
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
-    """Return the methods of a function; those that divide by the mass matrix need inertia."""
+    """Return the methods of a function; those that divide by the mass matrix require inertia."""
     if function not in DIVIDING:
         return rows
     return tuple(replace(m, needs=all_of(*filter(None, (massive_joints, m.needs)))) for m in rows)
@@ -217,7 +217,7 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
     "kinetic_energy": (Method("homogeneous", "historical.homogeneous:kinetic_energy"),),
     "potential_energy": (Method("homogeneous", "historical.homogeneous:potential_energy"),),
 }  # fmt: skip
-"""Methods that run only by name, kept for history and as oracles. They are in the package
+"""Methods that run only by name, kept for history and as references. They are in the package
 `historical` or in modules of the methods that run by default."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
@@ -283,6 +283,6 @@ KINEMATICS = frozenset((*KINEMATIC, "closing_step"))
 
 
 def that_runs(model: Model, function: str) -> str:
-    """Return the function that a call runs: forward dynamics with loops is constrained."""
+    """Return the function that runs; with loops, forward dynamics is constrained dynamics."""
     closed = model.loop_rows and function == "forward_dynamics"
     return "constrained_dynamics" if closed else function

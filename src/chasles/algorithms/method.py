@@ -10,11 +10,11 @@ from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""Condition on a model and the options: returns the reason why it is not met, or ""."""
+"""Condition on a model and the options; it returns the reason why it is not met, or ""."""
 
 
 def all_of(*needs: Need) -> Need:
-    """Combine several requirements; the result is the first reason that one is not met."""
+    """Combine several requirements; the result returns the reason of the first that is not met."""
     return lambda model, options: next(filter(None, (n(model, options) for n in needs)), "")
 
 
@@ -44,14 +44,14 @@ def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that `known` has all joints except that of the floating base."""
+    """Require that `known` lists all joints except that of the floating base."""
     rest = {model.bodies[i].data.name for i in model.movers if i != 0}
     found = rest == set(options.get("known", ()))
     return "" if found else "it needs every joint except the floating base in `known`"
 
 
 def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that the inertia of every body has an inverse, which that of a rotor has not."""
+    """Require that every body has an invertible inertia; rotors do not."""
     for body in model.parts:
         if not is_solid(body.inertia):
             return (
@@ -128,17 +128,17 @@ def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
 class Method:
     """One way to compute a function.
 
-    `source` is the module of this package that has it, as a function of the same name (or of the
-    name after the colon), loaded on use. `inertias` is the pass that regroups inertias for it
-    ("moments" or "products", `model/passes`), if the result depends only on the equations of
-    motion. `passes` are those that it always needs. `followers` allows mimic joints (a recursion
-    that solves for the acceleration of one joint at a time does not support them). `by_name` runs
-    it only on request, because another method needs fewer operations. `smooth` states that the
-    derivative of its program is that of the result (an iteration that ends early has no slope
-    there). `needs` are its requirements on the robot and the options. `steep` marks operations that
-    grow with the cube of the degrees of freedom or faster, for arms only. `shallow` marks
-    operations that grow with the square of the distance from the base or faster, for trees with
-    short branches.
+    `source` is the module of this package that contains the method, as a function of the same name
+    (or of the name after the colon); it is loaded on use. `inertias` is the pass that regroups
+    inertias ("moments" or "products", `model/passes`), if the result depends only on the equations
+    of motion. `passes` are passes that the method always needs. `followers` is True if mimic joints
+    are supported (a recursion that solves for one joint acceleration at a time does not support
+    them). `by_name` methods run only on request, because another method needs fewer operations.
+    `smooth` is True if the derivative of the program is the derivative of the result (not for an
+    iteration that ends early). `needs` are requirements on the robot and the options. `steep` marks
+    methods for arms only, whose operations grow with the cube of the degrees of freedom or faster.
+    `shallow` marks methods for trees with short branches, whose operations grow with the square of
+    the distance from the base or faster.
     """
 
     name: str

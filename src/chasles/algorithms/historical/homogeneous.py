@@ -118,7 +118,7 @@ def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
 
 
 def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
-    """Return M[i, j] = trace(L_i (sum of J_h) L_j'), over bodies h beyond both joints."""
+    """Return M[i, j] = trace(L_i (sum of J_h) L_j'), h beyond both joints (section 3)."""
     return _paired(model, q, lambda LJ: LJ.trace)
 
 

@@ -1,4 +1,4 @@
-"""Actuators: joint forces of controls and activations, and rates of activations.
+"""Actuators: joint forces from controls and activations, and rates of activations.
 
 An actuator exerts a force along the velocity of its transmission, with a moment arm for each degree
 of freedom (mujoco.readthedocs.io, "Computation", actuation model).
@@ -39,7 +39,7 @@ class Driven(NamedTuple):
 
 
 def actuate(model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations) -> Effort:
-    """Return the joint forces of all actuators, within all ranges of the file."""
+    """Return the joint forces of all actuators, limited to the ranges of the file."""
     return _exerted(model, q, _driven(model, q, qd, ctrl, act))
 
 
@@ -81,7 +81,7 @@ _FIELDS = {
 def _driven(
     model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations
 ) -> list[Driven]:
-    """Return all actuators, their forces within the ranges of actuators and tendons."""
+    """Return all actuators, with forces limited to the ranges of actuators and tendons."""
     every, found = actuators(model), list[Driven]()
     moving, pulls = _world(model, q, every), defaultdict[str, Number](float)
     for u, each in enumerate(every):
@@ -105,7 +105,7 @@ def _driven(
 
 
 def _exerted(model: Model, q: Position, driven: Iterable[Driven]) -> Effort:
-    """Return the joint forces of actuators, within the ranges of joints."""
+    """Return the joint forces of actuators, limited to the ranges of joints."""
     tau = {i: [*Vector.zero(body.joint.nv)] for i, body in enumerate(model.bodies)}
     for each in driven:
         for (i, k), arm in each.arms.items():
@@ -139,7 +139,7 @@ def within(x: Number, interval: Interval) -> Number:
 
 
 def _scale(total: Number, interval: Interval) -> Number:
-    """Return the factor that reduces the forces on a tendon, so that their sum is in its range."""
+    """Return the factor that scales the forces on a tendon so that their sum is in its range."""
     lower, upper = interval
     if (lower, upper) == (-math.inf, math.inf):
         return 1.0
@@ -187,7 +187,7 @@ def _transmission(
 
 
 def _joint(model: Model, q: Position, each: Actuator) -> tuple[Number, Arms]:
-    """Return the transmission along a joint; gears of several degrees of freedom are a wrench."""
+    """Return the transmission along a joint; for several degrees of freedom, gears are a wrench."""
     i, gear = each.body, Vector(each.data.gear)
     joint = model.bodies[i].joint
     if joint.nv == 1:

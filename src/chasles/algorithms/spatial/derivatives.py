@@ -118,7 +118,7 @@ def inverse_dynamics_derivatives(
 
 
 def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
-    """Add the derivatives of the loads of joints: of springs, tendons, lifted weight and fluid."""
+    """Add the derivatives of passive loads: springs, tendons, compensated weight and fluid."""
     for blocks, slopes in zip(
         (dq, dqd), model.load_slopes() if model.load_slopes else (), strict=False
     ):
@@ -145,8 +145,8 @@ def inverse_dynamics_perturbation(
 ) -> Effort:
     """Return d tau for small changes, in O(n) (Balafoutis and Patel 1991, section 7.2).
 
-    Recursive Newton-Euler whose velocities, accelerations and forces carry their changes (dv, da,
-    df) from link to link. s is the joint's own displacement, dq is along `integrate`.
+    Recursive Newton-Euler passes the changes of velocities, accelerations and forces (dv, da, df)
+    from link to link. s is the displacement of the joint; dq is along `integrate`.
     """
     X, S, s, slopes, tau = {}, {}, {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -188,7 +188,7 @@ def forward_dynamics_derivatives(
 def _acceleration_slopes(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Loads
 ) -> tuple[InverseFactors, Matrix, Matrix]:
-    """Return M^-1 and the derivatives of -tau with respect to q and qd, at the accelerations."""
+    """Return M^-1 and the derivatives of -tau with respect to q and qd, at the resulting qdd."""
     order = model.in_tree_order
     L, D = factor_ltdl(tree_mass_matrix(model, q).rows)
     f = net_forces(model, _bias_forces(model, q, qd, f_ext), tau)

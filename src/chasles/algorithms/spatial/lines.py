@@ -1,4 +1,4 @@
-"""Lengths of tendons and angles of ball joints, along which a mechanism exerts forces.
+"""Lengths of tendons and angles of ball joints, along which forces act.
 
 The angle of a ball joint is that of its rotation from zero, 0 to pi, as in MuJoCo
 (mujoco.readthedocs.io, XML reference, body/joint/range).
@@ -16,7 +16,7 @@ from chasles.model.spaces import Position, SensorNumbers, Velocity
 from chasles.model.transmissions import Tendon, tendons
 
 _TURNED = 1e-30
-"""Squared vector part of a quaternion below which it has no axis and no angle to bound."""
+"""Squared vector part of a quaternion below which its axis is undefined and its angle zero."""
 
 
 class Line(NamedTuple):
@@ -45,7 +45,7 @@ def lines(model: Model) -> tuple[Line, ...]:
 
 
 def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
-    """Return for each length its Jacobian J (nv,), the length, and dJ/dt qd."""
+    """Return the Jacobian J (nv,), the length and dJ/dt qd of each line."""
     every = lines(model)
     spatial = any(each.tendon is not None and each.tendon.path for each in every)
     moving = in_world(model.bare(), q, qd) if spatial else None

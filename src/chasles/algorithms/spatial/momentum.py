@@ -77,8 +77,8 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 def potential_energy(model: Model, q: Position) -> Energy:
     """Return -g . m c of all moving bodies plus the energy of springs.
 
-    The energy of gravity is zero with the center of mass at the origin of the world. Compensated
-    weight is left out, unless actuators, which store no energy, compensate it.
+    The energy of gravity is zero if the center of mass is at the origin of the world. Compensated
+    weight is excluded, unless actuators, which store no energy, compensate it.
     """
     weight = -model.gravity_vector.dot(first_moment(model, q)[1])
     return weight - energy_of_lifted(model, q) + spring_energy(model, q)

@@ -45,9 +45,8 @@ def operational_inertia_inverse_propagation(
 ) -> SpatialMatrix:
     """Return the sum of u' D^-1 u over the joints that support the frame, or both of two frames.
 
-    u = S' f is the joint force of the wrench f; the joint yields and passes on f - U D^-1 u, with U
-    and D of articulated bodies (Featherstone 2008, section 7.2.2; Kreutz-Delgado, Jain, Rodriguez
-    1992).
+    u = S' f is the joint force of the wrench f; the joint transmits f - U D^-1 u, with U and D of
+    articulated bodies (Featherstone 2008, section 7.2.2; Kreutz-Delgado, Jain, Rodriguez 1992).
     """
     X, S, U, W = {}, {}, {}, {}
     IA = {WORLD: ArticulatedInertia.zero()}
@@ -87,10 +86,10 @@ def _unit_wrenches(model: Model, q: Position, frame: Frame, axes: Axes, at: At) 
 def generalized_jacobian(
     model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Jacobian:
-    """J_i - J_0 I_0^-1 F_i (Featherstone 2008, example 9.4): no momentum, I_0 v_0 + F qd = 0.
+    """Return J_i - J_0 I_0^-1 F_i, for zero momentum I_0 v_0 + F qd (Featherstone, example 9.4).
 
-    I_0 and F are momentum for unit velocities of base and joints, in base coordinates. A base that
-    is held does not recoil: then it is J.
+    I_0 and F are the momenta for unit velocities of the base and the joints, in base coordinates. A
+    fixed base does not recoil, and the result is J.
     """
     J = jacobian(model, q, frame=frame, axes=axes, at=at)
     if not model.floating or not J:

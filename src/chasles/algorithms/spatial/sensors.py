@@ -1,7 +1,7 @@
 """Sensor values: motion, forces and energies as measured on a mechanism.
 
-Definitions follow MuJoCo (mujoco.readthedocs.io, "XML Reference", sensor), whose files have most
-of the sensors.
+Definitions follow MuJoCo (mujoco.readthedocs.io, "XML Reference", sensor), which has most of these
+sensors.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,9 +28,9 @@ from chasles.model.transmissions import tendons
 
 @dataclass(frozen=True)
 class Scene:
-    """Mechanism in motion: X from the world to each body, v and a of each in body coordinates.
+    """A mechanism in motion: X from the world to each body, and v and a in body coordinates.
 
-    f: force of the parent on each body, with all external forces `loads` included.
+    f: force of the parent on each body, given all external forces `loads`.
     """
 
     model: Model
@@ -301,13 +301,13 @@ def _center_velocity(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _angular_momentum(scene: Scene, sensor: SensorData) -> Vector:
-    """Return the angular momentum about the center of mass of these links."""
+    """Return the angular momentum of the subtree about its center of mass."""
     _, _, momentum = _sums(scene, sensor.frame)
     return momentum.moment - _center(scene, sensor).cross(momentum.force)
 
 
 def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return -g . m c of all links, also those fixed to the world, plus the energy of springs."""
+    """Return -g . m c of all links, including fixed ones, plus the energy of springs."""
     model, total = scene.model, Vector.zero()
     for link in model.source.links:
         X = scene.seen(model.frames[link.name])
@@ -392,4 +392,4 @@ READINGS: dict[str, Reading] = {
     "potential_energy": _potential,
     "kinetic_energy": lambda scene, s: (kinetic_energy(scene.model, scene.q, scene.qd),),
 }
-"""Readings of each kind of sensor that follow from motion and external forces."""
+"""Functions for each kind of sensor that depends on motion and external forces."""

@@ -1,8 +1,9 @@
-"""Tendons: their lengths and moment arms in a position.
+"""Lengths and moment arms of tendons.
 
-A tendon of straight stretches has the kinetic energy armature/2 (dL/dt)^2. Its rotor turns at
-dL/dt = J qd, and has the acceleration J qdd + dJ/dt qd, so the mass matrix gains armature J'J and
-the bias armature J' (dJ/dt qd) (mujoco.readthedocs.io, XML reference, tendon/spatial/armature).
+A tendon of straight segments has the kinetic energy armature/2 (dL/dt)^2. Its rotor has the
+velocity dL/dt = J qd and the acceleration J qdd + dJ/dt qd. This adds armature J'J to the mass
+matrix and armature J' (dJ/dt qd) to the bias forces (mujoco.readthedocs.io, XML reference,
+tendon/spatial/armature).
 """
 
 from collections import defaultdict
@@ -67,7 +68,7 @@ class Course(NamedTuple):
 
 
 def course(model: Model, path: Sequence[Stretch], moving: Moving) -> Course:
-    """Return the course of a path: for each stretch d of length L, dL/dt = (d / L) . dd/dt."""
+    """Return the course of a path: for each segment d of length L, dL/dt = (d / L) . dd/dt."""
     length, J, drift = 0.0, defaultdict[tuple[int, int], Number](float), 0.0
     for a, r, b, s, factor in path:
         ends = (a, moving.X0[a].locate(r), -factor), (b, moving.X0[b].locate(s), factor)
@@ -128,7 +129,7 @@ def pulls(model: Model, q: Position, qd: Velocity) -> list[Load]:
 
 
 def stretch(tendon: Tendon, length: Number) -> Number:
-    """Return the distance of a length from the range in which its spring is at rest."""
+    """Return the signed distance of a length from the range in which the spring is slack."""
     lower, upper = tendon.data.rest
     if lower == upper:
         return length - lower

@@ -25,13 +25,13 @@ from chasles.model.spaces import (
 )
 
 Form = tuple[FreedomMatrix, Symbols, Effort]
-"""D, C and G: the mass matrix, Christoffel's symbols and the forces against gravity."""
+"""D, C and G: the mass matrix, Christoffel symbols and the forces against gravity."""
 
 
 def vukobratovic(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """D qdd + qd C qd + G by generalised links (Balafoutis and Patel 1991, Eq 5.2.19-20)."""
+    """Return D qdd + qd C qd + G by generalized links (Balafoutis and Patel 1991, Eq 5.2.19-20)."""
     return efforts(model, q, qd, qdd, f_ext, closed_form_vukobratovic(model, q))
 
 
@@ -81,7 +81,7 @@ def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
 
 
 class _Generalised(NamedTuple):
-    """Along base axes and about their own origins: links with all that they carry.
+    """Links with everything that they carry, along base axes and about their own origins.
 
     S[i, a] is degree of freedom a at the origin of link i, which it moves. bend[i, a, b] is the
     change of two degrees of freedom of one joint by each other (`bends`), at the same place.
@@ -153,7 +153,7 @@ def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
 
 
 def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], Number]:
-    """Return the symbols of joints with the forces of rotors that turn with their bodies."""
+    """Return symbols of joints, including the forces of rotors that rotate with their bodies."""
     found = {}
     for i, _, joint, _ in model.outward():
         units = [Vector(unit) for unit in Matrix.identity(joint.nv).rows]
@@ -172,7 +172,7 @@ def by_joint(model: Model, numbers: Mapping[Freedom, Number]) -> dict[int, Vecto
 def efforts(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches, form: Form
 ) -> dict[int, Vector]:
-    """tau_a = sum of D_ab qdd_b + sum of C_bc(a) qd_b qd_c + G_a (5.2.17), less external forces."""
+    """Return tau_a = sum of D_ab qdd_b + sum of C_bc(a) qd_b qd_c + G_a (5.2.17), with f_ext."""
     D, C, G = form
     total = defaultdict[Freedom, Number](float)
     for (a, b), d in D.items():

@@ -1,4 +1,4 @@
-"""Shortest dynamics, by Cartesian tensors (Balafoutis and Patel 1991, chapters 5 and 6)."""
+"""Dynamics with the fewest operations, by Cartesian tensors (Balafoutis and Patel 1991, 5-6)."""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -35,7 +35,7 @@ def parallel_axes(
 ) -> Effort:
     """Newton and Euler about the origins, with angular acceleration tensors (section 5.3).
 
-    A body turns relative to its carrier g, which carries the first of several parallel joints, by
+    A body rotates relative to its carrier g, which carries the first of several parallel joints, by
     the sum of their angles; its origin moves with its parent p. The joint's force f and moment eta
     about the origin are passed to the parent, except the moment normal to the parallel axes. That
     moment does not affect these joints and is passed directly to the carrier.
@@ -116,7 +116,7 @@ def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInerti
 def augmented_tensor(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Compute joint forces, no link forces (Balafoutis and Patel 1991, algorithm 5.7)."""
+    """Compute joint forces without link forces (Balafoutis and Patel 1991, algorithm 5.7)."""
     moving = chain(model, q, qd, qdd)
     links, sdd = augmented(model, moving.X), moving.sdd
     Udd, eta = transmitted(model, moving, links, f_ext)
@@ -194,9 +194,10 @@ def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
 def _carriers(
     model: Model, turn: Mapping[int, Turn], X: Mapping[int, Transform], i: int
 ) -> Iterator[tuple[int, int, Transform]]:
-    """Yield the bodies j that carry body i, the body that passes force to j, and X from j to it.
+    """Yield the bodies j that carry body i, the body that transmits force to j, and X from j.
 
-    A parent gets force from its child; a carrier from the last of its bodies on parallel joints.
+    X maps from j to that body. A parent receives force from its child, a carrier from the last of
+    its bodies on parallel joints.
     """
     last = i
     for child, j in pairwise(model.support(i)):
@@ -249,7 +250,7 @@ def columns(
 
 
 def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
-    """Return X' F, with the offset s along the axes in which it has most zeros."""
+    """Return X' F, with the offset s along the axes in which it has the most zeros."""
     forces = []
     for column in F.columns:
         f = turn.T @ column.force
@@ -259,7 +260,7 @@ def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
 
 
 def _parts(X: Transform) -> tuple[Rotation, Vector, Rotation]:
-    """(turn, s, placed): X.E is the constant rotation `placed`, then `turn`; s is X.r in between.
+    """Return (turn, s, placed): X.E is the constant `placed`, then `turn`; s is X.r in between.
 
     Between the twist and the turn of a joint the offset of a Denavit-Hartenberg row is (a, 0, d).
     """

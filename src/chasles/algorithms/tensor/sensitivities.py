@@ -19,7 +19,7 @@ from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 
 
 class Change(NamedTuple):
-    """Effect of one degree of freedom on its body: (on rotation, on the origin), in body axes.
+    """Effect of a degree of freedom on its body: on rotation, then on the origin, in body axes.
 
     `freedom` is (z, 0) for a revolute joint, (0, z) for a prismatic one. zd2: twice the change of
     angular velocity by a step along it. by_q: the change of accelerations by that step, in the
@@ -50,7 +50,7 @@ class Change(NamedTuple):
 def changes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, moving: Chain
 ) -> dict[int, tuple[Change, ...]]:
-    """Return a change for each degree of freedom of every joint; zd_j and zdd_j of (7.3.1-4)."""
+    """Return the change for each degree of freedom of every joint: zd_j and zdd_j of (7.3.1-4)."""
     found = {}
     for i, _, joint, _ in model.outward():
         S, sdd, zeta = moving.S[i], moving.sdd[i], moving.zeta[i]
@@ -70,8 +70,8 @@ def _change(
 
     column: the motion subspace s, and N, K, C as in `Slopes`.
 
-    The parent alone turns with w - vJ. Its effect on a vector x that the joint carries is Omega x -
-    aJ x x - (2 w - vJ) x (vJ x x), which is Omega x if the joint turns about x.
+    The parent alone rotates with w - vJ. Its effect on a vector x that the joint carries is Omega x
+    - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x if the joint rotates about x.
     """
     s, N, K, C = column
     z, x, turning, sliding = s.angular, s.linear, vJ.angular, vJ.linear

@@ -118,8 +118,7 @@ class Block(Factor, Additive):
         return Block(left.A @ self.A, left.A @ self.b)
 
     def trace(self, other: "Rate") -> Number:
-        """Return trace(X Y'), the sum of products of entries; Y: velocity, acceleration or
-        screw."""
+        """Return trace(X Y'), the sum of products of entries of X and Y."""
         block = other.block()
         pairs = zip(self.A.rows, block.A.rows, strict=True)
         total = self.b.dot(block.b)
