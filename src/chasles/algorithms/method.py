@@ -51,7 +51,7 @@ def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that every body has an invertible inertia; rotors do not."""
+    """Require that every body has an invertible inertia, which rotors do not have."""
     for body in model.parts:
         if not is_solid(body.inertia):
             return (
