@@ -43,7 +43,7 @@ REACH = 3
 class Task:
     """A motion to compute. source: the robot's file or name. motion: the file with its motion.
 
-    frames: whose motion (the robot's last frame if none). summarized: the frame of the summary (the
+    frames: whose motion (the robot's tool if none). summarized: the frame of the summary (the
     first of them if empty). forces: a file with an external force and couple on the frame
     `forces_on` (the last if empty), along its axes at its origin; without one, those of a .dat
     robot on its gripper. step: seconds between the instants of a motion without times.

@@ -88,7 +88,7 @@ def digest(robot: Robot) -> str:
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Return q and qd; with loops from the independent coordinates, on the branch of q."""
     given = scenario.tables["start"]
-    q = robot.random(given["random"]) if "random" in given else robot.neutral()
+    q = robot.random(seed=given["random"]) if "random" in given else robot.neutral()
     still = np.zeros(robot.nv)
     if key := _keyframe(scenario, robot):
         q, still = key.q, key.qd

@@ -70,8 +70,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
     source = at_children(in_series(description), _apart)
     writer = _Writer(source, notes, {link.name for link in description.links})
     root = added(None, "mujoco", model=description.name)
-    massive = {"inertiafromgeom": "false"} if description.shapes else {}
-    added(root, "compiler", angle="radian", **massive)
+    added(root, "compiler", angle="radian")
     add_fluid(added(root, "option", gravity=words(description.gravity)), description)
     # MuJoCo's equalities are soft: as stiff as can be
     added(added(root, "default"), "equality", solimp="0.9999 0.9999 0.001")
@@ -361,7 +360,10 @@ def _add_shapes(
             given |= {"contype": f"{shape.bits[0]}", "conaffinity": f"{shape.bits[1]}"}
         if shape.color is not None and shape.role == "visual":
             given["rgba"] = words(shape.color)
-        added(bodies[shape.link], "geom", type=shape.kind, **given, **placed(shape.pose))
+        body = bodies[shape.link]
+        if body.find("inertial") is None:
+            given["mass"] = "0"  # MuJoCo would take it from the shape
+        added(body, "geom", type=shape.kind, **given, **placed(shape.pose))
     if meshes:
         assets = added(root, "asset")
         for (mesh, scale), name in meshes.items():

@@ -282,7 +282,7 @@ def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
 
 
 def _reference(a: Joint, away: Vector) -> Vector:
-    """Return the direction from which arm angles count: the first axis, or another beside it."""
+    """Return the zero direction of arm angles: the first axis, or another if it is too near."""
     along = a.axis.dot(away)
     near = less(away.dot(away) * (1.0 - BESIDE), along * along)
     pairs = zip(a.side, a.axis, strict=True)

@@ -121,11 +121,6 @@ def check_actuators(model: Model) -> None:
         if data.kind and len(data.gear) != wanted:
             problem = f"its gear has {len(data.gear)} numbers instead of {wanted}"
             raise faulty("E-MODEL-404", data, problem, f"give {wanted}")
-        for what in ("controls", "forces", "activations"):
-            lower, upper = getattr(data, what)
-            if lower > upper:
-                problem = f"its range of {what} is {lower} to {upper}"
-                raise faulty("E-MODEL-405", data, problem, "give the lower limit first")
 
 
 def _driven(data: ActuatorData) -> tuple[str, ...]:

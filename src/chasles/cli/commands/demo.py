@@ -37,7 +37,8 @@ def demo(
 
     The built-in PUMA 560 follows a smooth motion, with torques of inverse dynamics.
 
-    Checks: forward dynamics reproduces the motion, and work equals the change of energy.
+    Checks that forward dynamics reproduces the motion, and that work equals the
+    change of energy.
 
     Examples:
         chasles demo

@@ -71,7 +71,7 @@ def export(
 def _viewpoint(
     robot: Robot, functions: Sequence[str], *, frame: str, axes: str, at: str
 ) -> dict[str, Any]:
-    """Return the options of functions with a frame, by default the last frame."""
+    """Return the options of functions with a frame, by default the tool."""
     given: dict[str, Any] = {"axes": axes} if axes else {}
     if at:
         given["at"] = at if at in ("frame", "world") else _point(at)
