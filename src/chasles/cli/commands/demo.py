@@ -35,7 +35,8 @@ def demo(
 ) -> Answer:
     """Move an arm, check its torques three ways, save a plot.
 
-    The built-in PUMA 560 follows a smooth motion, with torques of inverse dynamics.
+    The built-in PUMA 560 follows a smooth motion. Its torques are computed by
+    inverse dynamics.
 
     Checks that forward dynamics reproduces the motion, and that work equals the
     change of energy.
