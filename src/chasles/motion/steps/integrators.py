@@ -349,7 +349,7 @@ INTEGRATORS = {
 def known(name: str) -> Integrator:
     """Return an integrator by name."""
     if not isinstance(name, str) or name not in INTEGRATORS:
-        names = ", ".join(map(repr, INTEGRATORS))
+        names = ", ".join(map(repr, (*INTEGRATORS, "time-stepping")))
         problem = f"unknown integrator {name!r}"
         raise InputError("E-MOTION-046", problem, f"use one of {names}", part="simulate")
     return INTEGRATORS[name]
