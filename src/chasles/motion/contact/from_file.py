@@ -105,10 +105,15 @@ def file_pairs(
             left.append((a[1], b[1]))
         else:
             (found if on_plane else among).append(pair(*ends))
-    if len(among) > MOST_OWN:
-        left += [(p.body, p.surface) for p in among]
-        among = []
     _tell(left)
+    if len(among) > MOST_OWN:
+        problem = f"{len(among)} pairs of the robot's own shapes do not collide"
+        warnings.warn(f"contacts of the file: {problem}; at most {MOST_OWN} can", stacklevel=3)
+        among = []
+    fixed = any(_body(model, s) == WORLD for s, _ in shapes)
+    if shapes and not (planes or fixed) and any(body.joint.floating for body in model.bodies):
+        problem = "the file has no plane; give file_pairs(robot, ground=Plane()) as `contacts`"
+        warnings.warn(f"contacts of the file: {problem}", stacklevel=3)
     return found + among
 
 
