@@ -147,7 +147,7 @@ class Slip:
         return _stepped(self, path, np.minimum(step + EPS * h, high))  # not before the goal
 
     def _straight(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """Return the path at the goal: slip with constant direction until it stops, then `_held`."""
+        """Return the path at the goal: constant direction until slip stops, then `_held`."""
         size, s, change = self._direction(path)
         growth = np.sum(s * change, axis=1)
         first = np.linalg.norm(self.zeta0, axis=1)
