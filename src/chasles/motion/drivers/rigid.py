@@ -235,7 +235,7 @@ class RigidContact(Pace):
         return first
 
     def _longest(self, at: State) -> float:
-        """Return the longest step (s) in which friction does not overshoot and amplify slip."""
+        """Return the longest stable step (s); friction may reverse slip, but not speed it up."""
         if not (self._mode.slides & ~self._rubs).any():
             return np.inf
         ahead = modes.heading(self._mode, self._moves(at)).slip
