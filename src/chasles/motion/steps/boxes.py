@@ -4,7 +4,8 @@ The normal is the axis, of six faces and nine pairs of edges, along which the bo
 (Gottschalk, Lin and Manocha 1996, *OBBTree*). If it belongs to a face, the facing face of the other
 box is cut to the rectangle of the first (Ericson 2005, sections 4.4.1 and 5.5.4). The result is a
 polygon with at most eight corners, in twelve slots: the first and the last point of each of
-four edges within the rectangle, and the corners of the rectangle. All functions support floats and symbols.
+four edges within the rectangle, and the corners of the rectangle. All functions support floats and
+symbols.
 """
 
 from typing import Any, NamedTuple
