@@ -123,7 +123,7 @@ class Dry(Sticking):
         assert isinstance(system, Local)
         v, P, rests = end.v1, np.zeros_like(end.v1), end.free != 0.0
         if np.any(rests & ((v != 0.0) | (end.low > 0.0) | (end.high < 0.0))):
-            # closed loops are kept at the end of the step; trees agree with compiled steps
+            # closed loops: at the end of the step; trees: at its beginning, as compiled steps do
             q = system.state(h, y)[0] if self._mechanism.rows else system.q
             B = self._response(system.t + h if self._mechanism.rows else system.t, q)
             P = self._stopping(B, end.free, v)

@@ -101,7 +101,7 @@ class ClosureFunction:
 
 
 def _program(gamma: Gamma, n: int, nq: int) -> Program:
-    """Return the program of q, qd, qdd as functions of y, yd, ydd and t."""
+    """Return the program for q, qd and qdd as functions of y, yd, ydd and t."""
     moment = Variable("t", ())
     inputs = [Variable(name, (n,)) for name in ("y", "yd", "ydd")]
     arena = Arena(RULES)

@@ -260,7 +260,7 @@ class RigidContact(Pace):
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
     def _restored(self, step: Taken, start: State) -> Taken:
-        """Return the step with the drift of held points removed, by displacements along M^-1 J'."""
+        """Return the step with position and velocity drift of held points removed along M^-1 J'."""
         current = self._mode.current
         at = self._slots.kept(step.last, start, current)
         moves, rows = self._found(at).moves, _directions(self._sticks, current)

@@ -123,7 +123,10 @@ class _ClosedForm:
         raise NotImplementedError
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return distance, normal and rate of the normal at points c (..., 3) with velocities v."""
+        """Return distance, normal and rate of the normal at points c (..., 3) with velocities v.
+
+        All vectors are in the frame of the surface.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centers: NaN
             return self.near(*np.broadcast_arrays(c, v))
 
@@ -369,4 +372,7 @@ class Nearby(Protocol):
     """Shape that computes its point nearest to a given point."""
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return distance, normal and rate of the normal at points c (..., 3) with velocities v."""
+        """Return distance, normal and rate of the normal at points c (..., 3) with velocities v.
+
+        All vectors are in the frame of the shape.
+        """

@@ -104,7 +104,7 @@ class Contact(NamedTuple):
     successor. gap (...): the distance, negative for penetration. point_rate, normal_rate (..., 3):
     rates of C, as a point in space, and of the normal, in m/s and 1/s. C moves relative to both
     bodies. friction: Coulomb's coefficient mu. torsion: coefficient (m) of the friction moment
-    about the normal; without sliding friction, the moment is at most torsion times the normal
+    about the normal; without a tangential force, the moment is at most torsion times the normal
     force.
     """
 
@@ -251,7 +251,7 @@ def _compiled(
         model.mimics,
         balls,
         traced,
-    )  # all that determines it
+    )  # everything that determines the program
     known = backends.known(recipe, lambda: trace(model, balls))
     kernel = known or backends.compile(trace(model, balls), recipe=recipe)
 

@@ -266,7 +266,7 @@ def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
     lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
     crosses = np.linalg.norm(cross(u, v), axis=-1) > parallel * lengths[0] * lengths[1]
-    with np.errstate(divide="ignore", invalid="ignore"):  # parallel ones are left out
+    with np.errstate(divide="ignore", invalid="ignore"):  # parallel edges are excluded
         s, t = _nearest(u, v, -_dots((u, v), w))
     inside = np.minimum(np.minimum(s, 1.0 - s) * lengths[0], np.minimum(t, 1.0 - t) * lengths[1])
     n, outward = _common(u, v, a.flanks[i], b.flanks[j])

@@ -44,7 +44,7 @@ ROUNDING = 4e-15
 """Relative rounding error of forces, which matters if they are large compared with their effect."""
 
 ROUNDS = 100
-"""Maximum number of cone programs for Coulomb's law; one to three are usual."""
+"""Maximum number of cone programs for Coulomb's law; one to three are typical."""
 
 GRIP = 10.0
 """Larger coefficients are first replaced by this one: contacts that stick with it also stick with

@@ -39,7 +39,7 @@ class NoUniqueMotion(InputError):
 
 
 class Inconsistent(NoUniqueMotion):
-    """No finite force satisfies Coulomb's law; there is an impact without collision."""
+    """No finite force satisfies Coulomb's law: an impact without collision must occur."""
 
 
 class Indeterminate(NoUniqueMotion):

@@ -662,7 +662,10 @@ def _series(*values: float) -> float:
 
 
 def _power(d: Value, exponent: float) -> Value:
-    """Return d^exponent for d >= 0 and a multiple of 0.5; its slope at 0 is finite."""
+    """Return d^exponent for d >= 0 and an exponent that is a multiple of 0.5.
+
+    The computed derivative at d = 0 is finite.
+    """
     halves = round(2.0 * exponent)
     result: Value = 1.0
     for _ in range(halves // 2):

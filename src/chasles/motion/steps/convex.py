@@ -126,7 +126,7 @@ class Newton:
         return [touch.normal.impulse(u[2]) for touch, (u, _) in at]
 
     def _limiting(self, touch: Touch, push: Number) -> tuple[Number, Number]:
-        """Return the impulse that bounds friction, and its derivative by the normal impulse."""
+        """Return the impulse that bounds friction, and its derivative with respect to `push`."""
         if not self.held:
             return push, 1.0
         return select(self.fixed, self.held[id(touch)], push), 1.0 - self.fixed
