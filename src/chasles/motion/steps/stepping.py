@@ -69,10 +69,10 @@ FLOOR = 1e-9
 """Velocity (m/s or rad/s); its momentum is added to the reference momentum."""
 
 MEMORY = 3
-"""Number of leading entries of the memory: status, iterations and residual. They are followed by
-the gradient, the normal impulses that bound friction, and the directions of friction.
+"""Number of leading entries of the memory: status, iterations and residual.
 
-Status: 0 in progress, 1 solved, 2 not solved.
+They are followed by the gradient, the normal impulses that bound friction, and the directions of
+friction. Status: 0 in progress, 1 solved, 2 not solved.
 """
 
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess")
