@@ -3,7 +3,7 @@
 A step is a Gauss-Newton step on the configuration space, damped in proportion to the remaining
 error (Sugihara 2011). Joints at a limit that the error pushes further out are held (an active set
 of bounds), the step has at most `REACH` in any coordinate, and the result is clamped to the limits.
-Limits are therefore respected at every step. There is no line search: each step evaluates the
+Limits are therefore respected at every step. No line search is needed: each step evaluates the
 errors once.
 """
 

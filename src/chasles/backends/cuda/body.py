@@ -25,8 +25,8 @@ NEAR = 8
 """Largest number of checked inputs in a sum that is an angle; each may reach 1/8 of the limit."""
 
 MANY, TURNS, LONG = 100, 8, 5000
-"""If more than MANY values are alive, TURNS - 1 rotated orders of the results are also tried. This is
-omitted for programs of LONG instructions or more, because it would take too much time."""
+"""If more than MANY values are alive, TURNS - 1 rotated orders of the results are also tried. This
+would take too much time for programs of LONG instructions or more, which keep the first order."""
 
 SMALL = 7
 """Largest constant that may be added to a checked input."""
