@@ -114,8 +114,8 @@ def place(error: BaseException) -> str:
 def found(package: str, file: str) -> str:
     """Return the folder of a package: one above the file, or next to a folder above it.
 
-    A folder with the package's name counts even without package.xml, except the home folder and the
-    folders above it or directly in one of those.
+    A folder with the package's name counts even without package.xml, except the home folder, the
+    folders above it, and folders next to these that do not contain the file.
     """
     home = Path(os.path.expanduser("~"))
     shared = (home, *home.parents)

@@ -109,7 +109,10 @@ def _turned_by(
 def _coupled_still(
     model: Model, data: CouplingData, positions: Mapping[str, Vector]
 ) -> CouplingData | None:
-    """Return a coupling with locked coordinates replaced by numbers; None if none is left."""
+    """Return a coupling with locked coordinates replaced by numbers.
+
+    The result is None if nothing else is left; the coupling must then hold.
+    """
     values: dict[str, Number] = {}
     still: set[str] = set()
     joints = {body.data.name: body.joint for body in model.bodies}
@@ -152,8 +155,8 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
 def drive(model: Model, motions: Mapping[str, Program]) -> Description:
     """Return joints with prescribed motions instead of coordinates.
 
-    If only one degree of freedom "joint[k]" of a joint is driven, joints in series replace the
-    joint (Featherstone 2008, section 3.4), and each of these has its own name.
+    If a single degree of freedom "joint[k]" is driven, joints in series with these names replace
+    the joint (Featherstone 2008, section 3.4).
     """
     whole = {
         freedom: model.bodies[i].data
@@ -210,7 +213,7 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
 def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     """Return the subtree of a link, with the link fixed to the world, or on a free joint.
 
-    Loops that the cut opens, and couplings with joints outside, are omitted with a note.
+    Loops, couplings and tendons that lead out of the subtree are omitted with a note.
     """
     source, link = model.source, a_name("a link", link, "subtree")
     if link not in {entry.name for entry in source.links}:

@@ -359,8 +359,8 @@ def _between(joint: JointData, name: str, taken: set[str]) -> LinkData:
 def at_children(source: Description, apart: Callable[[JointData], bool]) -> Description:
     """Return the mechanism with joint frames equal to the frames of their child links.
 
-    apart: returns True for joints that need this; such a joint carries a massless link, to which
-    its child is fixed.
+    apart: returns True for joints that need this. A moving joint then carries a massless link, to
+    which its child is fixed.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)
