@@ -68,7 +68,7 @@ class _Writer:
         if mount in self.on and sensor.joint not in self.on[mount]:
             return f"{mount} {sensor.joint!r} is not in the file"
         if any(self.places[name][0] not in self.bodies for name in sensor.frames):
-            return "its link is no body in MJCF"
+            return "its link is not a body in MJCF"
         if kind == "camera_projection":
             return "cameras are not written"
         if kind in ("touch", "inside") and sensor.zone is None:
