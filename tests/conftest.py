@@ -40,7 +40,7 @@ if hasattr(providers, "_get_local_constants"):
 
 AS_USERS_HAVE_IT = (
     *("backends", "libraries"),
-    *("test_pinocchio_compiled.py", "test_robot.py", "test_tiers.py"),
+    *("test_continuing.py", "test_pinocchio_compiled.py", "test_robot.py", "test_tiers.py"),
 )
 """Folders and files whose robots and machine code are those of users."""
 

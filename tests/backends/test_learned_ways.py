@@ -110,7 +110,7 @@ def test_a_frame_by_position_is_the_frame_by_name(function: str) -> None:
     for bad in ([*arrays, "nowhere"], [*arrays, Text("tool")], [*arrays[1:], "tool"], ["tool"]):
         agree(robot, function, bad, {})
     assert fails(agree(robot, function, [*arrays, "tool"], {"frame": "tool"}))
-    assert fails(agree(robot, function, arrays, {}))
+    assert agree(robot, function, arrays, {}) == agree(robot, function, arrays, {"frame": "tool"})
 
 
 def test_text_is_the_frame_of_no_other_function() -> None:

@@ -462,3 +462,31 @@ def test_ctrl_c_is_heard_wherever_it_comes(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_version_is_that_of_the_package() -> None:
     assert invoke("--version").stdout == f"chasles {chasles.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "identify arm.urdf table.csv -o arm.urdf",
+        "identify arm.urdf table.csv --report table.csv",
+        "trajectory arm.urdf --kind spline --through table.csv -o table.csv",
+        "simulate arm.urdf --follow table.csv --table table.csv -o run",
+        "motion arm.urdf table.csv -o table.csv",
+        "motion arm.urdf table.csv --plot arm.urdf",
+        "convert arm.urdf arm.urdf",
+        "reach arm.urdf --poses table.csv -o table.csv",
+        "excite arm.urdf -o arm.urdf",
+    ],
+)
+def test_no_command_overwrites_what_it_reads(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path / "own")
+    chasles.save(chasles.robots.planar(2), "arm.urdf")
+    Path("table.csv").write_text("t,joint1.q,joint2.q\n0,0,0\n1,0.1,0.2\n")
+    before = {name: Path(name).read_bytes() for name in ("arm.urdf", "table.csv")}
+    done = CliRunner().invoke(app, [*words.split(), "--overwrite", "--json"])
+    assert done.exit_code == 2, done.output
+    assert "E-FILE-060" in done.output
+    assert before == {name: Path(name).read_bytes() for name in before}

@@ -665,3 +665,16 @@ def test_a_robot_stands_on_the_plane_of_its_file(here: Path) -> None:
     call("ball.xml", "--duration", "1", "--contacts", "none", "-o", "falls")
     np.testing.assert_allclose(motion("falls")["q"][-1, 6], 0.5 - 9.81 / 2.0, rtol=1e-9)
     assert "E-SCENARIO" in refused("ball.xml", "--contacts", "all", "-o", "none")
+
+
+def test_a_robot_that_follows_a_motion_starts_where_it_does(tmp_path: Path) -> None:
+    arm = chasles.robots.planar(2)
+    move = chasles.trajectory.cubic([0.4, -0.3], [0.6, 0.1], duration=0.2)
+    move.save(tmp_path / "move.csv", arm)
+    words = ["simulate", "planar:2", "--control", "computed-torque", "--duration", "0.1"]
+    words += ["--stiffness", "100", "--damping", "20"]
+    words += ["--follow", str(tmp_path / "move.csv"), "-o", str(tmp_path / "run")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    with np.load(tmp_path / "run" / "motion.npz") as found:
+        np.testing.assert_allclose(found["q"], move(found["t"], 0)[0], atol=1e-6)

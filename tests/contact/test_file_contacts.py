@@ -1,5 +1,6 @@
 """Contacts of MJCF files: pairs of their own, and priorities of shapes, by MuJoCo's rules."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,15 @@ def pairs(folder: Path, **given: str) -> dict[tuple[str, ...], contact.Rigid]:
     path.write_text(SCENE.format(**usual | given))
     found = contact.file_pairs(chasles.load(path))
     return {tuple(sorted(f or "" for f in pair.frames)): pair.law for pair in found}
+
+
+def test_a_floating_robot_without_ground_is_told_so() -> None:
+    source = chasles.robots.quadruped().model.source
+    shapes = tuple(replace(shape, role="collision") for shape in source.shapes[:1])
+    robot = chasles.Robot(replace(source, shapes=shapes))
+    with pytest.warns(UserWarning, match="no plane"):
+        contact.file_pairs(robot)
+    assert len(contact.file_pairs(robot, ground=contact.Plane())) == 1
 
 
 def test_a_pair_touches_whatever_its_masks_with_its_own_friction(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ REFUSED = [
     ("[[actuator]]\nname = 'm'\nkind = 'site'\ntarget = 'lever'", "E-MODEL-404"),
     (
         "[[actuator]]\nname = 'm'\nkind = 'joint'\ntarget = 'pivot'\ncontrols = [2, 1]",
-        "E-MODEL-405",
+        "E-MODEL-411",
     ),
     ("[[keyframe]]\nname = 'level'", "E-MODEL-406"),
     ("[[keyframe]]\nname = 'k'\npositions = {nothing = [1.0]}", "E-MODEL-407"),

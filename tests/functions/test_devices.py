@@ -10,7 +10,8 @@ import pytest
 from support import raises
 
 import chasles
-from chasles import api, backends
+from chasles import backends
+from chasles.api import compiling
 from chasles.functions import devices
 from chasles.functions.compiled import Compiled
 from chasles.functions.devices import Report, Timing, turns
@@ -195,9 +196,9 @@ def test_bad_arrays_are_refused_as_by_the_cpu(machines: Machines) -> None:
 
 
 def test_device_and_backend() -> None:
-    assert api._backend(None, None) == api._backend("cpu", None) == "llvm"
-    assert api._backend("cuda", None) == api._backend(None, "cuda") == "cuda"
-    assert api._backend("cpu", "numpy") == "numpy"
+    assert compiling._backend(None, None) == compiling._backend("cpu", None) == "llvm"
+    assert compiling._backend("cuda", None) == compiling._backend(None, "cuda") == "cuda"
+    assert compiling._backend("cpu", "numpy") == "numpy"
     robot: Any = planar(2)
     assert chasles.compile(robot, "mass_matrix", device="cpu").recipe.backend == "llvm"
     with raises("E-ROBOT-003", "'gpu'"):

@@ -10,7 +10,14 @@ from support import raises
 
 import chasles
 from chasles.identification import Identified
-from chasles.identification.consistent import pseudo_inertia
+from chasles.identification.consistent import (
+    LEAST,
+    UNITS,
+    Problem,
+    matrices,
+    pseudo_inertia,
+    solved,
+)
 
 NOISE = 0.01
 """Standard deviation of torques, as a share of their rms."""
@@ -214,6 +221,32 @@ def test_parameters_are_always_consistent(case: str, prior: Any) -> None:
     if case in ("ten samples", "still", "millinewtons"):
         assert found.notes
     assert found.report().startswith("puma560: ")
+
+
+@pytest.mark.parametrize("spread", [0.0, 3.0, 6.0])
+def test_consistent_parameters_are_optimal(spread: float) -> None:
+    """By the conditions of Karush, Kuhn and Tucker, for noise that differs by powers of ten.
+
+    The gradient with respect to each 1 + Z must be positive semidefinite, vanish along free
+    directions, and be orthogonal to the distance from the bound.
+    """
+    rng = np.random.default_rng(int(spread))
+    bodies, rows, signs = 4, 60, np.arange(40, 44)
+    A = rng.normal(size=(rows, 48)) * 10.0 ** rng.uniform(-spread / 2, spread / 2, (rows, 1))
+    b = A @ (1.5 * rng.normal(size=48)) + rng.normal(size=rows)
+    problem = Problem(A, b, bodies, 3.0, signs)
+    z = solved(problem, "pull-back")
+    assert not problem.feasible(problem.unbounded())
+    assert problem.feasible(z)
+    cost = 0.5 * np.sum((A @ z - b) ** 2) + 0.5 * np.sum(problem.weights() * z**2)
+    g = A.T @ (A @ z - b) + problem.weights() * z
+    G = np.tensordot(g[:40].reshape(bodies, 10), UNITS, 1)
+    away = matrices(z, bodies) - LEAST * np.eye(4)
+    gap = np.einsum("kij,kji->", G, away) + g[signs] @ z[signs]
+    assert abs(gap) < 1e-8 * cost
+    assert np.linalg.eigvalsh(G).min() > -1e-8 * cost
+    assert g[signs].min() > -1e-8 * cost
+    assert np.abs(g[44:]).max() < 1e-8 * cost
 
 
 def test_external_wrenches_are_taken_off() -> None:

@@ -192,7 +192,7 @@ def dense(text, q, qd=0.0, qdd=0.0):
 
 @pytest.fixture(params=range(3))
 def q(request):
-    return ARM.random(request.param)
+    return ARM.random(seed=request.param)
 
 
 def test_positions_of_all_links(q):

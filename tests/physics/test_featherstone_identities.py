@@ -26,7 +26,7 @@ def dense(Phi: InverseInertia) -> np.ndarray:
 def test_articulated_inertias_of_all_assemblies(seed: int) -> None:
     """Standard = variant 2 = inverse of variant 1, at every body that is not held; I^a S = 0."""
     model = without_armature(tree(9, seed)).model
-    q = model.positions(chasles.Robot(model.source).random(seed).tolist())
+    q = model.positions(chasles.Robot(model.source).random(seed=seed).tolist())
     standard = {i: ArticulatedInertia.of(I) for i, _, _, I in model.outward()}
     standard[WORLD] = ArticulatedInertia.zero()
     with_T, inverse = dict(standard), {i: InverseInertia.of(I) for i, _, _, I in model.outward()}

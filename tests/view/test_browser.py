@@ -336,6 +336,23 @@ def test_names_that_are_scripts_are_shown_as_text(chromium: Any) -> None:
         assert page.tab.locator("img[src=x]").count() == 0
 
 
+def test_graphs_show_names_that_are_scripts_as_text(chromium: Any, tmp_path: Path) -> None:
+    """Graphs are the only part of a page whose labels viser does not show itself."""
+    robot = hostile.robot()
+    with show(robot, port=0) as still:
+        q = np.tile(still.figures[0].start, (5, 1))
+    path = tmp_path / "motion.npz"
+    np.savez(path, t=np.linspace(0.0, 1.0, 5), q=q, format=np.array("chasles-motion-1"))
+    viewer = show(robot, motion=path, port=0)
+    assert viewer.playback is not None
+    with opened(chromium, viewer, 900, 900) as page:
+        viewer.playback.graphs.show(True)
+        page.until(lambda: page.tab.locator(".uplot canvas").count() == 2)
+        page.until(lambda: hostile.SCRIPT in page.tab.locator(".uplot").first.inner_text())
+        assert page.tab.evaluate("window.owned") is None
+        assert page.tab.locator("img[src=x]").count() == 0
+
+
 def test_a_page_of_another_origin_gets_nothing(chromium: Any) -> None:
     """Also one that has the token: it cannot read, connect or move."""
     with show(chasles.robots.puma560(), port=0) as viewer:

@@ -165,10 +165,11 @@ def test_headers_of_every_answer(viewer: Viewer) -> None:
 
 
 def test_no_text_becomes_markup() -> None:
-    """viser renders what these are given as HTML, scripts too; inputs and labels are text."""
-    markup = re.compile(
-        r"\.add_(markdown|html|plotly|uplot|image|3d_gui_container)|icon_html|modal"
-    )
+    """viser renders what these are given as HTML, scripts too; inputs and labels are text.
+
+    A test in a browser shows that labels of graphs (uplot) are text.
+    """
+    markup = re.compile(r"\.add_(markdown|html|plotly|image|3d_gui_container)|icon_html|modal")
     for path in Path(door.__file__).parent.glob("*.py"):
         assert not markup.search(path.read_text("utf-8")), path
 

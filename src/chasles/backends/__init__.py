@@ -14,15 +14,15 @@ class Backend(NamedTuple):
     """A compilation target. `module` provides `compile(program, dtype)`, which returns a kernel.
 
     device: "cpu" or "cuda". arrays: the package whose arrays the kernels accept; arrays other than
-    NumPy's are passed to the kernel's `call`. keeps: machine code is cached; `known(recipe, trace,
-    dtype)` finds it, `keep(recipe, program, dtype)` makes it, and `described()` describes the
-    hardware. loop: the module of `Loop`, which repeats a kernel. adjoint: the module of `Adjoint`,
-    which runs a loop backward. search: the module of `Search`, which repeats a step until problems
-    are solved. iterated: the module that combines three kernels into one that iterates
-    (`llvm.iterated`). rounds: the module of `Rounds`, which runs several of them in turn. staged:
-    the number of products of matrix entries from which a program should return the factors of its
-    results (`Staged`); None if a backend does not accept staged programs. first: the backend of the
-    first tier, which compiles faster to slower code.
+    NumPy's are passed to the kernel's `call`. keeps: True if machine code is cached; then
+    `known(recipe, trace, dtype)` finds it, `keep(recipe, program, dtype)` makes it, and
+    `described()` describes the hardware. loop: the module of `Loop`, which repeats a kernel.
+    adjoint: the module of `Adjoint`, which runs a loop backward. search: the module of `Search`,
+    which repeats a step until problems are solved. iterated: the module that combines three kernels
+    into one that iterates (`llvm.iterated`). rounds: the module of `Rounds`, which runs several
+    kernels and loops in turn. staged: the number of products of matrix entries above which a
+    program should return the factors of its results (`Staged`); None if a backend does not accept
+    staged programs. first: the backend of the first tier, which compiles faster to slower code.
     """
 
     module: str
@@ -83,7 +83,7 @@ def takes_numpy(backend: str) -> bool:
 
 
 def row(name: str) -> Backend:
-    """Return the row of a backend; raise an error that lists the backends if there is none."""
+    """Return the row of a backend; raise an error that lists all backends if it is unknown."""
     if name not in BACKENDS:
         problem = f"unknown backend {name!r}"
         raise InputError("E-CALL-002", problem, f"use one of {', '.join(BACKENDS)}")
@@ -131,7 +131,8 @@ def fast_entry(
 ) -> Callable[..., Any]:
     """Return a built-in function that calls a kernel, or the fallback if the kernel has none.
 
-    Without a kernel, the built-in function calls what it will `learn` (`llvm.kernel.fast_entry`).
+    Without a kernel, the built-in function runs the calls that it is given by `learn`
+    (`llvm.kernel.fast_entry`).
     """
     make: Any = functools.partial(_backend(USUAL).fast_entry, None)
     if kernel is not None:
@@ -160,17 +161,17 @@ def learn(
 
 
 def described(backend: str) -> str:
-    """Return the hardware that runs a backend's machine code; raise an error if there is none."""
+    """Describe the hardware that runs a backend's machine code; raise an error if there is none."""
     return _backend(backend).described()
 
 
 def loop(kernel: Kernel, backend: str = USUAL) -> Any:
-    """Return a loop that repeats a kernel whose outputs are its next first inputs (`llvm.loop`)."""
+    """Return a loop that repeats a kernel, feeding outputs to its first inputs (`llvm.loop`)."""
     return importlib.import_module(BACKENDS[backend].loop).Loop(kernel)
 
 
 def iterated(kernels: Sequence[Kernel], backend: str = USUAL) -> Any:
-    """Return one kernel that begins, iterates until convergence and ends (`llvm.iterated`)."""
+    """Return one kernel from three: begin, iterate until convergence, end (`llvm.iterated`)."""
     return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels)
 
 
@@ -182,7 +183,7 @@ def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:
 def search(*kernels: Kernel, backend: str = USUAL) -> Any:
     """Return a search that repeats a kernel until problems are solved.
 
-    On a GPU, it takes two kernels, of float32 and float64.
+    On a GPU, it takes two kernels, one for float32 and one for float64.
     """
     return importlib.import_module(BACKENDS[backend].search).Search(*kernels)
 

@@ -18,7 +18,7 @@ Rows = Sequence[np.ndarray]
 
 
 class Kernel(Protocol):
-    """A compiled program: fills output rows from input rows, arrays (count, size)."""
+    """A compiled program: fills output rows (count, size) from input rows (count, size)."""
 
     interface: Interface
     dtype: np.dtype[Any]
@@ -36,8 +36,8 @@ class DeviceKernel(Kernel, Protocol):
 class Load(NamedTuple):
     """A wrench in `f_ext`, identified by its key.
 
-    If the wrench is not an array: its type, the offsets of its value, axes and point in an object
-    of that type (`objects.places`), its axes, and its point.
+    If the wrench is not an array, the other fields are its type, the offsets of its value, axes and
+    point in an object of that type (`objects.places`), its axes, and its point.
     """
 
     key: str
@@ -52,8 +52,8 @@ class Target(NamedTuple):
 
     `sources` holds for each input 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
     `loads` are the wrenches in the order of `f_ext`, None if it is not given. `shown` is the number
-    of results that are returned, by default all; otherwise the last is (gap, margin) of each state,
-    and the kernel answers only if no gap is above `gap` and no margin is at `margin` or below.
+    of results that are returned, by default all. Otherwise the last result is (gap, margin) of each
+    state, and the call succeeds only if no gap exceeds `gap` and all margins exceed `margin`.
     """
 
     entry: Callable[..., Any]
@@ -70,7 +70,7 @@ LARGEST = 2**53
 
 
 def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
-    """Return an integer of Python or NumPy from `least` to `most`; `what` is for messages."""
+    """Return a Python or NumPy integer from `least` to `most`; `what` is for error messages."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -85,7 +85,7 @@ def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST)
 def words(numbers: Iterable[int]) -> "standard.array[int]":
     """Return integers, sizes and addresses as 64-bit words for machine code.
 
-    All of them pass through this function, because `ctypes` would accept any integer modulo 2**64.
+    Use it for all such numbers, because `ctypes` would accept any integer modulo 2**64.
     """
     try:
         return standard.array("q", numbers)
@@ -94,7 +94,7 @@ def words(numbers: Iterable[int]) -> "standard.array[int]":
 
 
 def check_tolerance(function: str, tolerance: Any) -> None:
-    """Check that a tolerance is positive and finite; otherwise comparisons always or never hold."""
+    """Check that a tolerance is positive and finite."""
     number = isinstance(tolerance, int | float | np.integer | np.floating)
     if not number or isinstance(tolerance, bool) or not 0.0 < tolerance < math.inf:
         problem = f"tolerance must be a positive finite number, not {tolerance!r}"
@@ -124,13 +124,13 @@ def leads(variables: Sequence[Variable], arrays: Sequence[Any]) -> list[tuple[in
 
 
 FEW = 4096
-"""Number of states up to which copying repeated rows costs no more than the call itself."""
+"""Number of states up to which copying repeated rows costs at most as much as the call itself."""
 
 
 def relaid(kernel: Kernel, arrays: Rows) -> Given | None:
-    """Return real arrays as contiguous rows of the kernel's dtype, copied where necessary.
+    """Return arrays of real numbers as contiguous rows of the kernel's dtype, copied if necessary.
 
-    Return None if the arrays do not fit, have many rows, or are contiguous already.
+    Return None if the arrays do not fit, have many rows, or are already contiguous.
     """
     inputs = kernel.interface.inputs
     leads = [a.shape[: max(a.ndim - len(v.shape), 0)] for v, a in zip(inputs, arrays, strict=True)]
@@ -277,7 +277,7 @@ def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any
 
 
 def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
-    """Return the output as rows in place, or new rows if its layout does not allow that."""
+    """Return an output as rows that share its memory, or new rows if its layout prevents that."""
     if a.flags.c_contiguous and a.flags.aligned:
         return a.reshape(count, variable.size)
     shape = (count, variable.size)
@@ -289,9 +289,10 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
 
 
 def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
-    """Return input rows as they are if they overlap no output, else a copy.
+    """Return the input rows themselves if they overlap no output, else a copy.
 
-    Several rows may also coincide with the output, because a batch reads a tile before writing it.
+    Several rows may also coincide with the only output, because a batch reads a tile before writing
+    it.
     """
     for out in outputs:
         if np.may_share_memory(rows, out):

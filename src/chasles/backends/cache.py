@@ -1,13 +1,13 @@
-"""Compiled programs on disk, so that the next start needs neither a trace nor a compiler.
+"""Cache of compiled programs on disk, so that the next start needs neither a trace nor a compiler.
 
 Cached machine code is executable code. The folder belongs to the user alone (mode 0700), entries
-are opened without following links, and owner and mode are checked on what was opened; an entry is
+are opened without following links, and owner and mode are checked on the open file; an entry is
 used only if its SHA-256 matches. Damaged, foreign or unreadable entries are ignored and made again;
-an unusable folder is not an error. Writes are atomic, and leftovers of killed writers are removed
-by the next. The entries unused for longest are evicted when the total exceeds `LIMIT`.
+an unusable folder is not an error. Writes are atomic, and the next writer removes leftovers of
+killed writers. When the total size exceeds `LIMIT`, the least recently used entries are evicted.
 
-On a system without owners and modes (Windows), the system closes the user's own folder to others,
-and a folder elsewhere is not used.
+On a system without owners and modes (Windows), the system protects the user's own folder from other
+users, and a folder elsewhere is not used.
 
 Work with open entries or with LLVM must not be interrupted by a signal (`undisturbed`).
 """
@@ -32,14 +32,14 @@ from chasles.errors import FileError
 from chasles.expr import Interface, Variable
 from chasles.writing import begun, collect
 
-# Work that no signal cuts in two ------------------------------------------------------------------
+# Work that no signal can interrupt ----------------------------------------------------------------
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
 
 def undisturbed(work: Callable[[], Result]) -> Result:
-    """Do work that no signal can interrupt, and return its result.
+    """Run a function that no signal can interrupt, and return its result.
 
     llvmlite is written in Python. An interrupt between its lines can leave its lock acquired, so
     that other threads wait forever, or free an object twice. An interrupt between `os.open` and the
@@ -159,12 +159,12 @@ def folder() -> Path:
 
 
 _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", "view")
-"""Folders that do not affect code made from a recipe, which holds the robot's numbers."""
+"""Folders that do not affect code made from a recipe, because a recipe holds all numbers."""
 
 
 @functools.cache
 def sources() -> str:
-    """Return the SHA-256 of chasles' sources; code made by another version is not used."""
+    """Return the SHA-256 of the sources of chasles; code made by another version is not used."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):

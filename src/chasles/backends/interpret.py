@@ -1,4 +1,4 @@
-"""Interpreter of programs, one operation and one state at a time: slow, but the reference."""
+"""Interpreter of programs, one operation and one state at a time: the slow reference."""
 
 import numpy as np
 

@@ -1,7 +1,7 @@
 """Measured limits of a processor: operations and bytes per second.
 
-An operation is one instruction on one number; a fused multiply-add is one. Memory is measured by
-copying and by filling arrays, with ordinary and with streaming stores, whichever is faster, for
+An operation is one instruction on one number; a fused multiply-add counts as one. Memory is
+measured by copying and filling arrays, with ordinary or streaming stores, whichever is faster, for
 several sizes, because data that fits in a cache moves faster.
 """
 
@@ -25,13 +25,13 @@ SLOW = 8
 """Number of operations that a division, root, sine or cosine counts as (`Count.weight`)."""
 
 FOOTPRINTS = (2**14, 2**18, 2**21, 2**24, 2**27)
-"""Bytes, read and written together, of the arrays that are copied and filled."""
+"""Total bytes read and written when arrays are copied or filled."""
 
 CHAINS = 12
-"""Number of independent products; with their factors they fit into 16 registers."""
+"""Number of independent chains of products; with their factors, they fit into 16 registers."""
 
 SECONDS, REPEATS = 1e-3, 4
-"""The least duration of a run, and the number of runs of which the fastest counts."""
+"""Shortest duration (s) of a run, and the number of runs, of which the fastest counts."""
 
 Rates = tuple[tuple[int, float], ...]
 """Pairs of array size (bytes) and transfer rate (bytes/s)."""
@@ -66,8 +66,8 @@ def _operations(op: str) -> int:
 class Limits:
     """Peak performance of a device, per second.
 
-    `operations` is given by dtype. `copies` and `fills` are bytes read and written, by array size
-    in bytes.
+    `operations` is given by dtype. `copies` and `fills` are the bytes read and written per second,
+    by array size in bytes.
     """
 
     name: str
@@ -82,8 +82,8 @@ class Limits:
     def memory(self, work: Work, dtype: str, count: int) -> float:
         """Return the time (s) to move the numbers of `count` states.
 
-        Numbers that are both read and written count as copied; the rest is read at the copy rate,
-        or filled.
+        Reads, and as many writes, take place at the rate of copies; further writes take place at
+        the rate of fills.
         """
         size = np.dtype(dtype).itemsize * count
         read, written = size * work.read, size * work.written
@@ -100,7 +100,7 @@ def rate(known: Rates, size: int) -> float:
 
 @cache
 def processor(cores: int) -> Limits:
-    """Return the joint limits of some cores of this processor, at least those of one core."""
+    """Return the combined limits of some cores of this processor, at least those of one core."""
     found = _measured(cores)
     if cores == 1:
         return found
@@ -163,7 +163,7 @@ def _shared(pool: ThreadPoolExecutor, cores: int, work: Callable[[int], None]) -
 
 
 def _least(run: Callable[[int], object]) -> float:
-    """Return the time (s) of one turn, the least of several sufficiently long runs."""
+    """Return the time (s) of one repetition, the least of several sufficiently long runs."""
     times = 1
     while True:
         taken = []
@@ -199,11 +199,11 @@ class _Code:
         self._code = load(assemble(text, machine, opaque=True), {}, names)
 
     def turned(self, pool: ThreadPoolExecutor, cores: int, name: str, turns: int) -> None:
-        """Run a number of turns of a loop on each core."""
+        """Run a number of iterations of a loop on each core."""
         _shared(pool, cores, lambda _: self.run(name, turns))
 
     def run(self, name: str, *numbers: int) -> None:
-        """Run a loop without Python's lock."""
+        """Run a loop without holding Python's lock."""
         size: Any = ctypes.c_ssize_t
         ctypes.CFUNCTYPE(size, *[size] * len(numbers))(self._code.address(name))(*numbers)
 
@@ -215,7 +215,7 @@ def _code() -> _Code:
 
 
 def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
-    """Return a loop whose turns multiply and add to every chain once."""
+    """Return a loop whose iterations multiply and add once in every chain."""
     vector = f"<{lanes} x {kind}>"
     factor, term = (
         f"<{', '.join([f'{kind} {x}'] * lanes)}>"

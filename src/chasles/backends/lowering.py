@@ -1,9 +1,9 @@
-"""From a program to machine operations: fused products, their order, and the parts they run in.
+"""Lowering of a program to machine operations: fusing products, ordering, and cutting into parts.
 
-The choices are made here, once, so that one state and a vector of states run the same operations
-and give the same bits. A long program is cut into parts, because the compiler's time grows faster
-than the length of a block. Values that one part computes and a later one needs are kept in numbered
-places of a scratch array.
+These choices are made once, here, so that one state and a vector of states run the same operations
+with bitwise identical results. A long program is cut into parts, because compile time grows faster
+than the length of a block. Values that a later part needs are kept in numbered places of a scratch
+array.
 """
 
 import heapq
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from chasles.expr import Instruction, Program
 
 FREE = ("const", "input")
-"""Values that every part can have without a place in the scratch array."""
+"""Operations whose values every part can use without a place in the scratch array."""
 
 FAST = 512
 """Number of live values (vectors of 64 bytes) that fit in the nearest cache. Above it, an order
@@ -22,7 +22,7 @@ with fewer live values is searched for."""
 
 @dataclass(frozen=True)
 class Stage:
-    """Instructions to run in order, then the angles whose sines and cosines are taken together."""
+    """Instructions in order, then the angles whose sines and cosines are computed together."""
 
     code: tuple[int, ...]
     angles: tuple[int, ...]
@@ -30,7 +30,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Part:
-    """A stretch of the program. `saved` pairs values with the places they are kept in for later."""
+    """A part of the program. `saved` pairs values with the places where later parts find them."""
 
     stages: tuple[Stage, ...]
     saved: tuple[tuple[int, int], ...]
@@ -41,8 +41,8 @@ class Part:
 class Lowered:
     """Instructions with fused products, cut into parts.
 
-    fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `place` gives the place of each value
-    that crosses parts; `scratch` is the number of places.
+    fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `place` has the place of each value that
+    is used by several parts; `scratch` is the number of places.
     """
 
     code: tuple[Instruction, ...]
@@ -76,11 +76,11 @@ def places(program: Program) -> dict[int, list[tuple[int, int]]]:
 
 
 def fused(program: Program) -> list[Instruction]:
-    """Return instructions with sums as chains, in which products are fused.
+    """Return instructions in which sums are chains with fused products.
 
-    A sum that only another sum needs is part of it. A product that only sums need is computed by
-    each of them, at no cost. Terms known first are added first, so that nothing waits. If limbs are
-    alike (`Program.alike`), the sums of all follow those of the first.
+    A sum used only by another sum becomes part of that sum. A product used only by sums is computed
+    in each of them, at no cost. Terms that are known first are added first, which avoids waiting.
+    If limbs are alike (`Program.alike`), all limbs have the same sums as the first one.
     """
     return fused_apart(program, {})[0]
 
@@ -88,9 +88,9 @@ def fused(program: Program) -> list[Instruction]:
 def fused_apart(
     program: Program, group: Mapping[int, int]
 ) -> tuple[list[Instruction], dict[int, int]]:
-    """Return `fused` instructions of groups; terms of one group are summed in that group.
+    """Return `fused` instructions, and the group of each.
 
-    Returns the instructions and their groups.
+    group: groups of instructions. Terms of the same group are summed within that group.
     """
     code, height, found = list(program.code), _heights(program.code), dict(group)
     used = users(code, range(len(code)))
@@ -132,7 +132,7 @@ def fused_apart(
                 height[part[-1]] = max(height[k] for _, k in theirs) + 1
                 write([(added == plus, k) for added, k in theirs], part, name)
                 theirs = [(plus, part[-1])]
-            apart += theirs  # not looked at again: its instructions may be of another group
+            apart += theirs  # not examined again: the instructions may belong to another group
         write([*terms, *apart], slots, mine)
         for k in whole:
             for lane, twin in enumerate(twins[k]):
@@ -153,7 +153,7 @@ def users(code: Sequence[Instruction], order: Sequence[int]) -> dict[int, list[i
 def _terms(
     code: Sequence[Instruction], root: int, inner: set[int]
 ) -> tuple[list[tuple[bool, int]], list[int]]:
-    """Return the terms of a sum, with a flag if added, and the sum's instructions."""
+    """Return the terms of a sum, each with True if it is added, and the sum's instructions."""
     terms, slots, stack = [], [], [(True, root)]
     while stack:
         added, k = stack.pop()
@@ -170,9 +170,9 @@ def _terms(
 def _write_chain(
     code: list[Instruction], terms: list[tuple[bool, int]], slots: list[int], free: set[int]
 ) -> None:
-    """Write the chain of a sum in place of its instructions; the last holds the sum.
+    """Replace the instructions of a sum by a chain; the last instruction holds the sum.
 
-    It begins with a term that is added, not a product if there is another.
+    The chain begins with an added term, preferably one that is not a product.
     """
     begin = min((t for t in terms if t[0]), key=lambda t: t[1] in free)
     terms.remove(begin)
@@ -192,7 +192,10 @@ def _write_chain(
 def _depth_first(
     code: Sequence[Instruction], roots: Iterable[int], rank: Callable[[int], int] = lambda _: 0
 ) -> Iterator[int]:
-    """Return the instructions that roots need, each after its arguments, by descending rank."""
+    """Yield the instructions on which roots depend, each after its arguments.
+
+    Arguments of higher rank come first.
+    """
     done = bytearray(len(code))
     for root in roots:
         stack = [root]
@@ -209,12 +212,12 @@ def _depth_first(
 
 
 def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
-    """Return an order with few live values: depth first, the deepest argument first."""
+    """Return an order with few live values: depth first, beginning with the deepest argument."""
     return list(_depth_first(code, reversed(results), _heights(code).__getitem__))
 
 
 def _heights(code: Sequence[Instruction]) -> dict[int, int]:
-    """Return the number of successive instructions up to each."""
+    """Return the length of the longest chain of instructions up to each instruction."""
     height: dict[int, int] = {}
     for k in _depth_first(code, range(len(code))):
         below = max((height[a] for a in code[k].args), default=-1)
@@ -225,7 +228,7 @@ def _heights(code: Sequence[Instruction]) -> dict[int, int]:
 def _alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> Iterator[tuple[int, int]]:
-    """Return the number of live values when each instruction runs, and after it."""
+    """Yield the numbers of live values while each instruction runs, and after it."""
     last = {a: time for time, k in enumerate(order) for a in code[k].args}
     ends: dict[int, int] = {}
     alive = 0
@@ -238,7 +241,7 @@ def _alive(
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
-    """Return pieces of about equal length, cut where the fewest values are alive."""
+    """Return pieces of about equal length, cut where few values are alive."""
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]
@@ -282,7 +285,7 @@ def _parts(code: list[Instruction], pieces: list[list[int]], results: list[int])
 
 
 def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage]:
-    """Yield the stages of a piece; angles that need no sine or cosine of it come first."""
+    """Yield the stages of a piece, beginning with angles that need no sine or cosine of it."""
     inside = set(piece)
     level: dict[int, int] = {}
     for k in piece:
@@ -307,9 +310,9 @@ def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage
 def few_alive(
     code: Sequence[Instruction], orders: Sequence[Sequence[int]], elsewhere: Collection[str]
 ) -> list[int]:
-    """Return the best order found, starting from several valid orders.
+    """Return the order with the fewest live values found, starting from several valid orders.
 
-    elsewhere: operations whose results wait in memory and occupy no register.
+    elsewhere: operations whose results are in memory and occupy no register.
     """
     found = [tried for order in orders for tried in (_freeing(code, order, elsewhere), list(order))]
     return min(found, key=lambda order: most_alive(code, order, elsewhere))
@@ -318,14 +321,17 @@ def few_alive(
 def most_alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> int:
-    """Return the largest number of live values: made, and still needed by an instruction."""
+    """Return the largest number of live values (computed, and still needed by an instruction)."""
     return max((most for most, _ in _alive(code, order, elsewhere)), default=0)
 
 
 def _freeing(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> list[int]:
-    """Return an order with instructions that free most first, if it needs no more values."""
+    """Return an order in which instructions that free the most values run first.
+
+    If no instruction can run without adding a live value, the given order decides.
+    """
     place = {k: time for time, k in enumerate(order)}
     users: dict[int, list[int]] = {k: [] for k in order}
     for k in order:
@@ -344,7 +350,7 @@ def _freeing(
             heapq.heappush(by_gain, (-gain[k], place[k], k))
 
     def last_use(a: int) -> None:
-        """Note that one instruction is left that uses a value: running it frees the value."""
+        """Record that only one instruction still uses a value, so that running it frees it."""
         if held[a]:
             for k in users[a]:
                 if k not in done:

@@ -41,7 +41,7 @@ def source(program: Program) -> str:
 
 
 class Kernel:
-    """The source, ready to run on rows."""
+    """The compiled source, which runs on rows."""
 
     def __init__(self, program: Program, dtype: str) -> None:
         self.interface, self.dtype = program.interface, np.dtype(dtype)

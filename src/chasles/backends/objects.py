@@ -1,7 +1,7 @@
 """Layout of Python and NumPy objects for the machine code of the fast entry.
 
 The offsets of fields are checked before use. The module also lists the Python functions that the
-code calls, and the words of a way of calling.
+code calls, and the words that describe a way of calling (`WAY`).
 """
 
 import ctypes
@@ -47,8 +47,8 @@ CONTEXT = {
     "usual_call": "",
     "frame_name": "",
 }
-"""Table that @context points to, in order: Python's functions, and those that `llvm` fills in:
-numpy.ndarray, the interned strings "out", "threads", "f_ext" and "frame", PyArray_New,
+"""Table that @context points to, in order. It holds Python functions, and entries that `llvm` fills
+in: numpy.ndarray, the interned strings "out", "threads", "f_ext" and "frame", PyArray_New,
 PyArray_Return, types of Python and numpy.float64, None, the integer 1, and the function that
 calls an object by its `__call__`.
 """
@@ -62,18 +62,18 @@ type's byte order and number; and of the address of a list's items.
 """
 
 CALL = 112
-"""Offset of the function that calls the objects of a class, after its head."""
+"""Offset, after the head of a class, of the function that calls objects of the class."""
 
 LAYOUT = (HEAD, TUPLE)
-"""Layout that the code assumes of this build of Python."""
+"""Layout that the code assumes for this build of Python."""
 
 ALIGNED = 0x0100
 PLAIN = 0x0001 | ALIGNED
-"""C-contiguous and aligned."""
+"""NumPy's flags of an array that is C-contiguous and aligned."""
 WRITEABLE = 0x0400
 
 NOT_TAKEN = "inttoptr (i64 1 to ptr)"
-"""Answer of machine code if the Python path must handle the call."""
+"""Value that machine code returns if the Python path must handle the call."""
 
 WAY = (
     *("one", "batch", "workspace", "most", "number", "element", "bytes"),
@@ -83,22 +83,23 @@ WAY = (
 )
 """Words of a way of calling (`llvm.kernel`), 8 bytes each: numbers, and addresses of lists.
 
-one, batch: addresses of the kernel's code; workspace: bytes that `batch` needs; most: states from
-which on threads share a batch. number, element, bytes: NumPy's number of the kernel's type, 0 or 1
-for double or single precision, and the bytes of an element. inputs, outputs: how many; numbers: in
-all inputs of a state; variables: their sizes and shapes; quaternions: (input, index) of each first
-number, `nonzero` of them. single: whether all arguments must be float32 (1), must not all be (0),
-or may be (2). arguments: how many a caller gives by position. sources: of each input, 4 k + (0: of
-the caller's arguments, 1: of the wrenches, 2: of `fixed`); no list where inputs are the arguments.
-named: (name, value) of each of `options`. wrenches: how many `f_ext` holds, -1 if it is not given;
-loads: LOAD of each. shown: how many of the outputs a call gives; if not all, the last one is (gap,
-margin) of each state, and the call is taken only if all gaps are at most `gap`, and all margins
-above `margin` (bits of doubles). bare: how many arguments a call has that needs nothing else: no
-options, no wrenches, no source but the arguments; -1 for other ways.
+one, batch: addresses of the kernel's code. workspace: bytes that `batch` needs. most: number of
+states from which threads share a batch. number, element, bytes: NumPy's number of the kernel's
+type, 0 or 1 for double or single precision, and the bytes of an element. inputs, outputs: numbers
+of arrays. numbers: total entries of all inputs of a state. variables: sizes and shapes of the
+arrays. quaternions: (input, index of the first entry) of each of `nonzero` quaternions. single: 1
+if all arguments must be float32, 0 if they must not all be, 2 if either is allowed. arguments:
+number of positional arguments. sources: for each input, 4 k + (0: argument k of the caller, 1:
+wrench k, 2: `fixed` k); no list if the inputs are the arguments. named: (name, value) of each of
+the `options` options. wrenches: number of wrenches in `f_ext`, -1 if it is not given. loads: LOAD
+of each wrench. shown: number of outputs that a call returns; if not all, the last output is (gap,
+margin) of each state, and the code handles the call only if all gaps are at most `gap` and all
+margins exceed `margin` (bits of doubles). bare: number of arguments if a call needs nothing else
+(no options, no wrenches, no other sources), else -1.
 """
 
 LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")
-"""Words of a wrench: its frame, and its type with the places of its fields (type 0: an array)."""
+"""Words of a wrench: its frame, and its type with the offsets of its fields (type 0: an array)."""
 
 MOST_RANK = 8
 VARIABLE = 2 + MOST_RANK
@@ -108,7 +109,7 @@ MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
 """Sizes reserved on the stack; larger calls take the Python path."""
 
 UNBOUNDED = 1 << 40
-"""A limit on the states of a batch that no batch in memory reaches."""
+"""Number of states that no batch in memory reaches, used as a limit."""
 
 SINGLE_NUMBER = 11
 """NumPy's number of float32."""
@@ -133,7 +134,7 @@ def places(sample: Any, values: Sequence[Any]) -> tuple[int, ...] | None:
 
 
 _ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
-"""Places in NumPy's table of C functions, fixed since its first version."""
+"""Indices in NumPy's table of C functions, fixed since its first version."""
 
 
 def for_ever(kept: Any) -> Any:
@@ -151,7 +152,7 @@ made.
 
 class _Callable:
     def __call__(self) -> None:
-        """Get the `tp_call` that Python gives to all classes with such a method."""
+        """Define a method so that the class has the `tp_call` of all classes with `__call__`."""
 
 
 def call_slot(kind: type) -> ctypes.c_void_p:
@@ -232,7 +233,7 @@ def _probe() -> bool:
         start = id(array)
         shape, strides, descr = (read(start + k, pointer) for k in (SHAPE, STRIDES, DESCR))
         if not shape or not strides or descr != id(array.dtype):
-            return False  # do not read memory that they do not point to
+            return False  # the offsets are wrong: do not read from these addresses
         flags = read(start + FLAGS, number)
         fits &= read(start + HEAD - 8, pointer) == id(np.ndarray)
         fits &= read(start + DATA, pointer) == address(array)

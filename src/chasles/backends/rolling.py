@@ -1,11 +1,11 @@
-"""A long program as a loop: segments of one form run the same code on tables of numbers and places.
+"""A long program as a loop: segments of the same form share code and differ in tables of data.
 
-A program traced body by body (`Arena.cut`) is a row of segments. Two segments have one form if they
-do the same operations in the same order, whatever their constants and wherever their arguments come
-from. Each form becomes a short program of its own; each segment, a row of a table: the constants in
-which segments of the form differ, and the places in memory from which it reads and to which it
-writes. Memory has one numbered place for every entry of the inputs, then the scratch, then one for
-every distinct result.
+A program traced body by body (`Arena.cut`) is a sequence of segments. Two segments have the same
+form if they do the same operations in the same order, with any constants and any sources of their
+arguments. Each form becomes a short program, and each segment becomes a row of a table. A row holds
+the constants in which segments of the form differ, and the places in memory from which the segment
+reads and to which it writes. Memory has one numbered place for every entry of the inputs, then the
+scratch, then one place for every distinct result.
 """
 
 from collections import Counter
@@ -20,27 +20,28 @@ from chasles.expr import Instruction, Program, Variable
 T = TypeVar("T")
 
 ANGLES = 8
-"""Number of initially known angles that are turned at a time: one state fills a vector."""
+"""Number of initially known angles whose sines and cosines are computed together, so that one state
+fills a vector."""
 
 SHORTER = 4
-"""Forms together must be shorter than the program by this factor."""
+"""All forms together must be shorter than the program by this factor."""
 
 JOINED, LONG, OFTEN = 12, 600, 16
-"""Number of times neighbors are joined; the largest number of instructions of a pair; and the share
-of segments that must begin such a pair.
+"""Largest number of rounds in which neighbors are joined, and the largest number of instructions of
+a pair. A pair is joined only if it occurs at least once in OFTEN segments.
 """
 
 NUMBERS, READS = 0, 1
-"""The inputs of a form's program."""
+"""Indices of the inputs of a form's program."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """The program of all segments of one form, and a row for each of them.
+    """The program of all segments of one form, and a row for each segment.
 
     The inputs of the program are the numbers of a row and the values at the places `reads`; its
-    only output goes to the places `writes`. Such a place is (column, distance): a distance from the
-    place in that column of a row.
+    only output is written to the places `writes`. A place is given as (column, distance): the place
+    in that column of the row, plus the distance.
     """
 
     program: Program
@@ -60,7 +61,7 @@ class Rolled:
 
     @property
     def parts(self) -> tuple["Rolled"]:
-        """It runs as one part."""
+        """The rolled program itself, which runs as one part."""
         return (self,)
 
 
@@ -90,7 +91,7 @@ def rolled(program: Program) -> Rolled | None:
 
 
 def _segments(program: Program, results: Iterable[int]) -> list[list[int]]:
-    """Return the needed instructions of each segment; independent angles come first."""
+    """Return the instructions of each segment that results need; independent angles come first."""
     code = program.code
     left = bytearray(len(code))
     for r in results:
@@ -115,8 +116,8 @@ def _as_soon_as_known(
 ) -> list[list[int]]:
     """Return the segments in an order that needs less memory.
 
-    Each segment is followed by those that waited for it, the one with fewest dependent segments
-    first: values needed only in the inward pass are computed in the outward pass.
+    Each segment is followed by those that waited for it, beginning with the one with the shortest
+    chain of dependent segments.
     """
     home = {k: n for n, segment in enumerate(segments) for k in segment}
     needs = [{home[a] for k in each for a in code[k].args if a in home} for each in segments]
@@ -141,9 +142,9 @@ def _as_soon_as_known(
 
 
 def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list[int]]:
-    """Repeatedly join neighbors of the two forms that follow each other most often.
+    """Repeatedly join neighboring segments of the pair of forms that occurs most often.
 
-    Values passed between them then stay in registers.
+    Values passed between joined segments stay in registers.
     """
     kinds: dict[tuple[object, ...], int] = {}
     ids = [kinds.setdefault(_form(code, segment), len(kinds)) for segment in segments]
@@ -187,7 +188,7 @@ def _early(code: Sequence[Instruction], needed: Sequence[int]) -> Iterator[list[
 
 
 def _is_sum(code: Sequence[Instruction], root: int, known: dict[int, bool]) -> bool:
-    """Return True if a value is made of inputs and constants by sums and products alone."""
+    """Return True if a value depends on inputs and constants through sums and products only."""
     stack = [root]
     while stack:
         k = stack[-1]
@@ -204,7 +205,7 @@ def _is_sum(code: Sequence[Instruction], root: int, known: dict[int, bool]) -> b
 
 
 def _form(code: Sequence[Instruction], segment: Sequence[int]) -> tuple[object, ...]:
-    """Return the form of a segment: operations, and arguments that are made within."""
+    """Return the form of a segment: its operations, and the arguments computed in the segment."""
     local = {k: j for j, k in enumerate(segment)}
     described = []
     for k in segment:
@@ -223,9 +224,9 @@ def _places(
 ) -> tuple[dict[int, int], int]:
     """Return the place of each value that segments share, and the number of scratch places.
 
-    Values of a segment with equal lifetimes are adjacent, and their places are used again when the
-    last segment that reads them has run. The last place of the scratch is for values that some
-    segments of a form leave and others do not: key -1.
+    Values of a segment with equal lifetimes are adjacent, and their places are reused after the
+    last segment that reads them. The last scratch place (key -1) is for values that other segments
+    of the same form must store, but that nothing reads.
     """
     code, place, start = program.code, {}, 0
     first = [start := 0]
@@ -264,10 +265,10 @@ def _tables(
     place: dict[int, int],
     crossing: set[int],
 ) -> Form:
-    """Return the program of a form from its segments, and their rows.
+    """Return the form of some segments: its program and the rows of the segments.
 
-    Constants and places that are equal in all segments are one column; constants that never change
-    are constants of the program.
+    Constants or places that agree in every segment share a column; constants that are the same in
+    all segments are constants of the program.
     """
     model, local = group[0], {k: j for j, k in enumerate(group[0])}
     uses = [
@@ -335,5 +336,5 @@ def _bases(
 
 
 def _rows(columns: Iterable[tuple[T, ...]], count: int) -> tuple[tuple[T, ...], ...]:
-    """Return columns as `count` rows, empty ones if there are no columns."""
+    """Return columns as `count` rows; the rows are empty if there are no columns."""
     return tuple(zip(*columns, strict=True)) or ((),) * count

@@ -1,13 +1,14 @@
 """Handlers of XLA's foreign function interface for kernels, in LLVM IR.
 
 A handler is a C function of one call frame, whose layout is public (xla/ffi/api/c_api.h, major
-version 0). Arrays come as (rows, numbers in a row), contiguous; one row is shared by all states.
+version 0). Arrays are contiguous, with shape (rows, numbers in a row); a single row is shared by
+all states.
 
-On the processor, small batches run in the calling thread of XLA; batches that are large or need
-much memory for their tiles are shared among threads, without Python. On a GPU a handler launches
-the kernel on XLA's stream, without Python. Results that the kernel writes as columns come as
-(numbers, states), and XLA turns them. A handler has no traits: XLA does not record it in its
-command buffers.
+On the CPU, small batches run in the calling thread of XLA; batches that are large or need much
+memory for their tiles are divided among threads, without Python. On a GPU, a handler launches the
+kernel on XLA's stream, without Python. Results that the kernel writes as columns have shape
+(numbers, states), and XLA transposes them. A handler has no traits, so XLA does not record it in
+its command buffers.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,16 +26,16 @@ from chasles.backends.llvm.source import WORTH_THREADS
 from chasles.backends.llvm.threads import pool
 
 MAJOR = 0
-"""The version of the layout that is known here."""
+"""Supported major version of the layout."""
 
 EXTENSION, API, CONTEXT, ARGUMENTS, RESULTS = 8, 16, 24, 72, 112
-"""Offsets of a call frame's extensions, XLA's functions, their context, and the tables of its
-buffers.
+"""Offsets in a call frame of its extensions, XLA's functions, their context, and the tables of
+argument and result buffers.
 """
 
 KIND, METADATA, VERSION = 8, 24, 24
-"""Offsets of an extension's type and metadata, and of the version in these (after their size and
-that of the version), major and minor.
+"""Offsets of an extension's type and metadata, and of the major and minor version in the metadata
+(after the sizes of the metadata and of the version).
 """
 
 DATA, SIZES = 24, 40
@@ -44,14 +45,14 @@ ERROR_CREATE, STREAM_GET = 48, 80
 """Offsets in XLA's table of the functions that make an error and that return the stream."""
 
 STREAM_SIZE, ERROR_SIZE = 32, 28
-"""Bytes of what these take: size, extensions and context, with room for the stream; or size,
-extensions, message and code."""
+"""Bytes of the arguments of these functions: size, extensions, context and room for the stream; or
+size, extensions, message and code."""
 
 INTERNAL = 13
-"""XLA's code of an error that is not the caller's."""
+"""XLA's code of an internal error, which is not the caller's fault."""
 
 _KEPT: dict[int, Any] = {}
-"""Handlers and what they call, by the identity of their code: XLA keeps them forever."""
+"""Handlers, their code and its owner, by the owner's identity. XLA uses them forever."""
 
 
 def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
@@ -65,7 +66,7 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
 
 
 def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
-    """Return stack tables of arrays for `batch`: addresses of rows, and strides."""
+    """Return tables of arrays on the stack for `batch`: addresses of rows, and strides."""
     places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
     for k, (place, step) in enumerate(arrays):
         w.store(places, 8 * k, place)
@@ -74,7 +75,7 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
-    """Return the text of a handler: the writer's lines, then `work`, which returns."""
+    """Return the text of a handler: the writer's lines, then `work`, which ends with a return."""
     reserved, body = "\n".join(w.reserved), "\n".join(w.lines)
     return f"""{declarations}
 define ptr @handler(ptr %frame) {{
@@ -119,7 +120,7 @@ def _step(w: Writer, rows: str, length: int) -> str:
     return w.emit(f"select i1 {shared}, i64 0, i64 {length}")
 
 
-# On the processor ------------------------------------------------------------------------------
+# On the CPU ------------------------------------------------------------------------------------
 
 
 def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
@@ -138,7 +139,7 @@ def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
 
 
 def cpu_source(kernel: llvm.Kernel, minor: int, pool: int, helpers: int) -> str:
-    """Return the handler of a kernel in LLVM IR; pool: address of the thread pool."""
+    """Return the handler of a kernel on the CPU in LLVM IR; pool: address of the thread pool."""
     w, workspace, rows = Writer(1, False), kernel.artifact.workspace, "0"
     tables: list[str] = []
     each, interface = ELEMENTS[kernel.dtype.name].bytes, kernel.interface
@@ -205,10 +206,11 @@ def _error(message: str, create: str) -> str:
 def gpu_handler(
     kernel: cuda.Kernel, target: str, layout: Layout, minor: int
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the address of a kernel's handler, and which results are columns.
+    """Return the address of a kernel's handler, and the indices of results in columns.
 
     The handler stays for the life of the process. target: the architecture. layout: the kernel to
-    launch; all kernels take rows. minor: the minor version of XLA's interface, reported on request.
+    launch; all kernels accept rows. minor: the minor version of XLA's interface, reported on
+    request.
     """
     built, function = kernel.loaded(target, layout)
     names = {"launch": "cuLaunchKernel", "explain": "cuGetErrorString"}

@@ -95,6 +95,7 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
 
     def run(context: typer.Context, as_json: bool, debug: bool, **given: Any) -> None:
         with guarded(debug or bool(context.find_root().params.get("debug")), as_json):
+            _check_outputs(given)
             if robots:
                 given[robots[0]] = asked(**{name: given.pop(name) for name in named})
             deliver(command(**given), as_json)
@@ -110,6 +111,20 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
         [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[n]) for n, p in every.items()]
     )
     return run
+
+
+WRITTEN = ("output", "plot", "recorded", "report", "table", "write_scenario")
+"""Parameters of commands that name files to write."""
+
+
+def _check_outputs(given: Mapping[str, Any]) -> None:
+    """Raise an error if a file to write is also one that the same command reads."""
+    read = {name: value for name, value in given.items() if name not in WRITTEN}
+    files = [x for value in read.values() for x in (value if isinstance(value, list) else [value])]
+    for name in WRITTEN:
+        if isinstance(path := given.get(name), Path) and path.is_file():
+            inputs = [x for x in files if isinstance(x, str | Path) and os.path.isfile(x)]
+            check_target(path, overwrite=True, inputs=inputs)
 
 
 def _complete(name: str, default: Any, hint: Any) -> None:

@@ -156,7 +156,7 @@ Functions = Annotated[
         autocompletion=among(FUNCTIONS),
     ),
 ]
-Frame = Annotated[str, option("Frame of functions that take one. Default: the last frame.")]
+Frame = Annotated[str, option("Frame of functions that take one. Default: the tool.")]
 Overwrite = Annotated[bool, option("Overwrite existing files.")]
 
 

@@ -87,12 +87,19 @@ def digest(robot: Robot) -> str:
 
 
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """Return the initial q and qd; loops are closed from the independent coordinates, near q."""
+    """Return the initial q and qd; loops are closed from the independent coordinates, near q.
+
+    By default, a robot that follows a motion starts where the motion does.
+    """
     given = scenario.tables["start"]
-    q = robot.random(given["random"]) if "random" in given else robot.neutral()
+    q = robot.random(seed=given["random"]) if "random" in given else robot.neutral()
     still = np.zeros(robot.nv)
+    followed = scenario.tables["control"].get("follow")
     if key := _keyframe(scenario, robot):
         q, still = key.q, key.qd
+    elif followed is not None and "random" not in given:
+        move = load(followed, robot)
+        q, still = move(move.breaks[0], 1)
     q = _coordinates(scenario, robot.position_slice, q, "start", "q")
     qd = _coordinates(scenario, robot.velocity_slice, still, "start", "qd")
     anywhere = "random" not in given and isinstance(given.get("q", {}), Mapping)

@@ -11,7 +11,7 @@ from chasles.expr.scalar import Arena, Number, Scalar
 from chasles.expr.simplify import RULES
 
 Tangent = dict[int, Number]
-"""Nonzero derivatives of one value, by index of the seed."""
+"""Nonzero derivatives of one value, by index of the seed (direction or covector entry)."""
 
 
 def jacobian(
@@ -20,7 +20,7 @@ def jacobian(
     """Return the program of all first derivatives with respect to the named inputs.
 
     Output `d_<out>_d_<in>` has the output's shape followed by the input's. Forward mode suits few
-    inputs, reverse mode few outputs; both give equal values, at different cost.
+    inputs, reverse mode few outputs; both compute the same values, at different cost.
     """
     wrt = tuple(dict.fromkeys(wrt))
     seeds = [(name, k) for name in wrt for k in range(_variable(program, name).size)]
@@ -99,7 +99,7 @@ def _variable(program: Program, name: str) -> Variable:
 
 
 def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ...]:
-    """Return the program's inputs and extra ones; raise an error for equal names."""
+    """Return the program's inputs followed by extra ones; raise an error for equal names."""
     inputs = (*program.inputs, *extra)
     for name, times in Counter(v.name for v in inputs).items():
         if times > 1:
@@ -170,7 +170,7 @@ def _scaled(build: Callable[..., Number], slope: Number, tangent: Tangent) -> Ta
 
 
 def _times(build: Callable[..., Number], slope: Number, t: Number) -> Number:
-    """Return the product; a selected zero stays zero even if the slope is infinite."""
+    """Return slope times t; a zero tangent chosen by `select` gives zero for any slope."""
     if isinstance(t, Scalar) and t.op == "select":
         c, a, b = (x.data if x.op == "const" else x for x in t.args)
         if any(type(x) is float and x == 0.0 for x in (a, b)):

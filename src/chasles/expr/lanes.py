@@ -1,8 +1,9 @@
-"""Limbs of one form in lanes: groups of operations that are the same for each limb.
+"""Groups of operations that are the same for limbs of the same form, one lane per limb.
 
-The legs of a quadruped differ in a few numbers. If these are symbols, and corresponding inputs of
-all legs have one digest, the trace of every leg is the same up to names: corresponding nodes have
-one digest too. One vector operation can then do the work of all legs for a single state.
+The legs of a quadruped differ in a few numbers. If these numbers are symbols, and corresponding
+inputs of all legs have the same digest, the traces of all legs are the same up to names:
+corresponding nodes also have the same digest. One vector operation can then do the work of all legs
+for a single state.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +22,9 @@ class Lane(NamedTuple):
 def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[Scalar, ...]]:
     """Return groups of nodes that do the same for all limbs of a kind, one node per limb.
 
-    The nodes of a group are in the order of lanes. Each argument of a group is one common node, or
-    again a group. order: all nodes, each after its arguments. seats: seats of inputs.
+    The nodes of a group are in the order of lanes. Each argument of a group is either the same node
+    for all limbs, or again a group. order: all nodes, each after its arguments. seats: seats of the
+    inputs.
     """
     if not seats:
         return []
@@ -58,7 +60,7 @@ def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[S
 
 
 def _lane(node: Scalar, seats: Mapping[Scalar, Seat], lane: Mapping[Scalar, Lane]) -> Lane | None:
-    """Return the lane of an input, or of the first argument that has one."""
+    """Return the lane of an input, or of the first argument of a node that has a lane."""
     if node.op == "input":
         seat = seats.get(node)
         return Lane(seat.kind, seat.lane) if seat else None

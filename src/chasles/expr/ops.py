@@ -13,12 +13,12 @@ Build = Callable[..., Any]
 class Op:
     """One operation.
 
-    `value` follows IEEE 754 and never raises. `partials(build, args, result)` gives the derivative
-    of the result with respect to each argument, as expressions made with `build`. `counts_as` is
-    the column of an operation count that it belongs to. `chooses(build, args)`, for operations that
-    return one of their arguments, gives a condition, the index of the argument returned if it
-    holds, and the index of the argument returned otherwise. The derivative selects in the same way:
-    a product with a mask would fail, because zero times an infinite slope is NaN.
+    `value` follows IEEE 754 and never raises. `partials(build, args, result)` returns the
+    derivative of the result with respect to each argument, as expressions made with `build`.
+    `counts_as` is the field of `Count` to which the operation belongs. `chooses(build, args)`, for
+    operations that return one of their arguments, returns a condition, the index of the argument
+    selected if it holds, and the index of the argument selected otherwise. The derivative selects
+    in the same way: a product with a mask would fail, because zero times an infinite slope is NaN.
     """
 
     name: str

@@ -81,8 +81,8 @@ _ONE = {"sines and cosines": "sine or cosine"}
 class Interface:
     """Inputs and outputs of a program.
 
-    `nonzero` names quaternions among the inputs, as (input, index of the first of four entries): a
-    program is meant for inputs in which none of them is zero.
+    `nonzero` lists the quaternions among the inputs, as (input, index of the first of four
+    entries). None of them may be zero.
     """
 
     name: str
@@ -93,7 +93,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class Program(Interface):
-    """Instructions in an order in which each follows its arguments.
+    """Instructions, ordered such that each one follows its arguments.
 
     `results` has, for each output, the instruction numbers of its entries in C order. A program is
     a value: it holds no node of the trace that made it, and can be pickled, printed and hashed.
@@ -104,13 +104,13 @@ class Program(Interface):
     origins: tuple[Any, ...] = field(default=(), compare=False, repr=False)
     """Origin of each instruction, if the trace recorded it (`Arena.origins`)."""
     cuts: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    """Starts of the segments of an ordered trace (`Arena.cut`); empty elsewhere."""
+    """Starts of the segments of an ordered trace (`Arena.cut`); empty for other traces."""
     limbs: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
-    """Limb of each entry of each input and output, -1 for none: a hint for dividing a program, on
-    which no result depends."""
+    """Limb of each entry of each input and output, -1 for none. This is a hint for dividing a
+    program; no result depends on it."""
     alike: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
-    """Groups of instructions that do the same for limbs of one form, one per limb (`expr.lanes`): a
-    hint for computing them together, on which no result depends."""
+    """Groups of instructions that do the same for limbs of the same form, one per limb
+    (`expr.lanes`). This is a hint for computing them together; no result depends on it."""
 
     def limb(self, array: int, index: int) -> int:
         """Return the limb of an entry of an array (inputs, then outputs); -1 if it has none."""
@@ -121,7 +121,7 @@ class Program(Interface):
     def from_outputs(
         name: str, inputs: Sequence[Variable], outputs: Sequence[tuple[Variable, Sequence[Number]]]
     ) -> "Program":
-        """Return the program of the outputs, ordered depth first or as traced."""
+        """Return the program that computes the outputs, ordered depth first or as traced."""
         position = {variable.name: k for k, variable in enumerate(inputs)}
         arena = next((e.arena for _, es in outputs for e in es if type(e) is Scalar), Arena({}))
         roots = [
@@ -150,7 +150,7 @@ class Program(Interface):
         )
 
     def given(self, name: str, values: Sequence[float]) -> "Program":
-        """Return the same program with constants instead of its last input."""
+        """Return the same program with constants in place of its last input, `name`."""
         *inputs, last = self.inputs
         assert (last.name, last.size) == (name, len(values))
         code = tuple(
@@ -239,7 +239,7 @@ class Program(Interface):
 
 
 def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
-    """Return the nodes that roots need, each after its arguments, without recursion."""
+    """Return the nodes on which roots depend, each after its arguments; not recursive."""
     done: set[Scalar] = set()
     order = []
     for root in roots:
@@ -258,7 +258,7 @@ def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
 
 
 def _as_traced(arena: Arena, roots: Iterable[Scalar]) -> list[Scalar]:
-    """Return the nodes that roots need: inputs and constants, then the others as they were made."""
+    """Return the nodes on which roots depend: inputs and constants, then others by age."""
     needed = set(roots)
     for node in reversed(list(arena.nodes)):
         if node in needed and node.args:
@@ -273,7 +273,7 @@ ARITHMETIC = {
     "div": "{0} / {1}",
     "neg": "-{0}",
 }
-"""Spelling of these operations in almost every language."""
+"""Spelling of arithmetic operations in almost every language."""
 
 _SPELLING = {
     op.name: f"{op.name}({', '.join(f'{{{k}}}' for k in range(op.arity))})" for op in OPS.values()

@@ -1,4 +1,4 @@
-"""One node of an expression, interned in an arena so that equal expressions are the same object."""
+"""Nodes of expressions, interned in an arena so that equal expressions are the same object."""
 
 import gc
 import hashlib
@@ -11,10 +11,10 @@ from chasles.errors import ArgumentError, InputError
 from chasles.expr.ops import OPS
 
 Number = Any
-"""A `float` or a `Scalar`: everything in `mathematics`, `model` and `algorithms` works on both."""
+"""A `float` or a `Scalar`; `mathematics`, `model` and `algorithms` work with both."""
 
 Rule = Callable[..., "Number | None"]
-"""Function of an arena and an operation's arguments: a simpler equal expression, or None."""
+"""Function of an arena and an operation's arguments that returns a simpler expression or None."""
 
 _MASK = (1 << 64) - 1
 
@@ -39,9 +39,10 @@ _COMMUTATIVE = frozenset(name for name, op in OPS.items() if op.commutative)
 class Scalar:
     """An expression: an operation, its arguments, and for inputs and constants their data.
 
-    Build one with the operators of Python and the functions of `chasles.expr`, never directly.
-    `digest` decides the order of commutative arguments. It depends on the structure alone, not on
-    addresses or on the order of tracing; in an arena that is `ordered` it is the node's age.
+    Build expressions with Python's operators and the functions of `chasles.expr`, never directly.
+    `digest` determines the order of commutative arguments. It depends only on the structure of the
+    expression, not on addresses or the order of tracing; in an `ordered` arena, it is the node's
+    age.
     """
 
     __slots__ = ("arena", "args", "data", "digest", "op")
@@ -65,7 +66,7 @@ class Scalar:
 
     def __mul__(self, other: Number) -> Number:
         if not is_number(other):
-            return NotImplemented  # a vector or a matrix scales itself
+            return NotImplemented  # vectors and matrices implement the product
         return self.arena.build("mul", self, other)
 
     def __rmul__(self, other: Number) -> Number:
@@ -95,7 +96,7 @@ class Scalar:
         return self._text(depth=4)
 
     def _text(self, depth: int) -> str:
-        """Return the expression to a limited depth, since shared parts make it very long."""
+        """Return the expression as text to a limited depth, since shared parts make it long."""
         if self.op == "const":
             return repr(self.data)
         if self.op == "input":
@@ -111,18 +112,18 @@ def is_number(x: object) -> bool:
 
 
 def _plain(a: Number) -> Number:
-    """Return a constant of any type as a float; an expression unchanged."""
+    """Return a constant of any type as a float; return an expression unchanged."""
     if type(a) is Scalar:
         return a.data if a.op == "const" else a
     return float(a)
 
 
 class Seat(NamedTuple):
-    """Position of an input among limbs of one form.
+    """Position of an input among limbs of the same form.
 
-    `kind` is the kind of the limb, `lane` its index among `lanes`, and `place` the index of the
-    input in its limb; inputs of one place have one digest, so that limbs are traced in the same
-    way.
+    `kind` is the kind of the limb, `lane` its index among the `lanes` limbs of this kind, and
+    `place` the index of the input in its limb. Inputs with the same place have the same digest, so
+    that the limbs have the same trace.
     """
 
     kind: int
@@ -134,14 +135,14 @@ class Seat(NamedTuple):
 class Arena:
     """The nodes of one trace. Not shared between threads; one trace has one arena.
 
-    As a context it forgets its nodes at the end. Nodes refer to their arena and the arena to its
-    nodes: without this cycle they are freed at once. The collector, which would have to visit all
-    of them to find that, is disabled meanwhile.
+    As a context manager, the arena forgets its nodes on exit. This breaks the reference cycle
+    between arena and nodes, so that the nodes are freed at once. The garbage collector, which would
+    have to visit all nodes, is disabled inside the context.
 
     where: function called when an operation is recorded; `origins` holds its results by node.
     apart: equal operations of two origins are separate nodes, so that nothing is shared between
     them. ordered: programs keep the order of tracing and its cuts, and bodies traced in the same
-    way have the same form, because commutative arguments are in the order of their age.
+    way have the same form, because commutative arguments are sorted by age.
     """
 
     def __init__(
@@ -201,7 +202,7 @@ class Arena:
         return found
 
     def node(self, op: str, *args: Number) -> Scalar:
-        """Return the node without simplification; commutative arguments in canonical order."""
+        """Return the node without simplification, with commutative arguments in canonical order."""
         nodes = tuple([a if type(a) is Scalar else self.const(a) for a in args])
         if op in _COMMUTATIVE and nodes[1].digest < nodes[0].digest:
             nodes = nodes[::-1]
@@ -215,7 +216,7 @@ class Arena:
         return found
 
     def build(self, op: str, *args: Number) -> Number:
-        """Return the simplest known expression of an operation; a float if it is constant."""
+        """Return the simplest known expression for an operation, a float if it is constant."""
         symbolic, given = False, True
         for a in args:
             if type(a) is Scalar:
@@ -242,7 +243,7 @@ class Arena:
         return self.node(op, *plain)
 
     def _intern(self, key: tuple[Any, ...], args: tuple[Scalar, ...], digest: int) -> Scalar:
-        """Return the node of a key: the operation, its data and its arguments."""
+        """Return the node for a key (operation, data and arguments)."""
         op, data, origin = key[0], key[1], None
         if self._apart and args and self._where is not None:
             origin = self._where()
@@ -256,7 +257,7 @@ class Arena:
 
 
 def apply(op: str, *args: Number) -> Number:
-    """Return an operation on floats and symbols: a float if all are floats, else an expression."""
+    """Apply an operation: return a float if all arguments are floats, else an expression."""
     for a in args:
         if type(a) is Scalar:
             return a.arena.build(op, *args)

@@ -20,7 +20,7 @@ def _is_square(x: Scalar) -> bool:
 
 
 def _constant_in(op: str, x: Number) -> tuple[float, Number] | None:
-    """Return (c, y) if x is a constant c and y joined by a commutative operation, else None."""
+    """Return (c, y) if x is `op` of a constant c and y, for a commutative `op`, else None."""
     if type(x) is Scalar and x.op == op:
         a, b = x.args
         if a.op == "const":
@@ -151,7 +151,7 @@ def _mul(arena: Arena, a: Number, b: Number) -> Number | None:
 
 
 def _div(arena: Arena, a: Number, b: Number) -> Number | None:
-    """Replace a quotient by a product with a reciprocal, which is then computed only once."""
+    """Replace a quotient by a product with a reciprocal, which is computed only once."""
     if type(a) is float and a == 0.0:
         return 0.0
     if type(b) is float:
@@ -238,8 +238,8 @@ BOOK: dict[str, Rule] = {
     "neg": lambda arena, a: a.args[0] if a.op == "neg" else None,
     "select": _select,
 }
-"""Terms that are free when counting by hand: zeros, ones and signs, a difference of a number with
-itself; a doubling is an addition.
+"""Rules for counting by hand: zeros, ones, signs and the difference of a number with itself are
+free, and a doubling is an addition.
 """
 
 RULES: dict[str, Rule] = {
@@ -273,5 +273,5 @@ def _mul_of_any_sign(arena: Arena, a: Number, b: Number) -> Number | None:
 
 
 UNIFORM: dict[str, Rule] = RULES | {"mul": _mul_of_any_sign}
-"""The same rules, except that constants keep their signs, so that bodies that differ in the signs
-of their numbers have programs of the same form."""
+"""`RULES`, except that constants keep their signs, so that bodies that differ only in the signs of
+their numbers have programs of the same form."""

@@ -1,4 +1,4 @@
-"""A program that ends at the factors of its results: matrix products are left to the backend."""
+"""A program that ends with the factors of its results; the backend multiplies the matrices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from chasles.expr.program import Count, Instruction, Interface, Program, Variabl
 
 @dataclass(frozen=True)
 class Staged(Interface):
-    """A straight-line program, then products of its outputs, which are matrices.
+    """A straight-line program, followed by products of its outputs, which are matrices.
 
     Result k is the product of the outputs of `head` with indices chains[k]. Entries that are the
     constant zero cost nothing.
@@ -39,7 +39,7 @@ class Staged(Interface):
         return pairs
 
     def present(self, factor: int) -> list[frozenset[int]]:
-        """Return the columns in each row of a matrix that are not zero."""
+        """Return the columns of the nonzero entries in each row of a matrix."""
         rows, columns = self.head.outputs[factor].shape
         refs, code = self.head.results[factor], self.head.code
         return [

@@ -1,4 +1,4 @@
-"""Robot files, read and written by the format that their suffix names."""
+"""Read and write robot files; the suffix of a file determines its format."""
 
 from chasles.formats.files import (
     FORMATS,

@@ -1,4 +1,4 @@
-"""Arrays of .npz files, whose size is checked before memory is allocated."""
+"""Read arrays from .npz files; sizes are checked before memory is allocated."""
 
 import io
 import math
@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 from chasles.errors import InputError
 
 MOST_TIMES = 100
-"""Largest ratio of the size of its arrays, which may be compressed, to that of the file."""
+"""Largest ratio of the uncompressed size of the arrays to the size of the file."""
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -29,10 +29,10 @@ _FAULTS = (
 def arrays(
     source: str | os.PathLike[str] | io.BytesIO, names: Sequence[str] = ()
 ) -> dict[str, np.ndarray]:
-    """Read some arrays of a .npz file, or all, without pickled ones.
+    """Read arrays of a .npz file: those in `names`, or all of them; pickled arrays are refused.
 
-    Raises ValueError for whatever is wrong in the file, before more memory is taken than
-    `MOST_TIMES` its size.
+    Any fault of the file raises ValueError. The arrays take at most `MOST_TIMES` the size of the
+    file (plus 1 MiB); larger ones are refused before memory is allocated.
     """
     try:
         with ZipFile(source) as archive:

@@ -1,7 +1,7 @@
-"""The data file of Legnani et al. (1996), part II, fig. 6: a serial robot as a list of numbers.
+"""Data files of Legnani et al. (1996), part II, fig. 6: a serial robot as a list of numbers.
 
-The records, in order; each ends at the end of a line and may be spread over several lines, as the
-program's `fscanf` allows. SI units and radians.
+The file consists of the records below, in this order, in SI units and radians. A record ends at the
+end of a line and may be spread over several lines, as the original program's `fscanf` allows.
 
 - the number of links;
 - for every link: joint type (0 revolute, 1 prismatic; beyond the paper 2 helical, 3 cylindrical),
@@ -10,10 +10,11 @@ program's `fscanf` allows. SI units and radians.
 - gravity x, y, z in the base frame;
 - any number of times: force x, y, z and couple x, y, z on the gripper.
 
-Frames are standard Denavit-Hartenberg ones with one length more: M(i-1, i) = Rz(theta) T(a, b, s)
-Rx(alpha), the joint's coordinate added to theta or to s. Center of mass and moments are in the axes
-of frame i, the moments about the center of mass; jxy, jxz, jyz are entries of the inertia tensor
-(minus the integral of xy dm). The listing prints one %f too few for the second record.
+Frames follow the standard Denavit-Hartenberg convention with an additional length b: M(i-1, i) =
+Rz(theta) T(a, b, s) Rx(alpha). The joint coordinate is added to theta or to s. Center of mass and
+moments of inertia are expressed in frame i; the moments are about the center of mass. jxy, jxz, jyz
+are entries of the inertia tensor (minus the integral of xy dm). The listing in the paper has one %f
+too few for the second record.
 """
 
 import itertools
@@ -42,10 +43,10 @@ GRIPPER = "gripper"
 """The frame of the last link, on which the file's forces and couples act."""
 
 KINDS = spelled("DAT")
-"""Joint types by their code in the file (SPACELIB's 0 and 1; the others are ours)."""
+"""Joint types by their code in the file (0 and 1 are from SPACELIB; the others are extensions)."""
 
 _HELICAL = spelling("helical", "DAT")
-"""The code of the joint that has one number more: its pitch."""
+"""Code of helical joints, whose records have one more number: the pitch."""
 
 _LINKS = ("number of links",)
 _JOINT = ("type", "theta", "s", "b", "a", "alpha")
@@ -53,7 +54,7 @@ _MASS = ("mass", "jxx", "jxy", "jxz", "jyy", "jyz", "jzz")
 _CENTER = ("xg", "yg", "zg")
 _GRAVITY = ("gx", "gy", "gz")
 _ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
-"""Names of a record's numbers, in order."""
+"""Names of the numbers of a record, in order."""
 
 _ROUNDING = 1e-12
 """Rounding error of a zero after rotating and moving frames, relative to numbers of size one."""
@@ -63,9 +64,9 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     """Read a robot from a data file: links base, link1, ..., joints joint1, ..., frames dh1, ...
 
     Frame "gripper" is the last of the dh frames. snap: an angle printed as a rounded multiple of a
-    right angle is taken as that multiple; notes say where. floating: refused, because the format
-    has no mass for the base. Forces and couples on the gripper are checked, but are not part of a
-    robot: `actions` returns them.
+    right angle is taken as that multiple, and a note names the place. floating: refused, because
+    the format has no mass for the base. Forces and couples on the gripper are checked but are not
+    part of the robot; use `actions` to read them.
     """
     source = _Source(os.fsdecode(path), snap)
     if floating:
@@ -83,10 +84,11 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def actions(path: str | os.PathLike[str]) -> np.ndarray:
-    """Return the forces and couples that the file has for the gripper: (n, 6), in N and N m.
+    """Return the forces and couples on the gripper that the file lists: (n, 6), in N and N m.
 
-    Force then couple, on the gripper, about its origin and along its own axes (the program takes
-    them from the last link's frame to the base): one row for all instants, or one for each.
+    Each row is a force and then a couple, about the gripper's origin and along its axes (the
+    original program transforms them from the last link's frame to the base). The file has one row
+    for all instants, or one for each.
     """
     source = _Source(os.fsdecode(path), snap=False)
     source.rows()
@@ -108,12 +110,12 @@ class _Source:
     def error(
         self, code: str, problem: str, remedy: str, line: int = 0, part: str = ""
     ) -> ModelError:
-        """Return an error in a line; by default in the last one read."""
+        """Return an error that names a line; the default is the last line read."""
         here = line or max(self._last, 1)
         return ModelError(code, problem, remedy, part=part, file=self.file, line=here)
 
     def rows(self) -> list[DHRow]:
-        """Return the table that the file begins with."""
+        """Return the table at the beginning of the file."""
         line, (count,) = self.record("robot", _LINKS)
         if not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
             problem = f"the number of links is {short(count)}"
@@ -121,7 +123,7 @@ class _Source:
         return [self._row(f"link {i}") for i in range(1, int(count) + 1)]
 
     def record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]]:
-        """Return the words of the next record, finite numbers all, and the line it begins at."""
+        """Return the line where the next record begins, and its words, all finite numbers."""
         if (found := self.next_record(part, names)) is None:
             problem = f"the file ends before {' '.join(names)}"
             raise self.error("E-DAT-003", problem, "add the missing values", part=part)
@@ -169,7 +171,7 @@ class _Source:
         return Vector(tuple(map(float, self.record(part, names)[1])))
 
     def actions(self) -> Iterator[list[float]]:
-        """Yield the records after gravity: force and couple."""
+        """Yield the records after gravity, each a force and a couple."""
         while (found := self.next_record("force and moment on the gripper", _ACTION)) is not None:
             yield list(map(float, found[1]))
 
@@ -203,12 +205,13 @@ class _Source:
 
 
 def write(description: Description, path: str | os.PathLike[str], *, gripper: str = "") -> None:
-    """Write a serial robot that has Denavit-Hartenberg frames; read back, it is the same robot.
+    """Write a serial robot with Denavit-Hartenberg frames; reading the file gives the same robot.
 
-    gripper: the frame of the last link that ends the table (the link's own frame if empty). The
-    format has no names, no limits and no base: they are left out. What it cannot hold and would
-    change the motion (other joints, branches, armature, damping, friction, mimic joints, axes other
-    than z, frames that no table gives) is an error that names the part.
+    gripper: the frame on the last link that ends the table (the link frame if empty). Names, limits
+    and the base are omitted, because the format does not have them. A part that would change the
+    motion and that the format cannot represent raises an error that names it: other joint types,
+    branches, armature, damping, friction, mimic joints, axes other than z, and frames that
+    Denavit-Hartenberg parameters cannot describe.
     """
     chain = _serial(description)
     near = [_between(joint) for joint in chain]

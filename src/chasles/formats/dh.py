@@ -23,9 +23,9 @@ _POSE = {
 
 
 def described(source: TomlFile, *, floating: bool) -> Description:
-    """Return the arm of a file: links base, link1, ..., frames base, dh1, ..., tool.
+    """Return the arm in a file, with links base, link1, ... and frames base, dh1, ..., tool.
 
-    floating: refused, because a table has no mass for its base.
+    floating: refused, because a table does not give the mass of the base.
     """
     if floating:
         problem = (
@@ -82,10 +82,10 @@ def write(
     convention: Convention = "modified",
     tool: str | None = None,
 ) -> None:
-    """Write the table of a serial arm, in SI units and radians; read back, it is the same arm.
+    """Write the table of a serial arm in SI units and radians; reading it gives the same arm.
 
-    convention, tool, and what is refused: as for `chasles.to_dh`. Links that do not move, and
-    frames other than the tool, have no place in the file.
+    convention, tool: as for `chasles.to_dh`, which also describes the arms that are refused. Fixed
+    links and frames other than the tool are not written.
     """
     table = dh_table(build(description), convention, tool)
     top = {"convention": table.convention, "name": table.name, "gravity": table.gravity}

@@ -1,4 +1,4 @@
-"""Robot files: the table of formats; bytes, lines and numbers of files."""
+"""Table of robot file formats, and functions that read bytes, lines and numbers of files."""
 
 import importlib
 import math
@@ -20,12 +20,13 @@ from chasles.writing import check_target
 
 
 class Format(NamedTuple):
-    """A file format. suffixes: of its files, the usual one first.
+    """A file format. suffixes: suffixes of its files, the usual one first.
 
-    reader, writer: modules with `read` (a path and the options of `formats.read`) and `write` (a
-    description and a path). arguments: files take them. installed: packages of robots have such
-    files. survey: "module:function" that reads a file raw, for lint. seen: what lint looks at in a
-    file that loads: what it says ("raw"), what was loaded ("loaded"), or "both".
+    reader: module with `read`, which takes a path and the options of `formats.read`. writer: module
+    with `write`, which takes a description and a path. arguments: True if files take arguments.
+    installed: True if packages of robots install files of this format. survey: "module:function"
+    that reads a file without interpretation, for lint. seen: the content that lint checks if a file
+    loads: the text of the file ("raw"), the loaded robot ("loaded"), or "both".
     """
 
     suffixes: tuple[str, ...]
@@ -67,7 +68,7 @@ def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ..
 
 
 def endings(*, written: bool = False) -> str:
-    """Return the suffixes of files that can be read, or written, in words."""
+    """Return the suffixes of files that can be read, or written, as a phrase for messages."""
     *most, last = suffixes(written=written)
     return f"{', '.join(most)} or {last}"
 
@@ -88,12 +89,12 @@ def read(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Description:
-    """Read a robot file, before any choice of numbering or frames.
+    """Read a robot file as a description, before any choice of numbering or frames.
 
-    Numbers that no mechanism has are refused or read as `chasles.model.ranges` says, with a note.
-    snap: take angles printed as a rounded multiple of a right angle for that multiple.
-    floating: put the root link on a free joint. arguments: of a xacro file. trust: let a xacro file
-    run Python; files of other formats hold no code.
+    Numbers that are impossible for a mechanism are refused, or replaced with a note, as
+    `chasles.model.ranges` defines. snap: replace angles printed as a rounded multiple of a right
+    angle by that multiple. floating: put the root link on a free joint. arguments: the arguments of
+    a xacro file. trust: let a xacro file run Python; files of other formats contain no code.
     """
     options = {"snap": snap, "floating": floating, "trust": trust}
     found = admitted(written(path, arguments=arguments, **options))
@@ -110,7 +111,7 @@ def written(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Description:
-    """Read a robot file with all its numbers, also those that no mechanism has."""
+    """Read a robot file with all its numbers, including those impossible for a mechanism."""
     options: dict[str, Any] = {"snap": snap, "floating": floating}
     if arguments:
         taking = [suffix for row in FORMATS.values() if row.arguments for suffix in row.suffixes]
@@ -137,7 +138,8 @@ def write(
 
     overwrite: replace an existing file; otherwise an existing file raises an error.
 
-    A part that would change the motion is never omitted; it raises an error with its name.
+    A part that would change the motion is never omitted; if it cannot be written, an error names
+    it.
     """
     file = os.fsdecode(path)
     shapes = (replace(s, file=renamed(s.file, description.where, file)) for s in description.shapes)
@@ -154,7 +156,7 @@ def write(
 
 
 def inputs(description: Description) -> set[str]:
-    """Return the files that a robot was read from: its own, and those that it includes."""
+    """Return the files that a robot was read from: its main file and all included files."""
     rows = (description.links, description.joints, description.loops, description.couplings)
     places = {description.where, *(part.where for row in rows for part in row)}
     places |= {rotor.where for rotor in description.rotors}
@@ -176,7 +178,7 @@ def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
 # Bytes and lines -------------------------------------------------------------------------------
 
 MAX_BYTES = 64 * 2**20
-"""Larger robot files are refused unread; the largest of example-robot-data has 0.2 MB."""
+"""Larger robot files are refused unread; the largest file of example-robot-data has 0.2 MB."""
 
 MAX_LINE = 2**20
 """Largest length of a line of text, in bytes."""
@@ -185,7 +187,7 @@ _COMMENT = re.compile(r"(^|\s)#.*")
 
 
 class Line(NamedTuple):
-    """A line with something on it. number: counted from 1. end: the bytes of the file up to it."""
+    """A line that is not blank. number: counted from 1. end: offset of its end in bytes."""
 
     file: str
     number: int
@@ -222,7 +224,7 @@ def load(file: str) -> bytes:
 
 
 def check_bearable(file: str) -> None:
-    """Raise for a robot file that is far too large."""
+    """Raise an error if a robot file is larger than `MAX_BYTES`."""
     if size(file) > MAX_BYTES:
         megabytes = f"{size(file) / 2**20:.0f} MB"
         problem = (
@@ -274,13 +276,13 @@ def renamed(name: str, robot_file: str, other: str) -> str:
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 RIGHT_ANGLE, _RADIAN = 15707963267948966192313216916397514420985, 10**40
-"""A right angle and a radian in one unit, as integers: comparing digits must not round."""
+"""A right angle and a radian in the same unit, as integers, to compare digits without rounding."""
 
 _MOST_RIGHT_ANGLES = 8
 
 
 def is_number(word: str) -> bool:
-    """Return True if all of a word is a finite number in decimal digits."""
+    """Return True if a word is a finite decimal number."""
     return _NUMBER.fullmatch(word) is not None and math.isfinite(float(word))
 
 
@@ -288,7 +290,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """Return the most digits that any number in some files has."""
+    """Return the largest numbers of significant digits and of decimals in some files."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):
@@ -299,7 +301,7 @@ def printed(files: Iterable[str]) -> Precision:
 
 
 def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
-    """Count the right angles that printed digits mean, with a note if these are not exact."""
+    """Return the number of right angles that printed digits mean, with a note if not exact."""
     k = right_angles(angle)
     if k and float(angle) != radians(k):
         numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
@@ -335,7 +337,7 @@ def radians(k: int) -> float:
 
 
 def angle_word(angle: Any) -> str:
-    """Return an angle in rad, with digits that read as a right angle only if it is one."""
+    """Return an angle in rad, with enough digits that only a right angle is read as one."""
     plain = repr(float(angle) + 0.0)
     k = right_angles(plain)
     return f"{angle:.20f}" if k and float(angle) != radians(k) else plain

@@ -1,7 +1,7 @@
-"""Sensors of SDF files, and of `<gazebo>` elements of URDF files, which have the same form.
+"""Read sensors of SDF files and of `<gazebo>` elements of URDF files, which have the same form.
 
-Types imu, force_torque, magnetometer and ray (also lidar, gpu_ray, gpu_lidar) are read, as
-sdformat.org describes them; notes name the others.
+Supported types are imu, force_torque, magnetometer and ray (including lidar, gpu_ray and
+gpu_lidar), as defined at sdformat.org. Notes name sensors of other types.
 """
 
 import math
@@ -21,13 +21,13 @@ from chasles.model.sensors import SURFACES, NoiseData, SensorData, Surface
 RAYS = ("ray", "gpu_ray", "lidar", "gpu_lidar")
 
 MOST_RAYS = 64
-"""Rays of one sensor."""
+"""Largest number of rays of one sensor."""
 
 FIELD = (5.5645e-6, 22.8758e-6, -42.3884e-6)
 """Default magnetic field of a world (T)."""
 
 _FORWARD = Matrix(((0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (-1.0, 0.0, 0.0)))
-"""A frame whose z is the x of a ray sensor."""
+"""Rotation of a frame whose z axis is the x axis of a ray sensor."""
 
 
 class _Unread(Exception):
@@ -35,11 +35,11 @@ class _Unread(Exception):
 
 
 def with_sensors(made: Description, owners: Iterable[tuple[str, etree._Element]]) -> Description:
-    """Return a description with the sensors of its file; owners: names of links and joints, and
-    their elements.
+    """Return a description with the sensors of its file.
 
-    A sensor `imu` becomes `imu.orientation`, `imu.angular_velocity` and `imu.linear_acceleration`;
-    rays of a scan are numbered, `scan[0]`.
+    owners: names of links and joints, and their elements. A sensor `imu` becomes `imu.orientation`,
+    `imu.angular_velocity` and `imu.linear_acceleration`. The rays of a scan are numbered:
+    `scan[0]`, `scan[1]`, ...
     """
     links, found, notes, taken = {x.name for x in made.links}, list[SensorData](), [], set[str]()
     joints = {joint.name: joint for joint in (*made.joints, *made.loops)}
@@ -90,7 +90,7 @@ def _imu(sensor: etree._Element, data: SensorData) -> Iterator[SensorData]:
 def _force_torque(
     sensor: etree._Element, data: SensorData, joint: JointData, place: Transform
 ) -> SensorData:
-    """Return a force-torque sensor, placed in the frame of its joint; moment, then force."""
+    """Return a force-torque sensor in the frame of its joint; it measures moment, then force."""
     axes = _text(sensor, "force_torque/frame", "child")
     direction = _text(sensor, "force_torque/measure_direction", "child_to_parent")
     if axes not in ("child", "sensor") or direction not in ("child_to_parent", "parent_to_child"):
@@ -147,7 +147,7 @@ def _angles(sensor: etree._Element, path: str) -> list[float]:
 
 
 def _noise(sensor: etree._Element, path: str) -> NoiseData:
-    """Return a `<noise>`, that of the first axis if each has one."""
+    """Return the `<noise>` of a sensor; if every axis has one, that of the first axis."""
     part = sensor.find("/".join(f"{{*}}{tag}" for tag in (*path.split("/"), "noise")))
     if part is None:
         return NoiseData()

@@ -1,4 +1,4 @@
-"""Mechanisms as TOML files, read; docs/mechanism-files.md lists tables and keys."""
+"""Read mechanisms from TOML files; docs/mechanism-files.md lists the tables and keys."""
 
 import math
 import os
@@ -40,7 +40,7 @@ MOST_POWERS = 9
 
 
 def _such(convert: Callable[[Any], Any], holds: Callable[[Any], bool]) -> Callable[[Any], Any]:
-    """Return a conversion whose result must also meet a condition."""
+    """Return a conversion that raises ValueError if its result does not meet a condition."""
 
     def converted(value: Any) -> Any:
         made = convert(value)
@@ -116,7 +116,7 @@ _KINDS = {
     "coupling": {"kind": _CONTACT},
     **machine.KINDS,
 }
-"""Keys that have a meaning of their own in a table."""
+"""Keys that have a special meaning in some tables."""
 _LENGTHS = _such(lambda x: tuple(map(number, x)), lambda x: min(x) > 0.0)
 _COLOR = _such(numbers(4), lambda x: min(x) >= 0.0 and max(x) <= 1.0)
 
@@ -155,7 +155,7 @@ _KEYS = (
     }
     | machine.KEYS
 )
-"""Keys of rows; `kind` of a shape has its own words."""
+"""Keys of rows; `_KINDS` has the exceptions, such as `kind` of a shape."""
 
 _POSE = ("position", "rpy", "rotation")
 _MOVES = (
@@ -190,10 +190,10 @@ Kind = TypeVar("Kind", bound=JointData)
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """Read a robot file in TOML; the key `format` at its top names the kind.
+    """Read a robot file in TOML; the key `format` at its top names the kind of file.
 
     snap: an angle in rad that is printed as a rounded multiple of a right angle is taken as that
-    multiple; notes say where. floating: put the root link on a free joint.
+    multiple, and a note names the place. floating: put the root link on a free joint.
     """
     source = TomlFile(path, snap)
     kind = source.data.get("format")
@@ -205,7 +205,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def described(source: TomlFile, *, floating: bool) -> Description:
-    """Return the mechanism of a file. floating: attach the root link by a free joint."""
+    """Return the mechanism in a file. floating: put the root link on a free joint."""
     top = source.top(_TOP, _TABLES)
     about = top.pop("inertia_about", "center")
     links = tuple(
@@ -256,7 +256,7 @@ FORMATS: dict[str, tuple[str, Callable[..., Description]]] = {
     "mechanism": ("a mechanism", described),
     "dh": ("a Denavit-Hartenberg table", dh.described),
 }
-"""Table of formats: a description, and the function that makes a `Description` of such a file."""
+"""Table of formats: a phrase for messages, and the function that returns the `Description`."""
 
 
 def _couplings(source: TomlFile) -> Iterator[CouplingData]:
@@ -278,7 +278,7 @@ def _couplings(source: TomlFile) -> Iterator[CouplingData]:
 
 
 def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
-    """Return the rows of a table with their places; each has its required keys."""
+    """Return the rows of a table with their places; a missing required key raises an error."""
     required, optional = _TABLES[table]
     keys = _KEYS | _KINDS.get(table, {})
     known = {key: keys[key] for key in (*required, *optional)}

@@ -1,4 +1,4 @@
-"""Tendons, actuators, keyframes and fluid in mechanism files: their keys, read and written."""
+"""Read and write tendons, actuators, keyframes and fluid in mechanism files."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
@@ -28,7 +28,7 @@ Rows = Iterable[tuple[Row, str]]
 
 
 def bound(value: Any) -> float:
-    """Return a limit; `chasles.model.ranges` defines the valid ones."""
+    """Return a limit, which may be infinite; `chasles.model.ranges` defines the valid limits."""
     return float(value) if value in (-math.inf, math.inf) else number(value)
 
 
@@ -100,7 +100,7 @@ KINDS: dict[str, dict[str, Field]] = {
         "rest": Field(_rest, "a list with one length, or with the shortest and the longest length")
     },
 }
-"""Keys that have a meaning of their own in a table."""
+"""Keys that have a special meaning in some tables."""
 
 _TENDON = ("offset", "stiffness", "rest", "damping", "forces", "limits", "friction")
 _ACTUATOR = tuple(f.name for f in fields(ActuatorData) if f.name not in ("name", "kind", "where"))
@@ -116,7 +116,7 @@ TABLES: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 
 def rotors(rows: Rows) -> Iterator[RotorData]:
-    """Yield tendons, and rotors that several joints turn."""
+    """Yield tendons, and rotors driven by several joints."""
     for row, where in rows:
         ratios = row.pop("ratios", {})
         given = row | {"freedoms": tuple(ratios), "ratios": tuple(ratios.values())}
@@ -124,7 +124,7 @@ def rotors(rows: Rows) -> Iterator[RotorData]:
 
 
 def actuators(rows: Rows) -> tuple[ActuatorData, ...]:
-    """Return the actuators, in the order of controls."""
+    """Return the actuators in the order of the controls."""
     return tuple(ActuatorData(**row, where=where) for row, where in rows)
 
 
@@ -134,7 +134,7 @@ def keyframes(rows: Rows) -> tuple[KeyframeData, ...]:
 
 
 def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) -> FluidData | None:
-    """Return the fluid, and the boxes that links are in it."""
+    """Return the fluid, with the boxes that represent links in it; None without a fluid."""
     found = tuple(BoxData(row["link"], pose(row), row["edges"]) for row, _ in boxes)
     given = tuple(rows)
     if len(given) > 1 or (found and not given):
@@ -150,7 +150,7 @@ def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) 
 
 
 def tables(source: Description) -> Iterator[tuple[str, Iterable[Row]]]:
-    """Return the tables of a mechanism, and their rows."""
+    """Yield the tables of a mechanism and their rows."""
     yield "rotor", map(_rotor_row, source.rotors)
     yield (
         "actuator",

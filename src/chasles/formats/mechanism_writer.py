@@ -1,4 +1,4 @@
-"""Mechanisms as TOML files, written; docs/mechanism-files.md lists tables and keys."""
+"""Write mechanisms as TOML files; docs/mechanism-files.md lists the tables and keys."""
 
 import math
 import os
@@ -24,9 +24,10 @@ from chasles.writing import store
 
 
 def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a mechanism, in SI units and radians, with all digits; read back, it is the same.
+    """Write a mechanism in SI units and radians; reading the file gives the same mechanism.
 
-    Refused: joints of one's own type, and couplings that are neither polynomials nor contacts.
+    All digits are written. Custom joint types, and couplings that are neither polynomials nor
+    contacts, raise an error.
     """
     text = ["# Mechanism; m, kg, rad", 'format = "mechanism"']
     top = {"name": source.name, "gravity": source.gravity, "inertia_about": "frame"}
@@ -35,11 +36,11 @@ def write(source: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
         top["precision"] = {k: x for k, x in vars(source.precision).items() if x is not None}
     text += lines(top)
     if source.notes:
-        folder = os.path.join(os.path.dirname(source.where), "")  # not for others to know
+        folder = os.path.join(os.path.dirname(source.where), "")  # not written, for privacy
         notes = (note.removeprefix(folder) for note in source.notes)
         text += ["notes = [", *(f"  {word(note)}," for note in notes), "]"]
     gears = list(takewhile(bool, map(_gear_row, source.couplings)))
-    others = source.couplings[len(gears) :]  # a gear after one of them too: in order
+    others = source.couplings[len(gears) :]  # includes later gears, to keep the order
     for table, rows in (
         ("link", map(_link_row, source.links)),
         ("joint", map(_joint_row, source.joints)),
@@ -100,7 +101,7 @@ def _joint_row(joint: JointData) -> Row:
 
 
 def _gear_row(data: CouplingData) -> Row:
-    """Return the row of a gear; empty if the coupling is not a sum with the first joint itself."""
+    """Return the row of a gear; empty if the coupling is not linear with first coefficient 1."""
     found = linear(data)
     if found is None or found[0][0] != 1.0:
         return {}

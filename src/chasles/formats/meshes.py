@@ -1,8 +1,8 @@
-"""Mesh files, refused before they are read if they would expand too much.
+"""Read mesh files; files that would expand too much are refused before they are read.
 
-trimesh reads them in this process. STL, PLY and OFF files take memory in proportion to their size.
-Repeated parts (instances in .dae and .glb), omitted data (.glb) and divisions (materials of .obj)
-of other formats are counted here.
+Files are read by trimesh in this process. STL, PLY and OFF files take memory in proportion to their
+size. In other formats, a small file can take much more memory or time: this module counts repeated
+parts (instances in .dae and .glb), omitted data (.glb) and materials (.obj).
 """
 
 import json
@@ -17,22 +17,20 @@ import numpy as np
 from chasles.errors import MissingPackageError, ModelError
 
 MOST_TIMES, BASE = 20, 40 * 2**20
-"""Largest ratio of the expanded size of a file to its size, and an offset in bytes."""
+"""Factor and offset of the limit of the expanded size (bytes): factor * file size + offset."""
 
 INSTANCE = 20_000.0
-"""Bytes that trimesh takes for one more copy of a mesh, the smallest."""
+"""Bytes that trimesh takes for one more copy of even the smallest mesh."""
 
 _FAULTS = (ValueError, LookupError, TypeError, RecursionError, SyntaxError, struct.error)
 
 MOST_GROUPED = 5 * 10**7
-"""Largest product of faces and materials of an .obj file, which bounds the work of trimesh."""
+"""Largest product of faces and materials of an .obj file; it bounds the work of trimesh."""
 
 
 @lru_cache(maxsize=512)
 def loaded(path: Path) -> list[Any]:
-    """Return the meshes of a file, in its frame, as trimesh objects; without those that have no
-    faces.
-    """
+    """Return the meshes of a file that have faces, as trimesh objects in the frame of the file."""
     try:
         import trimesh
     except ImportError:
@@ -52,8 +50,8 @@ def loaded(path: Path) -> list[Any]:
 def triangles(path: Path) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
     """Return the vertices (n, 3) and faces (m, 3) of the meshes of a file, in its frame.
 
-    Binary STL files, the usual collision meshes, are read without trimesh, which takes a second to
-    load.
+    Binary STL files, the usual collision meshes, are read without trimesh, because importing it
+    takes a second.
     """
     plain = _binary_stl(path.read_bytes()) if path.suffix.lower() == ".stl" else None
     if plain is not None:
@@ -65,7 +63,7 @@ _STL = np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("bits", "<u2
 
 
 def _binary_stl(data: bytes) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return distinct vertices and faces; None if the data are not a whole binary STL file."""
+    """Return distinct vertices and faces; None if the data are not a complete binary STL file."""
     if len(data) <= 84:
         return None
     (count,) = struct.unpack_from("<I", data, 80)
@@ -79,7 +77,7 @@ def _binary_stl(data: bytes) -> tuple[np.ndarray, np.ndarray] | None:
 
 
 def check(path: Path) -> None:
-    """Refuse a mesh file that would take far more memory or time than its size."""
+    """Refuse a mesh file that would take far more memory or time than its size suggests."""
     counted = _COUNTED.get(path.suffix.lower())
     if counted is None:
         return
@@ -101,14 +99,14 @@ def _unreadable(error: Exception) -> ModelError:
 
 
 def _obj(data: bytes) -> float:
-    """Count the work of faces with materials, as bytes."""
+    """Return infinity if faces times materials exceed `MOST_GROUPED`, and zero otherwise."""
     work = data.count(b"usemtl") * data.count(b"\nf")
     return 0.0 if work <= MOST_GROUPED else float("inf")
 
 
 def _dae(data: bytes) -> float:
     """Return the bytes of the geometries in the scene, counted for each instance."""
-    from lxml import etree  # on use: motions import this module, and few of them need it
+    from lxml import etree  # imported on use: motions import this module, but few of them need lxml
 
     plain = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
     try:
@@ -133,7 +131,7 @@ def _dae(data: bytes) -> float:
 
     def target(url: str) -> float:
         if url not in sizes:
-            sizes[url] = float("inf")  # for one that contains itself
+            sizes[url] = float("inf")  # in case it contains itself
             sizes[url] = shown(known[url]) if url in known else 0.0
         return sizes[url]
 
@@ -141,7 +139,7 @@ def _dae(data: bytes) -> float:
 
 
 def _glb(data: bytes) -> float:
-    """Return the bytes of the meshes of all nodes, counted for each instance, and of accessors."""
+    """Return the bytes of the meshes of all nodes (once per instance), plus all accessors."""
     length, kind = struct.unpack_from("<II", data, 12)
     if kind != 0x4E4F534A or length > len(data):
         raise ModelError("E-FILE-068", "a .glb file must begin with JSON", "export the mesh again")

@@ -1,8 +1,8 @@
-"""MJCF files (MuJoCo's XML), compiled by MuJoCo itself: bodies, joints, sites and equalities.
+"""Read MJCF files (MuJoCo's XML), compiled by MuJoCo: bodies, joints, sites and equalities.
 
-MuJoCo's compiler resolves defaults, includes, frames, angles and inertias from shapes; what it
-makes of the file is translated here. The numbers have the names of mjModel, whose meaning is that
-of mujoco.readthedocs.io, "Computation" and "XML Reference".
+MuJoCo's compiler resolves defaults, includes, frames, angles and inertias from shapes. This module
+translates the compiled model. Names of numbers are those of mjModel; mujoco.readthedocs.io defines
+them in "Computation" and "XML Reference".
 """
 
 import os
@@ -41,29 +41,30 @@ from chasles.model.description import as_bounded, spelled
 from chasles.model.machine import UNBOUNDED
 
 WORLD = "world"
-"""MuJoCo's name of body 0, which carries all others and never moves."""
+"""MuJoCo's name of body 0, the fixed root of all bodies."""
 
 _ABOUT_A_POINT = ("hinge", "ball")
-"""Joints whose `pos` matters."""
+"""Joint types for which `pos` matters."""
 
 _SHOWN = (0, 1, 2)
-"""Groups that MuJoCo's viewer shows; shapes for contact only are by custom in others."""
+"""Groups that MuJoCo's viewer shows; by convention, shapes used only for contact are in others."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """Read an MJCF file as MuJoCo's compiler understands it; the package mujoco is needed.
+    """Read an MJCF file as MuJoCo's compiler interprets it; requires the package mujoco.
 
-    Every body is a link, "world" the first; named sites are frames. Coordinates are those of
-    MuJoCo, `ref` included, in its order; `chasles.conventions.mujoco` exchanges the numbers of free
-    joints. Between several joints of one body stand massless links "body.joint". Equalities connect
-    and weld close loops; of those between joints, linear ones make mimic joints, constant ones
-    fixed joints, others (and those of fixed tendons) couplings. The armature of actuators belongs
-    to their joints; that of a fixed tendon over several joints is a rotor. Springs, tendons,
-    actuators, gravity compensation, fluid and keyframes are read as MuJoCo has them. Inactive
-    equalities and contacts are left out, which notes say; other parts are left out with a warning.
+    Every body becomes a link, "world" being the first; named sites become frames. Coordinates are
+    those of MuJoCo, including `ref`, in MuJoCo's order; `chasles.conventions.mujoco` converts the
+    coordinates of free joints. If a body has several joints, massless links "body.joint" are
+    inserted between them. The equalities connect and weld close loops. An equality between joints
+    becomes a mimic joint if it is linear, a fixed joint if it is constant, and a coupling
+    otherwise; equalities of fixed tendons become couplings. The armature of an actuator is added to
+    its joint; the armature of a fixed tendon over several joints becomes a rotor. Springs, tendons,
+    actuators, gravity compensation, fluid and keyframes are read with MuJoCo's meaning. Inactive
+    equalities and contacts are omitted with a note, other parts with a warning.
 
-    snap: nothing is left to do, MuJoCo has read the angles. floating: put the one body that
-    worldbody holds without a joint on a free one, named root_joint.
+    snap: has no effect, because MuJoCo reads the angles. floating: put the single body that
+    worldbody holds without a joint on a free joint named root_joint.
     """
     source = opened(os.fsdecode(path))
     links = [LinkData(WORLD, RigidInertia.zero(), source.file)]
@@ -107,7 +108,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 def _link(source: Source, i: int) -> LinkData:
     """Return a body; MuJoCo gives its inertia about the center of mass, along principal axes.
 
-    It computes with the body's own frame instead where the two are the same but for rounding.
+    If the inertial frame equals the body frame up to rounding, MuJoCo uses the body frame instead.
     """
     axes = pose(source["body_ipos"][i], source["body_iquat"][i])
     if source["body_sameframe"][i] == "body":
@@ -141,7 +142,7 @@ def _chain(source: Source, i: int) -> tuple[list[LinkData], list[JointData]]:
 
 
 def _joint(source: Source, k: int, data: JointData) -> JointData:
-    """Complete a joint by MuJoCo's numbers; in `data` its frame is the child's, and at `ref`."""
+    """Complete a joint with MuJoCo's numbers; its frame in `data` is the child's frame at `ref`."""
     kind, dof = source["jnt_type"][k], source["jnt_dofadr"][k]
     limits, limited = Limits(), source["jnt_limited"][k] and kind != "ball"
     if limited:
@@ -168,7 +169,7 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
         forces=forces,
         lifted=bool(source["jnt_actgravcomp"][k]),
     )
-    if data.traits.floating:  # its numbers are the body's pose in the world
+    if data.traits.floating:  # its coordinates are the body's pose in the world
         return replace(data, pose=Transform.identity())
     if kind in _ABOUT_A_POINT:
         anchor = pose(source["jnt_pos"][k])
@@ -177,7 +178,7 @@ def _joint(source: Source, k: int, data: JointData) -> JointData:
 
 
 def _displaced(joint: JointData, q: float) -> JointData:
-    """Return a joint whose zero is where its coordinate was q."""
+    """Return a joint whose zero position is the position at which its coordinate was q."""
     if q == 0.0:
         return joint
     if joint.traits.units == ("m",):
@@ -188,7 +189,7 @@ def _displaced(joint: JointData, q: float) -> JointData:
 
 
 def _tied(joint: JointData, found: Equalities) -> JointData:
-    """Return a joint as changed by equalities: following another, held, or unchanged."""
+    """Return a joint as changed by equalities: fixed, with a mimic, or unchanged."""
     if joint.name in found.held:
         fixed = _displaced(joint, found.held[joint.name])
         held = JointData(fixed.name, "fixed", fixed.parent, fixed.child, fixed.pose)
@@ -197,7 +198,7 @@ def _tied(joint: JointData, found: Equalities) -> JointData:
 
 
 def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
-    """Return the joints, with the fixed joint of the floating body replaced by a free one."""
+    """Return the joints; the fixed joint of the floating body is replaced by a free joint."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) == 1 and held[0].traits.floating:
         return joints
@@ -214,7 +215,7 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
 
 
 def _paired(source: Source, made: Mapping[int, ShapeData]) -> Iterator[tuple[ShapeData, ShapeData]]:
-    """Yield pairs that touch regardless of masks, each shape with the friction of the pair."""
+    """Yield pairs that collide regardless of masks; each shape has the friction of the pair."""
     for a, b, directions, (slide, _, spin, roll, _) in source["paired"]:
         if a in made and b in made:
             own = {"friction": (slide, spin, roll), "directions": directions, "bits": (1, 1)}
@@ -222,9 +223,9 @@ def _paired(source: Source, made: Mapping[int, ShapeData]) -> Iterator[tuple[Sha
 
 
 def _shapes(source: Source) -> Iterator[tuple[int, ShapeData]]:
-    """Yield shapes of all bodies, in their frames, without planes, height fields, absent meshes.
+    """Yield the shapes of all bodies in body frames, except planes, height fields, missing meshes.
 
-    MuJoCo has half lengths, and the frame of a mesh at its principal axes.
+    MuJoCo stores half lengths, and places the frame of a mesh at its principal axes of inertia.
     """
     folder = os.path.join(os.path.dirname(os.path.abspath(source.file)), "")
     for k, kind in enumerate(source["geom_type"]):
@@ -248,7 +249,7 @@ def _shapes(source: Source) -> Iterator[tuple[int, ShapeData]]:
 
 
 def _planes(source: Source) -> Iterator[tuple[int, ShapeData]]:
-    """Yield the planes of all bodies; MuJoCo draws a part of a plane, but all of it touches."""
+    """Yield the planes of all bodies; planes are infinite, although MuJoCo draws only a part."""
     for k, kind in enumerate(source["geom_type"]):
         if kind == "plane":
             place = pose(source["geom_pos"][k], source["geom_quat"][k])

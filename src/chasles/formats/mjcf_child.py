@@ -25,7 +25,7 @@ ARRAYS = (
     *("geom_friction", "geom_condim"),
     *("mesh_pos", "mesh_quat", "mesh_scale"),
 )
-"""Arrays of mjModel that are printed under their own names; see MuJoCo's documentation."""
+"""Arrays of mjModel that are returned under their own names; see MuJoCo's documentation."""
 
 KINDS = {
     "body_sameframe": mujoco.mjtSameFrame,
@@ -40,11 +40,11 @@ KINDS = {
     "sensor_objtype": mujoco.mjtObj,
     "sensor_reftype": mujoco.mjtObj,
 }
-"""Arrays that are printed as words."""
+"""Arrays that are returned as words."""
 
 
 def answer(file: str, parts: str) -> dict[str, Any]:
-    """Return the numbers of a file's model; absent: missing files; stubs: their shapes."""
+    """Return numbers of a compiled file, missing files ("absent") and their shapes ("stubs")."""
     absent: list[str] = []
     stubs: list[Any] = []
     try:
@@ -63,7 +63,8 @@ def answer(file: str, parts: str) -> dict[str, Any]:
 def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
     """Replace meshes by spheres and textures by plain colors if their files are missing.
 
-    Returns the names of those files, and the spheres. A mesh that gives a body its mass is needed.
+    Returns the names of the missing files, and the spheres. A missing mesh from which a body takes
+    its mass raises an error.
     """
     absent, stubs = [], []
     for texture in spec.textures:
@@ -90,12 +91,12 @@ def stubbed(spec: Any) -> tuple[list[str], list[Any]]:
 
 
 def found(spec: Any, folder: str, file: str) -> bool:
-    """Return True if the file of a mesh or texture is there."""
+    """Return True if the file of a mesh or texture exists."""
     return os.path.isfile(os.path.join(spec.modelfiledir, folder, file))
 
 
 def numbers(model: Any, parts: int) -> dict[str, Any]:
-    """Return numbers of a compiled model, and the words for its kinds of joints and equalities."""
+    """Return the numbers of a compiled model, with words for kinds of joints, equalities, etc."""
     size = model.nbody + model.njnt + model.nsite + model.neq + model.ngeom
     if size > parts:
         raise ValueError(f"the model has {size} bodies, joints, sites, equalities and shapes")
@@ -138,7 +139,7 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
-    """Return corners of the triangles of all meshes that rays can hit, in their shapes' frames."""
+    """Return the corners of triangles by mesh, in its frame; empty without rangefinders."""
     if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
         return {}
     found = {}
@@ -150,10 +151,11 @@ def triangles(model: Any) -> dict[str, list[list[float]]]:
 
 
 def reflected(model: Any, what: str) -> dict[str, list[float]]:
-    """Return armature or damping of tendons, and the parts of actuators on joints and tendons.
+    """Return the armature or damping of tendons, and what actuators add to joints and tendons.
 
-    Actuators act by the square of the first gear, in all degrees of freedom of a joint. Versions of
-    MuJoCo before 3.5 have no armature or damping of actuators.
+    The armature or damping of an actuator is multiplied by the square of its first gear, and
+    applies to all degrees of freedom of a joint. Before version 3.5 of MuJoCo, actuators have
+    neither.
     """
     ends = {"joint": "joint", "jointinparent": "joint", "tendon": "tendon"}
     found = {"joint": [0.0] * model.njnt, "tendon": [0.0] * model.ntendon}
@@ -178,12 +180,12 @@ def entries(model: Any, name: str) -> list[Any]:
 
 
 def names(model: Any, kind: Any, count: int) -> list[str]:
-    """Return the names of all parts of a kind; "" for unnamed ones."""
+    """Return the names of all parts of a kind; "" for a part without a name."""
     return [mujoco.mj_id2name(model, kind, k) or "" for k in range(count)]
 
 
 def colors(model: Any) -> Any:
-    """Return colors of shapes: that of the material, if they have one."""
+    """Return the colors of shapes; a material takes precedence over the shape's color."""
     found = model.geom_rgba.copy()
     drawn = model.geom_matid >= 0
     found[drawn] = model.mat_rgba[model.geom_matid[drawn]]
@@ -191,17 +193,17 @@ def colors(model: Any) -> Any:
 
 
 def path(model: Any, start: int) -> str:
-    """Return the file at an index of the model's list of files; "" if there is none."""
+    """Return the path at an offset in the model's list of paths; "" if the offset is negative."""
     return "" if start < 0 else model.paths[start:].partition(b"\0")[0].decode("utf-8", "replace")
 
 
 def word(member: Any) -> str:
-    """Return MuJoCo's word for a kind: mjJNT_HINGE is a hinge."""
+    """Return MuJoCo's word for a kind: "hinge" for mjJNT_HINGE."""
     return str(member.name).partition("_")[2].lower()
 
 
 def unused(model: Any) -> dict[str, int]:
-    """Count the parts that move a mechanism in MuJoCo and that a robot here does not have."""
+    """Count the parts that move a mechanism in MuJoCo but are not part of a chasles robot."""
     touching = (model.geom_contype != 0) | (model.geom_conaffinity != 0)
     return {
         "bodies moved by the user (mocap), fixed at their initial pose": int(model.nmocap),
@@ -210,7 +212,7 @@ def unused(model: Any) -> dict[str, int]:
 
 
 def unsupported(model: Any) -> dict[str, int]:
-    """Count the parts that exert forces in MuJoCo and that a robot here does not have."""
+    """Count the parts that exert forces in MuJoCo but are not supported by chasles."""
     loss = "dof_dampingpoly", "actuator_dampingpoly", "tendon_dampingpoly"
     return {
         "flexible parts": int(model.nflex),
@@ -238,7 +240,7 @@ def disabled(model: Any, *words: str) -> bool:
 
 
 def paired(model: Any) -> list[list[Any]]:
-    """Return contact pairs: both shapes, number of friction directions, and five coefficients."""
+    """Return contact pairs: two shapes, the contact dimension (condim), and five coefficients."""
     rows = zip(model.pair_geom1, model.pair_geom2, model.pair_dim, strict=True)
     return [
         [int(a), int(b), int(many), friction.tolist()]
@@ -247,29 +249,29 @@ def paired(model: Any) -> list[list[Any]]:
 
 
 def constrained(model: Any, word: str) -> bool:
-    """Return True if the file disables a kind of constraints, or all of them."""
+    """Return True if the file disables a kind of constraint, or all constraints."""
     return disabled(model, word) or disabled(model, "CONSTRAINT")
 
 
 def acting(model: Any, name: str, word: str) -> list[Any]:
-    """Return an array, zero where the file disables constraints of a kind."""
+    """Return an array; all zeros if the file disables the kind of constraint it belongs to."""
     found = entries(model, name)
     return [0] * len(found) if constrained(model, word) else found
 
 
 def passive(model: Any, word: str) -> bool:
-    """Return True if the file disables springs or dampers, by their word in MuJoCo."""
-    single = hasattr(mujoco.mjtDisableBit, f"mjDSBL_{word}")  # before 3.4 one bit is for both
+    """Return True if the file disables springs (word "SPRING") or dampers ("DAMPER")."""
+    single = hasattr(mujoco.mjtDisableBit, f"mjDSBL_{word}")  # before 3.4, one bit disables both
     return disabled(model, word if single else "PASSIVE")
 
 
 def sprung(model: Any, stiffness: Any) -> list[float]:
-    """Return stiffnesses, zero if the file disables springs."""
+    """Return stiffness coefficients; all zeros if the file disables springs."""
     return [0.0] * len(stiffness) if passive(model, "SPRING") else stiffness.ravel().tolist()
 
 
 def damped(model: Any, found: Any) -> Any:
-    """Return damping coefficients, zero if the file disables dampers."""
+    """Return damping coefficients; all zeros if the file disables dampers."""
     if not passive(model, "DAMPER"):
         return found
     if isinstance(found, dict):
@@ -278,7 +280,7 @@ def damped(model: Any, found: Any) -> Any:
 
 
 def fluid(model: Any) -> dict[str, Any]:
-    """Return the surrounding fluid, and the edges of each body's box; empty if there is none."""
+    """Return the surrounding fluid and the edges of each body's box; empty without a fluid."""
     idle = passive(model, "SPRING") and passive(model, "DAMPER")
     if idle or not (model.opt.density or model.opt.viscosity):
         return {}
@@ -304,7 +306,7 @@ def fluid(model: Any) -> dict[str, Any]:
 
 
 def actuator(model: Any, k: int) -> dict[str, Any]:
-    """Return one actuator; unsupported: why it is not supported, "" if it is."""
+    """Return one actuator; "unsupported" is the reason why it is not supported, or ""."""
     out = int(model.actuator_outadr[k]) if hasattr(model, "actuator_outadr") else k
     ctrl = int(model.actuator_ctrladr[k]) if hasattr(model, "actuator_ctrladr") else k
     words = {
@@ -362,7 +364,7 @@ def lacking(model: Any, k: int, words: dict[str, str]) -> str:
 
 
 def turns(model: Any, k: int, words: dict[str, str]) -> bool:
-    """Return True if MuJoCo takes a set point nearest on the circle (since 3.5)."""
+    """Return True if MuJoCo uses the nearest equivalent set point on the circle (since 3.5)."""
     servo = words["gain"] == "fixed" and words["bias"] == "affine"
     servo = servo and model.actuator_gainprm[k][0] == -model.actuator_biasprm[k][1] != 0.0
     servo = servo and words["dyn"] in ("none", "integrator")

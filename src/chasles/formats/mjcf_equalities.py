@@ -1,4 +1,4 @@
-"""Equalities of MJCF files, read and written: loops, mimic joints, held joints and couplings."""
+"""Read and write equalities of MJCF files: loops, mimic joints, held joints and couplings."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,11 +26,13 @@ from chasles.model.description import spelled, spelling
 from chasles.model.graph import taken_names, unused_name
 
 _LOOPS = spelled("MJCF equality")
-"""The joint that each equality between two bodies is."""
+"""Joint type equivalent to each equality between two bodies."""
 
 _STIFF = {"weld": {"torquescale": "100"}}
-"""Attributes that make an equality stiff: MuJoCo softens the rotation of a weld by inertias of the
-bodies alone, often a hundred times too much.
+"""Attributes that make an equality stiff.
+
+MuJoCo scales the rotational part of a weld by the inertias of the two bodies alone, which often
+makes it a hundred times too soft.
 """
 
 _POWERS = 4
@@ -39,14 +41,14 @@ _POWERS = 4
 _ELSE = "save the robot as .toml"
 
 _ROUNDED = 1e-12
-"""Difference of entries of poses below which they are equal, in m and relative."""
+"""Entries of poses that differ by at most this count as equal (m, or no unit for rotations)."""
 
 Bodies = Mapping[str | None, etree._Element]
 
 
 @dataclass
 class Equalities:
-    """Changes of a tree by equalities; followers and held joints by name."""
+    """Changes that equalities make to a tree; followers and held: by name of the joint."""
 
     loops: list[LoopData] = field(default_factory=list)
     couplings: list[CouplingData] = field(default_factory=list)
@@ -56,7 +58,7 @@ class Equalities:
 
 @dataclass(frozen=True)
 class _Equality:
-    """The k-th equality of a file. ends: indices of its two parts, -1 for none."""
+    """The k-th equality of a file. ends: indices of its two parts; -1 for a missing part."""
 
     source: Source
     k: int
@@ -76,7 +78,7 @@ class _Equality:
 
 
 def equalities(source: Source) -> Equalities:
-    """Return all active equalities; notes name the others."""
+    """Return all active equalities; notes name the inactive ones."""
     found = Equalities()
     for equality in _active(source):
         if equality.kind in _LOOPS:
@@ -93,9 +95,7 @@ def equalities(source: Source) -> Equalities:
 
 
 def _active(source: Source) -> Iterator[_Equality]:
-    """Return the equalities of a mechanism, without those that hold a body to one that the user
-    moves.
-    """
+    """Yield the active equalities, except those that hold a body to a mocap body."""
     for k, name in enumerate(source["equality"]):
         name, kind = name or source.tie(f"equality{k}"), str(source["eq_type"][k])
         ends, data = (source["eq_obj1id"][k], source["eq_obj2id"][k]), list(source["eq_data"][k])
@@ -119,8 +119,12 @@ def _bodies(equality: _Equality) -> list[int]:
 
 
 def _loop(equality: _Equality) -> LoopData:
-    """Its two frames may turn together: their z is along a hinge of the bodies, so that a loop in
-    a plane has equations along the plane, which move it, and others, which do not."""
+    """Return the loop joint of an equality between bodies, with z along a hinge if there is one.
+
+    The same rotation may be applied to both frames of the joint. With z along a hinge of the
+    bodies, the equations of a planar loop separate into those in the plane, which affect its
+    motion, and the redundant others.
+    """
     source, ends = equality.source, _frames(equality)
     axes = next(filter(None, (_hinge(source, *end) for end in reversed(ends))), Matrix.identity())
     turn = Transform(Rotation.of(axes), Vector.zero())
@@ -130,7 +134,7 @@ def _loop(equality: _Equality) -> LoopData:
 
 
 def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
-    """Return E of a frame whose z is along the last hinge of a body, from a frame of the body."""
+    """Return E from a frame `at` on a body to a frame with z along the body's last hinge."""
     first, count = source["body_jntadr"][body], source["body_jntnum"][body]
     axes = [source["jnt_axis"][j] for j in range(first, first + count)
             if source["jnt_type"][j] == "hinge"]  # fmt: skip
@@ -138,7 +142,7 @@ def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
 
 
 def _frames(equality: _Equality) -> list[tuple[int, Transform]]:
-    """Return the bodies that it joins, and the frames on them that it brings together."""
+    """Return the two bodies of an equality, and the frames on them that it makes coincide."""
     source, data = equality.source, equality.data
     if source["eq_objtype"][equality.k] == "site":
         owners = _bodies(equality)
@@ -151,7 +155,10 @@ def _frames(equality: _Equality) -> list[tuple[int, Transform]]:
 
 
 def _of_joints(equality: _Equality, found: Equalities) -> None:
-    """q1 - ref1 = c0 + c1 (q2 - ref2) + ...: joint 1 is held, follows joint 2, or is coupled."""
+    """Add the equality q1 - ref1 = c0 + c1 (q2 - ref2) + ...
+
+    Joint 1 is held, follows joint 2, or is coupled to it.
+    """
     source, (j1, j2), c = equality.source, equality.ends, equality.data
     joint, rest = source.joints[j1], source.reference(j1)
     if joint in found.followers or joint in found.held:
@@ -170,7 +177,7 @@ def _of_joints(equality: _Equality, found: Equalities) -> None:
 
 
 def _tendon(equality: _Equality, t: int) -> dict[int, float]:
-    """Return the joints of a fixed tendon, and how much each lengthens it; empty for no tendon."""
+    """Return the coefficients of a fixed tendon by joint; empty if t is negative (no tendon)."""
     gears = {} if t < 0 else equality.source.tendon(t)
     if gears is None:
         raise equality.error(
@@ -182,7 +189,7 @@ def _tendon(equality: _Equality, t: int) -> dict[int, float]:
 def _coupling(
     equality: _Equality, first: dict[int, float], second: dict[int, float]
 ) -> CouplingData:
-    """Return a coupling x1 = c0 + ... + c4 x2^4, each x a sum of ratio times (q - ref)."""
+    """Return the coupling x1 = c0 + ... + c4 x2^4; each x is a sum of ratio * (q - ref)."""
     source, c = equality.source, equality.data
     joints = list(dict.fromkeys([*first, *second]))
 
@@ -202,7 +209,7 @@ def _coupling(
 
 
 def add_equalities(root: etree._Element, source: Description, bodies: Bodies) -> None:
-    """Add loops (with sites on the bodies, by link), mimic joints and couplings to a model."""
+    """Add loops, mimic joints and couplings to a model; bodies: elements of bodies, by link."""
     tendons = added(root, "tendon")
     equalities = added(root, "equality")
     taken, ties = taken_names(source)
@@ -223,7 +230,7 @@ def add_equalities(root: etree._Element, source: Description, bodies: Bodies) ->
         if found is None:
             added(equalities, "joint", name=data.name, **_polynomial(data))
             continue
-        slopes, constant = found  # of a sum that is the length of a fixed tendon
+        slopes, constant = found  # this sum is the length of a fixed tendon
         tendon = added(tendons, "fixed", name=data.name)
         for freedom, slope in zip(data.freedoms, slopes, strict=True):
             added(tendon, "joint", joint=freedom, coef=words([slope]))
@@ -241,7 +248,7 @@ def _add_loop(
     bodies: Bodies,
     taken: set[str],
 ) -> None:
-    """Write an equality of two sites; one of bodies would hold the initial pose, closed or not."""
+    """Write an equality of two sites; one between bodies would hold even an open initial pose."""
     if not (tag := spelling(loop.kind, "MJCF equality")):
         remedy = f"{_ELSE}, or close it with a spherical or revolute joint, or a weld"
         raise refusal("E-MJCF-014", loop, f"is {loop.kind}", remedy)
@@ -259,7 +266,10 @@ def _add_loop(
 
 
 def _sites(source: Description, loop: LoopData) -> list[str]:
-    """Return two frames of the links that state the same equality: at its points, aligned."""
+    """Return two existing frames that represent the loop; empty if there are none.
+
+    They are at the loop's points, and both are rotated alike relative to the loop's frames.
+    """
 
     def near(link: str | None, at: Transform) -> list[tuple[str, Matrix]]:
         here = [f for f in source.frames if f.link == link]
@@ -278,7 +288,7 @@ def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
 
 
 def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
-    """Return a hinge that closes a loop as two points of its axis; other joints unchanged."""
+    """Replace a loop hinge by ball joints at two points of its axis; keep other joints."""
     if not loop.traits.hinge:
         return [loop]
     ball = replace(loop, kind=spelled("MJCF equality")["connect"])
@@ -289,7 +299,7 @@ def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
 
 
 def _polynomial(data: CouplingData) -> dict[str, str]:
-    """Return the attributes of an equality: one coordinate as a polynomial of another."""
+    """Return the attributes of an equality that gives one coordinate as a polynomial of another."""
     found = terms(data) or {}
     for k, follower in enumerate(data.freedoms):
         own = tuple(int(i == k) for i in range(len(data.freedoms)))
@@ -308,7 +318,7 @@ def _polynomial(data: CouplingData) -> dict[str, str]:
 
 
 def placed(pose: Transform) -> dict[str, str]:
-    """Return attributes of a frame in another."""
+    """Return the attributes of the pose of a frame; defaults are omitted."""
     found = {"pos": words(pose.r)} if pose.r != Vector.zero() else {}
     if Matrix.identity() != pose.R:
         found["quat"] = words(quaternion_from_matrix(pose.R))

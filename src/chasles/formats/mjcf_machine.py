@@ -27,7 +27,7 @@ from chasles.model.machine import (
 _BRANCHES = (
     "its armature couples joints of different branches; MuJoCo's mass matrix omits these entries"
 )
-"""Note about a tendon whose inertia in MuJoCo differs from its documentation."""
+"""Note about a tendon whose inertia in MuJoCo differs from MuJoCo's documentation."""
 
 _KINDS = {
     "joint": "joint",
@@ -43,17 +43,14 @@ _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
 
 
 def position(source: Source, k: int, q: Sequence[float]) -> tuple[float, ...]:
-    """Return the coordinates of a joint from an array of positions; quaternions come first.
-
-    A quaternion of zeros counts as missing.
-    """
+    """Return the coordinates of a joint from an array of positions; quaternions come first."""
     start, kind = source["jnt_qposadr"][k], source["jnt_type"][k]
     found = tuple(q[start : start + _SIZES[kind][0]])
     return (*found[3:], *found[:3]) if kind == "free" else found
 
 
 def _velocity(source: Source, k: int, q: Sequence[float], v: Sequence[float]) -> tuple[float, ...]:
-    """Return the velocities of a joint; that of a free joint's origin along the body's axes."""
+    """Return the velocities of a joint; a free joint's linear velocity is along the body's axes."""
     start, kind = source["jnt_dofadr"][k], source["jnt_type"][k]
     found = tuple(v[start : start + _SIZES[kind][1]])
     if kind != "free":
@@ -63,7 +60,7 @@ def _velocity(source: Source, k: int, q: Sequence[float], v: Sequence[float]) ->
 
 
 def unsupported(source: Source) -> Iterator[str]:
-    """Return a sentence for each part of the file that exerts forces in MuJoCo and is ignored."""
+    """Yield a sentence for each ignored part of the file that exerts forces in MuJoCo."""
     for what, count in source["unsupported"].items():
         if count:
             yield f"{source.file}: {what} ({count}) are not supported and are ignored"
@@ -78,7 +75,7 @@ def unsupported(source: Source) -> Iterator[str]:
 
 
 def fluid(source: Source) -> FluidData | None:
-    """Return the surrounding fluid: MuJoCo's model by boxes with the inertia of bodies."""
+    """Return the surrounding fluid; MuJoCo models bodies in it as boxes with the same inertia."""
     if not (given := source["fluid"]):
         return None
     boxes = []
@@ -96,7 +93,7 @@ def fluid(source: Source) -> FluidData | None:
 
 
 class Tendons:
-    """The tendons of a file. names: those of the robot; sites: frames of sites without names."""
+    """Tendons of a file. names: tendon names in the robot; sites: frames of unnamed sites."""
 
     def __init__(self, source: Source, held: Mapping[str, float]) -> None:
         self.source, self.held = source, held
@@ -107,7 +104,7 @@ class Tendons:
         self._used |= {t for kind, t in kinds if kind == "tendon"}
 
     def read(self, joints: list[JointData]) -> tuple[list[JointData], list[RotorData]]:
-        """Return the joints with the armature of tendons over one joint, and tendons that act."""
+        """Return joints, with the armature of tendons over one joint, and the tendons that act."""
         source, own, found = self.source, dict[str, float](), list[RotorData]()
         for t, name in enumerate(source["tendon"]):
             data = RotorData(
@@ -147,7 +144,7 @@ class Tendons:
         return [replace(x, armature=x.armature + own.get(x.name, 0.0)) for x in joints], found
 
     def _fixed(self, gears: dict[int, float], data: RotorData) -> RotorData | None:
-        """Return a sum of coordinates; joints that equalities hold contribute a constant."""
+        """Return a fixed tendon; joints held by equalities contribute a constant offset."""
         source, offset = self.source, 0.0
         kept = {}
         for j, ratio in gears.items():
@@ -159,7 +156,7 @@ class Tendons:
         return made if kept else None
 
     def _spatial(self, t: int, data: RotorData, what: str) -> RotorData | None:
-        """Return a path; behind a pulley a length counts by one over its divisor."""
+        """Return a spatial tendon; lengths after a pulley are divided by its divisor."""
         source, start, factor = self.source, -1, 1.0
         path, bodies = list[StretchData](), set[int]()
         for w in range(source["tendon_adr"][t], source["tendon_adr"][t] + source["tendon_num"][t]):
@@ -187,7 +184,7 @@ class Tendons:
         return self.source.bodies[body], Vector(tuple(self.source["site_pos"][site]))
 
     def _on_one_path(self, bodies: set[int]) -> bool:
-        """Return True if one of these bodies carries, or hangs on, each of the others."""
+        """Return True if all these bodies lie on one path from the root."""
         last, path = max(bodies, default=0), {0}
         while last > 0:
             path.add(last)
@@ -195,7 +192,7 @@ class Tendons:
         return bodies <= path
 
     def frame(self, site: int) -> str:
-        """Return the frame of a site, made if the site has no name."""
+        """Return the name of a site's frame; the frame is created if the site has no name."""
         source = self.source
         if name := source.frames.get(site, ""):
             return name
@@ -207,7 +204,7 @@ class Tendons:
 
 
 def _acts(data: RotorData) -> bool:
-    """Return True if a tendon has inertia, forces or limits of its own."""
+    """Return True if a tendon has armature, stiffness, damping, friction or limits."""
     return bool(
         data.armature or data.stiffness or data.damping or data.friction or data.limits != UNBOUNDED
     )
@@ -225,7 +222,7 @@ def actuators(source: Source, tied: Tendons, held: Mapping[str, float]) -> tuple
 
 
 def _names(source: Source) -> list[str]:
-    """Return the names of actuators; those without one are numbered."""
+    """Return the names of actuators; unnamed actuators are numbered."""
     rows = source["actuators"]
     taken: set[str] = {row["name"] for row in rows}
     return [row["name"] or unused_name(f"actuator{k}", taken) for k, row in enumerate(rows)]
@@ -269,19 +266,19 @@ def _actuator(
 
 
 def _range(given: Sequence[float] | None) -> Interval:
-    """Return a range; the default is infinite."""
+    """Return a range; None means unbounded."""
     lower, upper = UNBOUNDED if given is None else given
     return (lower, upper)
 
 
 def _triple(kind: object, given: Sequence[float]) -> Triple:
-    """Return the numbers of a gain or bias: constant, per length, per velocity."""
+    """Return the coefficients of a gain or bias: constant, by length, by velocity."""
     a, b, c = given
     return {"none": (0.0, 0.0, 0.0), "fixed": (a, 0.0, 0.0)}.get(str(kind), (a, b, c))
 
 
 def keyframes(source: Source, driven: Sequence[ActuatorData]) -> Iterator[KeyframeData]:
-    """Return the states of the file by name; those without one are numbered."""
+    """Yield the keyframes of the file; unnamed keyframes are numbered."""
     taken = set(source["key"])
     active = [data.name for data in driven if data.active]
     for k, name in enumerate(source["key"]):
@@ -296,7 +293,7 @@ def keyframes(source: Source, driven: Sequence[ActuatorData]) -> Iterator[Keyfra
 
 
 def _named(names: Sequence[str], given: Sequence[float]) -> Named:
-    """Return numbers by name; None if a part has more than one of them."""
+    """Return finite numbers by name; empty if there is not exactly one number for each name."""
     if len(names) != len(given):
         return ()
     return tuple((name, (x,)) for name, x in zip(names, given, strict=True) if math.isfinite(x))

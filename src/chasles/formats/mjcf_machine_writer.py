@@ -1,4 +1,4 @@
-"""Springs, tendons, actuators, keyframes and fluid of a mechanism, written into an MJCF model."""
+"""Write springs, tendons, actuators, keyframes and fluid of a mechanism into an MJCF model."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ Bodies = Mapping[str | None, etree._Element]
 
 
 def spring(joint: JointData) -> dict[str, str]:
-    """Return attributes of a joint's spring, and of the actuators' force on it."""
+    """Return the attributes of a joint's spring and of the limits of its actuator force."""
     found = {}
     if joint.stiffness:
         found["stiffness"] = words([joint.stiffness])
-        at_start = joint.traits.floating and joint.rest == joint.start  # as MuJoCo has it
+        at_start = joint.traits.floating and joint.rest == joint.start  # MuJoCo's default
         if not at_start and (rest := single_rest(joint, "MJCF")):
             found["springref"] = words([rest])
     if joint.forces != UNBOUNDED:
@@ -38,7 +38,7 @@ def spring(joint: JointData) -> dict[str, str]:
 
 
 def start_of(joint: JointData) -> Transform:
-    """Return the pose of the body of a free joint in the file."""
+    """Return the initial pose of the body on a free joint."""
     if not joint.start:
         return Transform.identity()
     R = matrix_from_quaternion(Vector(joint.start[:4]))
@@ -53,7 +53,7 @@ def _ends(part: JointData | RotorData | ActuatorData, interval: Interval) -> str
 
 
 def add_fluid(option: etree._Element, source: Description) -> None:
-    """Write the fluid into the options; MuJoCo takes boxes from inertias."""
+    """Write the fluid into the options; MuJoCo computes the boxes from inertias."""
     if (flow := source.fluid) is not None:
         option.set("density", words([flow.density]))
         option.set("viscosity", words([flow.viscosity]))
@@ -62,7 +62,7 @@ def add_fluid(option: etree._Element, source: Description) -> None:
 
 
 def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> None:
-    """Write tendons: sums of joints, or paths between sites, a branch for each piece."""
+    """Write tendons: sums of joint coordinates, or paths with one branch for each segment."""
     tendons = root.find("tendon")
     tendons = added(root, "tendon") if tendons is None else tendons
     named, taken = {joint.name for joint in source.joints}, {frame.name for frame in source.frames}
@@ -88,7 +88,7 @@ def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> No
 
 
 def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
-    """Return attributes of a tendon; its offset shifts the spring's rest, since MuJoCo has none."""
+    """Return the attributes of a tendon; its offset is subtracted from rest lengths and limits."""
     numbers = {"armature": rotor.armature, "damping": rotor.damping, "stiffness": rotor.stiffness}
     numbers |= {"frictionloss": rotor.friction}
     found = each({key: x for key, x in numbers.items() if x})
@@ -111,7 +111,7 @@ def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
 
 
 def add_actuators(root: etree._Element, source: Description) -> list[str]:
-    """Write actuators; those that exert no force are left out, with a note."""
+    """Write actuators; an actuator that exerts no force is omitted with a note."""
     actuators, notes = added(root, "actuator"), []
     for data in source.actuators:
         if not data.kind:
@@ -145,9 +145,10 @@ def _actuator(data: ActuatorData) -> dict[str, str]:
 
 
 def add_keyframes(root: etree._Element, source: Description, order: Sequence[str]) -> list[str]:
-    """Write keyframes; order: of joints in MuJoCo. Frames on a joint that is not written have none.
+    """Write keyframes; order: the joints that are written, in MuJoCo's order.
 
-    Coordinates of a start that MuJoCo would have at zero are the keyframe "start".
+    If a joint that is not floating starts away from zero, the initial coordinates are written as
+    the keyframe "start", because MuJoCo would start it at zero.
     """
     joints = {joint.name: joint for joint in source.joints}
     keys, notes = list(source.keyframes), []

@@ -1,4 +1,4 @@
-"""Sensors of a mechanism, written into an MJCF model."""
+"""Write sensors of a mechanism into an MJCF model."""
 
 from collections.abc import Mapping
 
@@ -15,7 +15,7 @@ from chasles.model.sensors import NoiseData, SensorData, Surface
 from chasles.model.shapes import SHAPE_TRAITS
 
 _TAGS = {"jointactfrc": "jointactuatorfrc", "tendonactfrc": "tendonactuatorfrc"}
-"""Elements that are not named as MuJoCo's kinds of sensors are."""
+"""XML elements whose names differ from MuJoCo's names of sensor kinds."""
 
 Bodies = Mapping[str | None, etree._Element]
 
@@ -23,7 +23,7 @@ Bodies = Mapping[str | None, etree._Element]
 def add_sensors(
     root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
 ) -> list[str]:
-    """Write sensors; joints: those in the file. Notes say which are left out, and why."""
+    """Write sensors and return notes on omitted ones; joints: the joints in the file."""
     writer, notes = _Writer(root, source, bodies, joints), []
     sensors = added(root, "sensor")
     for sensor in source.sensors:
@@ -44,7 +44,7 @@ def add_sensors(
 
 
 class _Writer:
-    """Places of sensors: sites of frames, new where a frame has none."""
+    """Places of sensors: sites of frames; a site is added if a frame has none."""
 
     def __init__(
         self, root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
@@ -68,7 +68,7 @@ class _Writer:
         if mount in self.on and sensor.joint not in self.on[mount]:
             return f"{mount} {sensor.joint!r} is not in the file"
         if any(self.places[name][0] not in self.bodies for name in sensor.frames):
-            return "its link is no body in MJCF"
+            return "its link is not a body in MJCF"
         if kind == "camera_projection":
             return "cameras are not written"
         if kind in ("touch", "inside") and sensor.zone is None:
@@ -80,7 +80,7 @@ class _Writer:
         return ""
 
     def mounted(self, sensor: SensorData) -> dict[str, str]:
-        """Return the attributes that say where a sensor is."""
+        """Return the attributes that attach a sensor to its joint, body or site."""
         mount, kind = sensor.traits.on, sensor.kind
         if not mount:
             return {}
@@ -108,7 +108,7 @@ class _Writer:
         return found
 
     def _site(self, name: str, frame: str, pose: Transform) -> str:
-        """Return the site of a frame; a new one if it has none."""
+        """Return the site at a pose in a frame; a new site unless the frame itself has one."""
         if frame in self.frames and pose.is_identity:
             return frame
         return self._made(name, frame, pose)

@@ -1,4 +1,4 @@
-"""Sensors of MJCF files, from the numbers of mjModel."""
+"""Read sensors of MJCF files from the numbers of mjModel."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -12,25 +12,25 @@ from chasles.model.sensors import SENSORS, SURFACES, NoiseData, SensorData, Surf
 from chasles.model.shapes import SHAPE_TRAITS
 
 _KINDS = {row.mjcf: kind for kind, row in SENSORS.items() if row.mjcf}
-"""The kinds by MuJoCo's words."""
+"""Kinds of sensors by MuJoCo's words."""
 
 MOST_TRIANGLES = 2000
-"""Triangles of all meshes that the ray of one sensor may meet."""
+"""Largest number of triangles, over all meshes, that the ray of one sensor may hit."""
 
 _FRAMES = ("xbody", "body", "geom", "site", "camera")
 """Objects that have a frame in MuJoCo; "body" is the frame of a body's inertia."""
 
 
 class _Unsupported(Exception):
-    """A reason why a sensor cannot be read."""
+    """Reason why a sensor is not supported."""
 
 
 def sensors(
     source: Source, held: set[str], tendons: Mapping[int, str]
 ) -> tuple[list[SensorData], list[str]]:
-    """Return the sensors of a file, and sentences on those that are left out.
+    """Return the sensors of a file, and sentences on those that are omitted or incomplete.
 
-    held: joints that are fixed. tendons: names of those that are read.
+    held: joints that equalities fix. tendons: names of the tendons that are read, by number.
     """
     found, left, taken = list[SensorData](), list[str](), set(source["sensor"])
     for k, name in enumerate(source["sensor"]):
@@ -128,7 +128,7 @@ def _on_frame(source: Source, k: int, data: SensorData) -> SensorData:
 
 
 def _owner(source: Source, kind: str, i: int) -> tuple[int, list[float], list[float]]:
-    """Return the body of an object with a frame, and its pose on the body."""
+    """Return the body of an object with a frame, and the object's position and quaternion on it."""
     if kind not in _FRAMES:
         raise _Unsupported(f"it is attached to a {kind}")
     if kind == "camera" and source["cam_mode"][i] != "fixed":
@@ -142,7 +142,7 @@ def _owner(source: Source, kind: str, i: int) -> tuple[int, list[float], list[fl
 
 
 def _frame(source: Source, kind: str, i: int) -> tuple[str, Transform]:
-    """Return the link and the pose on it of something with a frame."""
+    """Return the link of an object with a frame, and the object's pose on the link."""
     body, position, quaternion = _owner(source, kind, i)
     if source["body_mocapid"][body] >= 0:
         raise _Unsupported(
@@ -152,7 +152,7 @@ def _frame(source: Source, kind: str, i: int) -> tuple[str, Transform]:
 
 
 def _at_rest(source: Source, kind: str, i: int) -> Vector:
-    """Return the quaternion of a frame with joints at their reference, signed by the file."""
+    """Return the quaternion of a frame with joints at their references; its sign is the file's."""
     body, _, quaternion = _owner(source, kind, i)
     found = Vector(tuple(quaternion))
     while body > 0:
@@ -165,7 +165,7 @@ def _at_rest(source: Source, kind: str, i: int) -> Vector:
 
 
 def _intrinsics(source: Source, camera: int) -> tuple[float, ...]:
-    """Return focal lengths and the center of the image, in pixels."""
+    """Return the focal lengths and the center of the image, in pixels."""
     width, height = source["cam_resolution"][camera]
     wide, high = source["cam_sensorsize"][camera]
     fx = fy = 0.5 / math.tan(source["cam_fovy"][camera] * math.pi / 360.0) * height

@@ -24,12 +24,17 @@ from chasles.model.graph import unused_name
 MUJOCO = Tool(
     "MuJoCo's compiler", "mujoco", "mjcf", "mjcf_child.py", seconds=10.0, memory=4 * 2**30
 )
-"""Most models of gymnasium and dm_control take less than a second and 0.2 GB; dm_control's fruit
-fly 4 s, and its rodent, which asks for room for many contacts, 3.2 GB."""
+"""MuJoCo's compiler, with limits of time and memory.
+
+Most models of gymnasium and dm_control take less than a second and 0.2 GB. dm_control's fruit fly
+takes 4 s; its rodent, which reserves memory for many contacts, takes 3.2 GB.
+"""
 
 MAX_PARTS = 20_000
-"""Bodies, joints, sites, equalities and shapes of a model; a few lines of `replicate` can make
-millions."""
+"""Largest number of bodies, joints, sites, equalities and shapes of a model.
+
+A few lines with `replicate` can create millions.
+"""
 
 _LINE = re.compile(r"line(?: number)?[ =](\d+)", re.IGNORECASE)
 
@@ -41,17 +46,17 @@ _PLACES = {
     "equality/*": "equality",
     "sensor/*": "sensor",
 }
-"""Places of the parts of each kind in a file."""
+"""XPath of the elements of each kind of part."""
 
 
 @dataclass
 class Source:
     """A file being read.
 
-    numbers: those of the compiled model, by their names in mjModel. model: the file's name for the
-    whole, "" if it has none. lines: of parts in the file, by kind and name. bodies, joints: names
-    of all, those without one by MuJoCo's number: body3, joint0. left_out: parts that are not
-    supported. frames: of sites, by number.
+    numbers: numbers of the compiled model, by their names in mjModel. model: the name of the model,
+    "" if it has none. lines: lines of parts in the file, by kind and name. bodies, joints: names of
+    all bodies and joints; unnamed ones get MuJoCo's number, such as body3 or joint0. left_out:
+    parts that are not supported. frames: names of frames of sites, by number.
     """
 
     file: str
@@ -79,20 +84,18 @@ class Source:
         return unused_name(wanted, self.ties)
 
     def where(self, kind: str, k: int) -> str:
-        """Return "file:line", or the file if it has no such name (includes, replicas)."""
+        """Return "file:line", or only the file if the name is not in it (includes, replicas)."""
         line = self.lines.get((kind, self[kind][k]))
         return self.file if line is None else f"{self.file}:{line}"
 
     def is_mocap(self, i: int) -> bool:
-        """Return True if a body is one that the user moves, or fixed to such a body."""
+        """Return True if a body is a mocap body, or fixed to one."""
         while i > 0 and self["body_mocapid"][i] < 0 and not self["body_jntnum"][i]:
             i = self["body_parentid"][i]
         return bool(self["body_mocapid"][i] >= 0)
 
     def tendon(self, t: int) -> dict[int, float] | None:
-        """Return the joints of a fixed tendon, and how much each lengthens it; None if it is
-        spatial.
-        """
+        """Return the coefficients of a fixed tendon by joint; None if the tendon is spatial."""
         places = range(self["tendon_adr"][t], self["tendon_adr"][t] + self["tendon_num"][t])
         if any(self["wrap_type"][w] != "joint" for w in places):
             return None
@@ -103,13 +106,13 @@ class Source:
         return found
 
     def reference(self, j: int) -> float:
-        """Return the coordinate of a hinge or slide at which its body has the pose of the file."""
+        """Return the coordinate of a hinge or slide at which its body has the pose in the file."""
         scalar = self["jnt_type"][j] in ("hinge", "slide")
         return self["qpos0"][self["jnt_qposadr"][j]] if scalar else 0.0
 
 
 def opened(file: str) -> Source:
-    """Return the file, parsed (for names and lines) and compiled (for everything else)."""
+    """Parse a file (for names and lines) and compile it (for everything else)."""
     notes: list[str] = []
     root = parse(file, load(file), notes)
     if root.tag != "mujoco":
@@ -132,7 +135,7 @@ def _lines(root: etree._Element) -> dict[tuple[str, str], Any]:
 def pose(
     position: Sequence[float], quaternion: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
 ) -> Transform:
-    """Return the pose of a frame in another, from MuJoCo's numbers."""
+    """Return a pose from MuJoCo's position and quaternion."""
     if not any(quaternion):
         raise ModelError("E-MJCF-380", "a quaternion is zero", "use (1, 0, 0, 0) for the identity")
     R = matrix_from_quaternion(Vector(tuple(quaternion)))

@@ -1,4 +1,4 @@
-"""MJCF files (MuJoCo's XML), written: a body for each link, sites, equalities and shapes."""
+"""Write MJCF files (MuJoCo's XML): a body for each link, sites, equalities and shapes."""
 
 import math
 import os
@@ -40,8 +40,9 @@ _LEAST = 1e-15
 """MuJoCo refuses moving bodies with smaller masses or principal moments (mjMINVAL)."""
 
 _ROUNDING = 1e-12
-"""Allowed violation by principal moments, relative to the moments about the link's origin, of which
-they are a difference.
+"""Rounding error allowed in principal moments, relative to the moments about the link's origin.
+
+Principal moments about the center of mass are differences of those, so they lose digits.
 """
 
 _ELSE = "save the robot as .toml"
@@ -50,7 +51,7 @@ _ROLES = {
     "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
     "collision": {"group": "3"},
 }
-"""Groups by MuJoCo's custom; its viewer shows the first three."""
+"""Groups by MuJoCo's convention; MuJoCo's viewer shows groups 0 to 2."""
 
 _SUFFIXES = (".stl", ".obj", ".msh")
 _MOST_FACES = 200_000
@@ -58,22 +59,22 @@ _MOST_FACES = 200_000
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a mechanism with all digits; read back, it moves the same, in MuJoCo's order of joints.
+    """Write a mechanism with all digits; read back, it moves the same, in MuJoCo's joint order.
 
-    Joints of several degrees of freedom and screws are written as joints in series (`model.graph`),
-    and so are links that are massless by intention: as several joints of one body. Frames are
-    sites; loops of spherical and revolute joints and welds are equalities of sites, mimic joints
-    and polynomials equalities of joints, gears those of fixed tendons; rotors are fixed tendons
-    with armature. Refused: other joints and couplings, and inertias that MuJoCo does not take.
+    Joints with several degrees of freedom and screws are written as joints in series
+    (`model.graph`). Joints that are connected by massless links are written as several joints of
+    one body. Frames are written as sites. Loops with spherical joints, revolute joints and welds
+    are written as equalities of sites, mimic joints and polynomials as equalities of joints, and
+    gears as equalities of fixed tendons. Rotors are written as fixed tendons with armature. Other
+    joints and couplings, and inertias that MuJoCo does not accept, raise an error.
     """
     notes = check_writable(description, "MJCF")
     source = at_children(in_series(description), _apart)
     writer = _Writer(source, notes, {link.name for link in description.links})
     root = added(None, "mujoco", model=description.name)
-    massive = {"inertiafromgeom": "false"} if description.shapes else {}
-    added(root, "compiler", angle="radian", **massive)
+    added(root, "compiler", angle="radian")
     add_fluid(added(root, "option", gravity=words(description.gravity)), description)
-    # MuJoCo's equalities are soft: as stiff as can be
+    # MuJoCo's equalities are soft; make them as stiff as possible
     added(added(root, "default"), "equality", solimp="0.9999 0.9999 0.001")
     bodies = writer.bodies(added(root, "worldbody"))
     add_equalities(root, source, bodies)
@@ -99,7 +100,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 
 
 def _apart(joint: JointData) -> bool:
-    """Return True if a joint's coordinates are of a frame that its body cannot have in MuJoCo."""
+    """Return True if a joint's coordinates refer to a frame that its MuJoCo body cannot have."""
     turned = Matrix.identity() != joint.child_pose.R
     moved = joint.traits.floating and not joint.child_pose.is_identity
     return moved or (spelling(joint.kind, "MJCF") == "ball" and turned)
@@ -107,7 +108,7 @@ def _apart(joint: JointData) -> bool:
 
 @dataclass
 class _Writer:
-    """A mechanism being written. named: the user's links. written: joints in the file's order."""
+    """A mechanism being written. named: links of the user. written: joints in the file's order."""
 
     source: Description
     notes: list[str]
@@ -125,7 +126,7 @@ class _Writer:
         self.taken = {WORLD, *self.links}
 
     def bodies(self, world: etree._Element) -> dict[str | None, etree._Element]:
-        """Write all bodies, and sites of frames; the element of each link, None for the world."""
+        """Write all bodies and the sites of frames; return elements by link (None is the world)."""
         found: dict[str | None, etree._Element] = {None: world}
         pending: list[tuple[str, list[JointData]]] = []
         for link in reversed(self.source.links):
@@ -149,7 +150,7 @@ class _Writer:
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
-        """Return the link of the next body, and the joints to it: several, past massless links."""
+        """Return the link of the next body and the joints leading to it, past massless links."""
         series = [joint]
         while self._passed(series[-1]):
             (after,) = self.children[series[-1].child]
@@ -159,7 +160,7 @@ class _Writer:
         return series[-1].child, series
 
     def _passed(self, joint: JointData) -> bool:
-        """Return True if a joint carries only the next joint."""
+        """Return True if a joint's child link carries only the next joint: no mass, no frames."""
         link, carried = self.links[joint.child], self.children.get(joint.child, [])
         empty = link.inertia == RigidInertia.zero()
         return empty and len(carried) == 1 and link.name not in self.needed
@@ -167,7 +168,7 @@ class _Writer:
     def _body(
         self, found: dict[str | None, etree._Element], name: str, series: list[JointData]
     ) -> etree._Element:
-        """Write a body: its pose with all joints at zero, its joints there, and its inertia."""
+        """Write a body: its pose with all joints at zero, its joints, and its inertia."""
         if name == WORLD:
             problem = "MuJoCo reserves this name for the fixed world"
             raise ModelError("E-MJCF-008", problem, "rename the link", part=f"link {name!r}")
@@ -190,7 +191,7 @@ class _Writer:
         return body
 
     def _floats(self, joint: JointData, place: Transform) -> Transform:
-        """Return the zero of a free joint in the world, in which MuJoCo has its coordinates."""
+        """Return the zero pose of a free joint in the world, where MuJoCo defines coordinates."""
         link = joint.parent
         while link in self.joint_of and self.joint_of[link].kind == "fixed":
             held = self.joint_of[link]
@@ -204,7 +205,7 @@ class _Writer:
         return place
 
     def _note_passed(self, body: str, series: list[JointData], frames: list[Transform]) -> None:
-        """Note that links between joints of one body are read with other names and frames."""
+        """Add notes on links between joints of one body, whose names and frames are lost."""
         for joint, frame in zip(series[:-1], frames, strict=False):
             name = unused_name(f"{body}.{joint.name}", self.taken)
             kept = name == joint.child and compose(inverted(joint.child_pose), frame).is_identity
@@ -261,7 +262,7 @@ class _Writer:
         added(body, "inertial", mass=words([mass]), diaginertia=words(moments), **place)
 
     def _heavy(self, name: str) -> bool:
-        """Return True if MuJoCo lets a body move: it, or one fixed to it, has mass and inertia."""
+        """Return True if a body, or one fixed to it, has the mass and inertia that MuJoCo needs."""
         mass, moments = self.links[name].inertia.m, _principal(self.links[name])[0]
         if min(mass, *moments) >= _LEAST:
             return True
@@ -269,7 +270,7 @@ class _Writer:
         return any(self._heavy(joint.child) for joint in carried if joint.kind == "fixed")
 
     def note_what_is_left(self, description: Description) -> None:
-        """Add notes on limits that are not written and on another order of coordinates."""
+        """Add notes on omitted limits, on friction of free joints and on the coordinate order."""
         self.notes += ball_limits(
             j
             for j in description.joints
@@ -291,8 +292,11 @@ class _Writer:
 
 
 def _on_one_body(series: list[JointData]) -> bool:
-    """Return True if MuJoCo allows these joints on one body: six DoF, no turn after a ball, and a
-    free joint only by itself."""
+    """Return True if MuJoCo allows these joints on one body.
+
+    A body may have up to six degrees of freedom, without rotation after a ball joint. A free joint
+    must be the only joint of its body.
+    """
     kinds = [spelling(joint.kind, "MJCF") for joint in series]
     turns_after = kinds[kinds.index("ball") + 1 :] if "ball" in kinds else []
     count = len(kinds) + 2 * kinds.count("ball")
@@ -301,7 +305,7 @@ def _on_one_body(series: list[JointData]) -> bool:
 
 
 def _frames(series: list[JointData]) -> list[Transform]:
-    """Return frames of joints in the frame of the body after the last one, all joints at zero."""
+    """Return the frames of joints in the frame of the last joint's body, with joints at zero."""
     found, link = [], Transform.identity()
     for joint in reversed(series):
         found.append(compose(joint.child_pose, link))
@@ -338,7 +342,7 @@ def _add_shapes(
     shapes: tuple[ShapeData, ...],
     file: str,
 ) -> list[str]:
-    """Write shapes into bodies; notes say which are left out, as MuJoCo cannot read them."""
+    """Write shapes into bodies; return notes on shapes omitted because MuJoCo cannot read them."""
     notes: list[str] = []
     meshes: dict[tuple[str, tuple[float, ...]], str] = {}
     for shape in shapes:
@@ -352,7 +356,7 @@ def _add_shapes(
                 continue
             given["mesh"] = meshes.setdefault((mesh, shape.size), f"mesh {len(meshes) + 1}")
         else:
-            halved = SHAPE_TRAITS[shape.kind].halved  # but radii are whole
+            halved = SHAPE_TRAITS[shape.kind].halved  # radii are not halved
             given["size"] = words(0.5 * x if k in halved else x for k, x in enumerate(shape.size))
         if shape.link not in bodies:
             notes.append(f"link {shape.link!r} is not a body in MJCF; its shape is not written")
@@ -361,17 +365,20 @@ def _add_shapes(
             given |= {"contype": f"{shape.bits[0]}", "conaffinity": f"{shape.bits[1]}"}
         if shape.color is not None and shape.role == "visual":
             given["rgba"] = words(shape.color)
-        added(bodies[shape.link], "geom", type=shape.kind, **given, **placed(shape.pose))
+        body = bodies[shape.link]
+        if body.find("inertial") is None:
+            given["mass"] = "0"  # MuJoCo would take it from the shape
+        added(body, "geom", type=shape.kind, **given, **placed(shape.pose))
     if meshes:
         assets = added(root, "asset")
         for (mesh, scale), name in meshes.items():
-            # shells have areas, which surfaces that are open or flat have too
+            # "shell" uses the area, which open or flat surfaces have too
             added(assets, "mesh", name=name, file=mesh, scale=words(scale), inertia="shell")
     return notes
 
 
 def _mesh(shape: ShapeData, file: str) -> tuple[str, str]:
-    """Return the name of a mesh file for MuJoCo, and its fault, if it has one."""
+    """Return the name of a mesh file for MuJoCo, and its fault ("" if it has none)."""
     path = mesh_file(shape.file, file)
     if path is None:
         return "", "was not found"

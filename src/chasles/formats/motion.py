@@ -1,12 +1,12 @@
-"""Motions of a robot, and forces on it, from files, a block of instants at a time.
+"""Read motions of a robot and forces on it from files, a block of instants at a time.
 
-A motion in a .csv or .parquet table names its columns: t (s), and for a joint named J the columns
-J.q, J.qd, J.qdd, or J.q0, J.q1, ... where it has more coordinates than one. The folder or .npz file
-of `chasles simulate` is a motion too. Any other file is that of Legnani et al. (1996), part II,
-fig. 6: q, qd, qdd of every joint in turn, a line for each joint or a line for each instant, perhaps
-after a line with the time step (which SPACELIB's program reads first; the printed listing only
-declares it). Forces have the columns fx, fy, fz, cx, cy, cz, in a .csv file by name and in any
-other in this order. # begins a comment.
+A motion in a .csv or .parquet table has named columns: t (s), and for a joint named J the columns
+J.q, J.qd, J.qdd, or J.q0, J.q1, ... if the joint has several coordinates. The folder or .npz file
+of `chasles simulate` is a motion too. Any other file has the form of Legnani et al. (1996), part
+II, fig. 6: q, qd, qdd of every joint in turn, with one line for each joint or for each instant. The
+first line may be the time step (SPACELIB's program reads it first; the printed listing only
+declares it). Forces have the columns fx, fy, fz, cx, cy, cz: by name in a .csv file, and in this
+order in any other file. Comments begin with #.
 """
 
 import csv
@@ -38,22 +38,25 @@ ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 QUANTITIES = ("q", "qd", "qdd")
 
 REACHED = ("solved", "angle_error", "distance_error")
-"""Further columns of a motion that `chasles reach` wrote: 1 where a pose is reached, errors in rad
-and m. An instant that is not reached is refused."""
+"""Further columns of motions that `chasles reach` writes.
+
+`solved` is 1 where a pose is reached; the errors are in rad and m. An instant that does not reach
+its pose is refused.
+"""
 
 SIMULATED = re.compile(r"kinetic|potential|contact\d+\.(gap|fx|fy|fz)")
-"""Further columns of a motion that `chasles simulate` wrote as a table; they are not read."""
+"""Further columns of tables that `chasles simulate` writes; they are not read."""
 
 MOTION_FILE = "motion.npz"
-"""Name of that file in the folder of a simulation."""
+"""Name of the motion file in the folder of a simulation."""
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Some consecutive instants, the first of them number `first`.
+    """Consecutive instants of a motion; `first` is the number of the first one.
 
-    t: times in s. q: (n, nq). qd, qdd: (n, nv). Each but q is None where the file does not give it.
-    end: how many bytes of the file have been read.
+    t: times in s. q: (n, nq). qd, qdd: (n, nv). t, qd and qdd are None if the file does not have
+    them. end: number of bytes of the file that have been read.
     """
 
     first: int
@@ -65,7 +68,7 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""The numbers of one instant, and the line that they end at."""
+"""The numbers of one instant, and the last line they are on."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ class _Table:
 def read(
     path: str | os.PathLike[str], model: Model, *, step: float | None = None, chunk: int = CHUNK
 ) -> Iterator[Motion]:
-    """Read the motion of a file, `chunk` instants at a time.
+    """Read a motion from a file, `chunk` instants at a time.
 
     path: a table (.csv, .parquet), the folder or .npz file of a simulation, or a plain file. step:
     seconds between instants, for a file that has no times.
@@ -111,7 +114,7 @@ def read(
 def _recorded(
     file: str, model: Model, blocks: Iterable[Block], step: float | None
 ) -> Iterator[Motion]:
-    """Yield the motion of a binary file. `end` is the whole file: all of it may have been read."""
+    """Yield the motion of a binary file; `end` is the file size, as all may have been read."""
     first, end = 0, size(file)
     for block in blocks:
         count = len(block["q"])
@@ -138,7 +141,7 @@ def _timed(file: str) -> ModelError:
 
 
 def motion_file(path: str | os.PathLike[str]) -> str:
-    """Return the file of a motion: that of a simulation's folder, or the path itself."""
+    """Return the file of a motion: the motion file in a simulation's folder, or the path itself."""
     file = os.fsdecode(path)
     return os.path.join(file, MOTION_FILE) if os.path.isdir(file) else file
 
@@ -153,7 +156,7 @@ def _check_quaternions(model: Model, block: Iterable[_Row], q: np.ndarray) -> No
 
 
 def forces(path: str | os.PathLike[str]) -> Iterator[list[float]]:
-    """Yield force and moment (fx, fy, fz, cx, cy, cz) of every line of a file, in N and N m."""
+    """Yield the force and couple (fx, fy, fz, cx, cy, cz) of every line of a file, in N and N m."""
     file = os.fsdecode(path)
     if not _is_csv(file):
         yield from (_numbers(line, line.text.split(), ACTION) for line in lines(file))
@@ -168,10 +171,10 @@ QUATERNION = ("qw", "qx", "qy", "qz")
 
 
 def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndarray]:
-    """Return times (n,) if there are any, and poses as `placed` returns them, of a .csv file.
+    """Return the times (n,) of a .csv file, or None, and its poses in the form of `placed`.
 
-    Its columns are x, y, z (m); then, for orientations, roll, pitch, yaw (rad, about fixed axes as
-    in URDF) or qw, qx, qy, qz; and t (s).
+    Columns are x, y, z (m); for orientations roll, pitch, yaw (rad, about fixed axes as in URDF) or
+    qw, qx, qy, qz; and optionally t (s).
     """
     file = os.fsdecode(path)
     header = _header(file, ["t", *POSITION, *ANGLES, *QUATERNION])
@@ -197,7 +200,8 @@ def read_poses(path: str | os.PathLike[str]) -> tuple[np.ndarray | None, np.ndar
 def placed(numbers: np.ndarray) -> np.ndarray:
     """Return positions (..., 3), or positions and quaternions w, x, y, z (..., 7).
 
-    The input has positions (..., 3), positions and roll, pitch, yaw (..., 6), or the form (..., 7).
+    The input has positions (..., 3), positions and roll, pitch, yaw (..., 6), or positions and
+    quaternions (..., 7).
     """
     if numbers.shape[-1] != 6:
         return numbers
@@ -225,7 +229,7 @@ def write(
     *,
     overwrite: bool = True,
 ) -> None:
-    """Write a .csv motion: times t (n,) in s, and q, qd, qdd (n, ...), or the first of these."""
+    """Write a .csv motion: times t (n,) in s; rows: q, or q and qd, or q, qd, qdd (n, ...)."""
     names, every = columns(model), [t[:, None], *rows]
     header = ["t", *itertools.chain.from_iterable(names[x] for x in QUANTITIES[: len(rows)])]
     with (
@@ -237,7 +241,7 @@ def write(
 
 
 def numbered(name: str, count: int) -> list[str]:
-    """Return one name for one number; for several, name0, name1, ..."""
+    """Return [name] if count is 1, and otherwise name0, name1, ..."""
     return [name] if count == 1 else [f"{name}{k}" for k in range(count)]
 
 
@@ -250,21 +254,21 @@ def _is_csv(file: str) -> bool:
 
 @dataclass(frozen=True)
 class _Header:
-    """A file's first line, the names in it, and the lines after it."""
+    """The first line of a file, the column names in it, and the lines after it."""
 
     line: Line
     names: list[str]
     body: Iterator[Line]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """Return indices of required columns."""
+        """Return the indices of required columns."""
         for name in names:
             if name not in self.names:
                 raise self.line.error("E-FILE-015", f"there is no column {name!r}", "add it")
         return [self.names.index(name) for name in names]
 
     def rows(self) -> Iterator[_Row]:
-        """Yield the numbers of the lines after it."""
+        """Yield the lines after the header and their numbers."""
         for line in self.body:
             yield line, _numbers(line, line.text.split(","), self.names)
 
@@ -283,7 +287,7 @@ def _csv_motion(file: str, model: Model) -> _Table:
 
 
 def _reached(rows: Iterator[_Row], place: int) -> Iterator[_Row]:
-    """Return the rows; raise for one that does not reach its pose."""
+    """Yield the rows; raise an error for a row that does not reach its pose."""
     for line, numbers in rows:
         if numbers[place] == 0.0:
             problem = "this row did not reach its pose (solved is 0)"
@@ -292,7 +296,7 @@ def _reached(rows: Iterator[_Row], place: int) -> Iterator[_Row]:
 
 
 def _header(file: str, known: Sequence[str]) -> _Header:
-    """Return the first line of a .csv file, whose names are known and distinct."""
+    """Return the first line of a .csv file; column names must be known and distinct."""
     body = lines(file)
     first = next(body, None)
     if first is None:
@@ -314,7 +318,7 @@ def _header(file: str, known: Sequence[str]) -> _Header:
 
 
 def _increasing(table: _Table) -> Iterator[_Row]:
-    """Yield the rows; raise if one is not later than the one before it."""
+    """Yield the rows; raise an error if times do not increase."""
     (place,), last = table.places["t"], -math.inf
     for line, numbers in table.rows:
         t = numbers[place]
@@ -350,7 +354,7 @@ def _plain_motion(file: str, model: Model) -> _Table:
 
 
 def _instants(body: Iterable[Line], names: Sequence[str]) -> Iterator[_Row]:
-    """Yield q, qd, qdd of every joint, from lines for joints or lines for instants."""
+    """Yield q, qd, qdd of all joints, from one line for each joint or for each instant."""
     whole = [f"{name}.{quantity}" for name in names for quantity in QUANTITIES]
     numbers: list[float] = []
     for line in body:

@@ -1,4 +1,4 @@
-"""Motions from binary files that commands write: .npz archives of simulations, .parquet tables."""
+"""Read motions from binary files: .npz archives of simulations and .parquet tables."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ Block = dict[str, np.ndarray]
 
 
 def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Yield the motion of a .npz file, `chunk` instants at a time; columns: by quantity."""
+    """Yield the motion of a .npz file, `chunk` instants at a time; columns: names by quantity."""
     found = read_archive(file, len(columns["q"]), len(columns["qd"]))
     for first in range(0, len(found["t"]), chunk):
         yield {name: array[first : first + chunk] for name, array in found.items()}
@@ -31,7 +31,7 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
     size(file)
     try:
         found = arrays(file, ("format", "t", "q"))
-        with suppress(ValueError):  # a file of positions alone
+        with suppress(ValueError):  # the file has only positions
             found |= arrays(file, ("qd",))
         named = str(found.pop("format"))
         found = {name: np.asarray(array, dtype=float) for name, array in found.items()}
@@ -61,7 +61,7 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
 
 
 def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Yield the motion of a .parquet table, `chunk` instants at a time; columns: by quantity."""
+    """Yield the motion of a .parquet table in blocks of `chunk`; columns: names by quantity."""
     size(file)
     opened = _opened(file)
     there = set(opened.schema_arrow.names)

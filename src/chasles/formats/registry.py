@@ -1,4 +1,4 @@
-"""Places of files: robots installed by packages, and files that a robot's file names."""
+"""Find files: robots installed by packages, and files that a robot file refers to."""
 
 import difflib
 import os
@@ -16,7 +16,7 @@ _MOST_FILES = 100_000
 
 
 class Found(NamedTuple):
-    """A robot file. name: that of the file, without suffix. source: the package it came with."""
+    """A robot file. name: file name without suffix. source: package that installed the file."""
 
     name: str
     source: str
@@ -27,7 +27,7 @@ def folders() -> dict[str, list[Path]]:
     """Return existing folders with robot files, by package."""
     data = [Path(p) / "cmeel.prefix/share/example-robot-data/robots" for p in sys.path if p]
     given = os.environ.get("ROBOT_DESCRIPTIONS_CACHE", "~/.cache/robot_descriptions")
-    cache = Path(os.path.expanduser(given))  # stays as it is where this user has no home
+    cache = Path(os.path.expanduser(given))  # unchanged if this user has no home
     places = {"example-robot-data": data, "robot_descriptions": [cache]}
     return {
         name: [path for path in dict.fromkeys(paths) if path.is_dir()]
@@ -134,13 +134,13 @@ def _is_mjcf(path: Path) -> bool:
     return b"<mujoco" in start and b"<mujocoinclude" not in start
 
 
-# Files that a robot's file names ---------------------------------------------------------------
+# Files that a robot file refers to -------------------------------------------------------------
 
 VARIABLES = (
     *("ROS_PACKAGE_PATH", "SDF_PATH", "GZ_SIM_RESOURCE_PATH"),
     *("IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH"),
 )
-"""The lists of folders with packages or models that ROS, sdformat and Gazebo look through."""
+"""Environment variables with the folders in which ROS, sdformat and Gazebo search for files."""
 
 MESHES = (".stl", ".obj", ".dae", ".ply", ".glb", ".off")
 LARGEST = 100 * 2**20
@@ -150,16 +150,17 @@ _NAMED = re.compile(r"(?:package|model)://+([^/]+)/*(.*)")
 
 
 def package_of(name: str) -> str:
-    """Return the package or model of a name; "" for a plain one."""
+    """Return the package or model in a name; "" for a plain name."""
     inside = _NAMED.fullmatch(name)
     return "" if inside is None else inside[1]
 
 
 def candidates(name: str, robot_file: str) -> Iterator[Path]:
-    """Yield possible paths of the file or folder that a robot's file calls `name`, best first.
+    """Yield possible paths of the file or folder that a robot file calls `name`, best first.
 
-    package://NAME/PATH and model://NAME/PATH are looked for above the robot's file, in the folders
-    of `VARIABLES`, and in example-robot-data; a plain name is seen from the robot's file.
+    package://NAME/PATH and model://NAME/PATH are searched in the folders above the robot file, in
+    the folders of `VARIABLES`, and in example-robot-data. A plain name is relative to the robot
+    file.
     """
     folder = Path(os.path.abspath(robot_file)).parent
     inside = _NAMED.fullmatch(name)
@@ -174,7 +175,7 @@ def candidates(name: str, robot_file: str) -> Iterator[Path]:
 
 
 def _places(folder: Path) -> Iterator[Path]:
-    """Yield folders that may hold packages and models, or be one."""
+    """Yield folders that may contain packages and models, or be one themselves."""
     yield from (folder, *folder.parents)
     for variable in VARIABLES:
         yield from map(Path, filter(None, os.environ.get(variable, "").split(os.pathsep)))
@@ -182,7 +183,7 @@ def _places(folder: Path) -> Iterator[Path]:
 
 
 def mesh_file(name: str, robot_file: str) -> Path | None:
-    """Return the file that a robot's file calls `name`, or None if it cannot be drawn."""
+    """Return the mesh that a robot file calls `name`; None if it is missing or too large."""
     for path in candidates(name, robot_file):
         drawn = path.suffix.lower() in MESHES and os.path.isfile(path)
         if drawn and path.stat().st_size <= LARGEST:

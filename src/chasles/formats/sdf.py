@@ -1,6 +1,7 @@
-"""SDF files (sdformat.org, versions 1.0 to 1.12): models, nested, included, in a world or alone.
+"""Read SDF files (sdformat.org, versions 1.0 to 1.12): models, nested or included, and worlds.
 
-Plugins and engines' own numbers are ignored. Only `<include>` opens other files, by their path.
+Plugins and parameters of physics engines are ignored. Only `<include>` opens other files, which
+must be local.
 """
 
 import math
@@ -30,7 +31,7 @@ from chasles.model.description import spelled
 from chasles.model.graph import from_graph, unused_name
 
 UNBOUNDED = 1e16
-"""Value that means no limit, as does any larger one."""
+"""Values of this size or larger mean that there is no limit."""
 
 _PERPENDICULAR = 1e-9
 
@@ -41,14 +42,13 @@ GRAVITY = Vector.of(0.0, 0.0, -9.8)
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read an SDF file.
 
-    The world is the link "world", the first. Parts of nested models, and of several models, are
-    named `model::part`. A joint between links that are already connected closes a loop. Parts that
-    no joint connects to the world float on a free joint (root_joint, if there is only one), with a
-    note; static models are fixed. Gravity is that of the `<world>`, or (0, 0, -9.81) if the file
+    The first link is "world". If models are nested, or there are several, their parts are named
+    `model::part`. A joint between links that are already connected closes a loop. Parts that no
+    joint connects to the world float on a free joint (root_joint, if there is only one), with a
+    note. Static models are fixed. Gravity is that of the `<world>`, or (0, 0, -9.81) if the file
     has only a model.
 
-    `snap` is as for URDF files. `floating` frees a model that a single fixed joint holds to the
-    world.
+    snap: as for URDF files. floating: free a model that a single fixed joint holds to the world.
     """
     document = opened(os.fsdecode(path), snap=snap)
     links = [LinkData(WORLD, RigidInertia.zero(), document.file)]
@@ -95,7 +95,7 @@ def _gravity(document: Document) -> Vector:
 
 
 DEFORMABLE = ("drake:deformable_properties", "{http://drake.mit.edu}deformable_properties")
-"""Elements of Drake's deformable bodies, with the prefix declared or not."""
+"""Names of the element of Drake's deformable bodies, without and with a declared prefix."""
 
 # Links and frames ------------------------------------------------------------------------------
 
@@ -130,7 +130,7 @@ def _frames(document: Document) -> Iterator[FrameData]:
 
 
 def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkData]]:
-    """Return a joint, or two in series and the link between them if its two axes differ."""
+    """Return the joint of a node; if its two axes differ, two joints in series and their link."""
     part = node.part
     given, kinds = part.text("type"), spelled("SDF")
     if given not in kinds:
@@ -156,7 +156,7 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
 
 
 def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], list[LinkData]]:
-    """Return one joint if its axes are perpendicular, with equal limits and dampers."""
+    """Return one joint if its axes are perpendicular and have equal data, and otherwise two."""
     alike = replace(second, axis=first.axis) == first and first.mimic is None
     if alike and abs(first.axis.dot(second.axis)) < _PERPENDICULAR:
         return [replace(first, second_axis=second.axis)], []
@@ -184,7 +184,7 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
 
 
 def _resistance(axis: Part | None) -> dict[str, Any]:
-    """Return damping, friction and spring; a ball has them in its `<axis>` too, as in Drake."""
+    """Return damping, friction and spring; a ball joint too has them in `<axis>`, as in Drake."""
     dynamics = None if axis is None else axis.find("dynamics")
     if dynamics is None:
         return {}
@@ -197,7 +197,7 @@ def _resistance(axis: Part | None) -> dict[str, Any]:
 
 
 def _limits(axis: Part, bounds: str) -> Limits:
-    """Return bounds; negative or huge velocity and effort mean no limit."""
+    """Return limits; a negative velocity or effort, or any huge value, means no limit."""
     limit = axis.find("limit")
     if limit is None:
         return Limits()
@@ -231,8 +231,10 @@ def _mimic(node: Node, mimic: Part) -> Mimic:
 
 
 def _pitch(joint: Part) -> float:
-    """Return meters per radian, from meters per turn (right-handed) or the older radians per meter
-    (left).
+    """Return the pitch of a screw joint in m/rad.
+
+    `screw_thread_pitch` is in meters per turn (right-handed); the older `thread_pitch` is in
+    radians per meter (left-handed).
     """
     if joint.find("screw_thread_pitch") is not None:
         return joint.number("screw_thread_pitch", 1.0) / (2.0 * math.pi)
@@ -256,8 +258,11 @@ def _held(document: Document, node: Node) -> JointData:
 
 
 def _spanned(links: list[LinkData], joints: list[JointData]) -> tuple[list[str], list[str]]:
-    """Return joints that close loops, because earlier joints already connect their links; and for
-    each part that is not connected to the world, the first link that no tree joint carries."""
+    """Return the joints that close loops, and the roots of parts not connected to the world.
+
+    A joint closes a loop if earlier joints already connect its links. The root of a part is its
+    first link that is not the child of a tree joint.
+    """
     part_of = {link.name: [link.name] for link in links}
     loops, carried = [], set()
     for joint in joints:
@@ -289,7 +294,7 @@ def _floating(document: Document, roots: list[str]) -> list[JointData]:
 
 
 def _set_free(document: Document, joints: list[JointData]) -> list[JointData]:
-    """Return the joints without the one that holds all to the world."""
+    """Return the joints without the fixed joint that holds the model to the world."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) > 1 or (held and held[0].kind != "fixed"):
         names = ", ".join(repr(joint.name) for joint in held)

@@ -1,4 +1,4 @@
-"""An SDF file being read: its models and included models as frames, and its gears."""
+"""Parse SDF files: their models and included models as trees of frames, and their gears."""
 
 import math
 import os
@@ -17,38 +17,38 @@ from chasles.formats.xml_file import Part, Source, parse
 from chasles.model import CouplingData, JointData, gear
 
 OLDEST, NEWEST = 4, 12
-"""Minor versions of the format: versions before 1.4 are converted by sdformat's rules."""
+"""Minor versions of the format; versions before 1.4 are converted by sdformat's rules."""
 
 _KEPT = {"name", "type", "version"}
 _INLINE = {"origin", "parent", "child", "gravity", "ambient", "diffuse", "specular", "emissive"}
-"""Attributes that stayed attributes after version 1.0, and elements whose only attribute became
-their text; all other attributes became elements."""
+"""Changes after version 1.0: attributes that were kept, and elements whose attribute became text.
 
-MAX_NESTING = 40
-"""Models within models; included files count too."""
-
-MAX_PARTS = 20_000
-"""Largest number of models, links, joints and frames, because nested includes can multiply them
-without bound.
+All other attributes became elements.
 """
 
+MAX_NESTING = 40
+"""Largest depth of nested models, including models of included files."""
+
+MAX_PARTS = 20_000
+"""Largest number of models, links, joints and frames; nested includes can multiply them."""
+
 GEARBOX = "gearbox"
-"""The format's name for a joint that couples the angles of two others."""
+"""SDF's name of a joint that couples the angles of two other joints."""
 
 REFERENCE = "gearbox_reference_body"
 
 _PARALLEL = 1e-9
 
 Turning = dict[frozenset[str], list[tuple[Node, JointData]]]
-"""Revolute joints, by the two links that they connect."""
+"""Revolute joints by the two links that they connect."""
 
 MANIFEST = "model.config"
-"""The file of a model's folder that names the others, by the version of their format."""
+"""File in a model's folder that lists the SDF files of the model by format version."""
 
 
 @dataclass
 class Document:
-    """A file being read. world: `<world>`, or `<sdf>` with models only. ties: names of joints."""
+    """A file being read. world: `<world>`, or `<sdf>` without one. ties: names of joints."""
 
     file: str
     world: Part
@@ -59,11 +59,11 @@ class Document:
     ties: set[str] = field(default_factory=set)
 
     def of(self, kind: str) -> Iterator[Node]:
-        """Return all links, joints or frames, in the order of the file."""
+        """Return all links, joints or frames in the order of the file."""
         return (node for node in self.nodes if node.kind == kind)
 
     def add(self, scope: Node, part: Part, name: str, **facts: Any) -> Node:
-        """Return a new frame of a scope."""
+        """Add a frame to a scope and return it."""
         given, base = placed(part)
         kind: str = facts.pop("kind", part.tag)
         node = Node(part, kind, scope.prefix + name, scope, given, **facts)
@@ -79,8 +79,11 @@ class Document:
 
 @dataclass(frozen=True)
 class _Way:
-    """Context of the parts of a model. static: they never move. bare: parts of models in it are
-    named without the model. above: the files and models that it is in."""
+    """Context of the parts of a model.
+
+    above: the files and models that enclose the parts. static: the parts never move. bare: names of
+    parts of nested models omit the model.
+    """
 
     above: tuple[str, ...]
     static: bool = False
@@ -91,7 +94,7 @@ class _Way:
 
 
 def opened(file: str, *, snap: bool) -> Document:
-    """Return the file, with all names, poses and included files read, not yet resolved."""
+    """Read a file with all names, poses and included files; frames are not yet resolved."""
     notes: list[str] = []
     root, version = _root(file, snap, notes)
     worlds = list(root.all(WORLD))
@@ -127,11 +130,11 @@ def _root(file: str, snap: bool, notes: list[str]) -> tuple[Part, int]:
 
 
 def _convert(root: etree._Element, minor: int) -> None:
-    """Bring older elements up to date: sdformat's files 1_0.convert to 1_5.convert.
+    """Convert elements of older versions, as sdformat's files 1_0.convert to 1_5.convert do.
 
-    Version 1.0 has values in attributes, and poses in `<origin pose="...">`; before 1.6 gravity
-    stands in `<physics>`. Axes of joints, which were in the model's frame before 1.5, are
-    `sdf_frames.direction`'s.
+    Version 1.0 has values in attributes, and poses in `<origin pose="...">`. Before version 1.6,
+    gravity is in `<physics>`. Before 1.5, joint axes are in the model's frame;
+    `sdf_frames.direction` converts them.
     """
     for element in list(root.iter()) if minor < 2 else ():
         for key in [key for key in element.attrib if key not in _KEPT]:
@@ -148,7 +151,7 @@ def _convert(root: etree._Element, minor: int) -> None:
 
 
 def _minor(version: str) -> int | None:
-    """Return the second number of a version, if it has one."""
+    """Return the second number of a version, or None."""
     minor = version.partition(".")[2]
     return int(minor) if minor.isascii() and minor.isdigit() and len(minor) < 4 else None
 
@@ -189,7 +192,7 @@ def _model(document: Document, scope: Node, part: Part, way: _Way, version: int 
 
 
 def _model_facts(part: Part, version: int) -> dict[str, Any]:
-    """Return the version of a model, and the frames within that it is attached to and placed by."""
+    """Return a model's version, canonical link ("on") and placement frame ("placement")."""
     on, placement = (part.element.get(key, "") for key in ("canonical_link", "placement_frame"))
     return {"version": version, "on": on, "placement": placement}
 
@@ -240,7 +243,7 @@ def _overridden(model: Part, include: Part) -> Part:
 
 
 def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int) -> None:
-    """Add an included model's parts to its scope, with sdformat's name for its own frame."""
+    """Add an included model's parts to its scope; its frame gets the name that sdformat uses."""
     if truth(part, "static", False) and not way.static:
         part.note("static is ignored for a merged model, as SDF specifies")
     name = f"_merged__{part.text('name')}__model__"
@@ -250,7 +253,7 @@ def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int)
 
 
 def _included(part: Part) -> str:
-    """Return the file of an `<include>`: a path, a folder of a model, or a `model://` name."""
+    """Return the file of an `<include>`, given as a path, a model's folder or a `model://` name."""
     part.need("uri")
     uri = part.content("uri")
     if uri.startswith(("http://", "https://")):
@@ -270,7 +273,7 @@ def _included(part: Part) -> str:
 
 
 def _main(part: Part, folder: Path) -> Path:
-    """Return the file of a model's folder: the newest that can be read, by default `model.sdf`."""
+    """Return the newest supported SDF file in a model's folder, by default `model.sdf`."""
     if not os.path.isfile(folder / MANIFEST):
         return folder / "model.sdf"
     manifest = os.fspath(folder / MANIFEST)
@@ -293,8 +296,9 @@ def _main(part: Part, folder: Path) -> Path:
 def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingData]:
     """Yield a coupling theta2 = -gearbox_ratio theta1 for each gearbox (sdformat.org/spec).
 
-    theta1 is the angle of its parent about its `<axis>`, theta2 that of its child about `<axis2>`,
-    both against its `gearbox_reference_body`: so they are coordinates of joints with these links.
+    theta1 is the angle of the gearbox's parent about `<axis>`, and theta2 that of its child about
+    `<axis2>`, both relative to `gearbox_reference_body`. They are the coordinates of the joints
+    between these links.
     """
     nodes = {node.name: node for node in document.of("joint")}
     turning: Turning = {}
@@ -316,7 +320,7 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
 
 
 def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, float]:
-    """Return the joint that rotates an end of a gearbox relative to its reference, and its sign."""
+    """Return the joint between an end of a gearbox and its reference body, and its sign."""
     ends = (end(node, x) for x in (tag, REFERENCE))
     link, reference = (WORLD if x is None else x.name for x in ends)
     wanted = direction(node, node.part.need(axis))

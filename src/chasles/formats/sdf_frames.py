@@ -1,8 +1,8 @@
-"""SDF's frames: names in the scopes of models, poses in one another, and the links they are on.
+"""Frames of SDF files: their names in scopes, their relative poses, and the links that carry them.
 
-Every link, joint, model and `<frame>` has a frame (sdformat.org, "Pose frame semantics"): its pose
-is given in some other one, and it moves with the link that it is attached to. A joint's ends and
-axes are named by such frames.
+Every link, joint, model and `<frame>` has a frame (sdformat.org, "Pose frame semantics"). The pose
+of a frame is given in another frame, and the frame moves with the link that it is attached to.
+Joints refer to their links and axes by such frames.
 """
 
 import math
@@ -19,18 +19,18 @@ from chasles.model.build import compose
 from chasles.model.model import suggest
 
 MODEL, WORLD = "__model__", "world"
-"""The format's names for a model's own frame and for the world's."""
+"""SDF's names of the frame of a model and the frame of the world."""
 
 
 @dataclass(eq=False)
 class Node:
-    """A frame. name: in the whole file, `model::part` where models are nested.
+    """A frame. name: its unique name in the file, `model::part` where models are nested.
 
-    scope: the model or world where it stands, and names that it uses are looked up; None for the
-    world. given: its pose in the frame `base`. on: the frame it is attached to. static: never
-    moves. Of a model and the world: version, of its file (9 of SDF 1.9); nodes, its parts by name;
-    placement, the frame within that `given` places, "" for its own; into, the scope that its parts
-    are merged into.
+    scope: the model or world that contains the frame, where names are looked up; None for the
+    world. given: its pose in the frame `base`. on: the frame that it is attached to. static: True
+    if it never moves. Models and the world also have: version, the minor version of the file (9 for
+    SDF 1.9); nodes, the parts by name; placement, the inner frame that `given` places ("" for the
+    model frame); into, the scope into which the parts are merged.
     """
 
     part: Part
@@ -47,18 +47,18 @@ class Node:
     into: "Node | None" = None
 
     def beside(self, name: str, part: Part) -> "Node":
-        """Return the frame of a name in the scope of this one."""
+        """Return the frame with a name in the scope of this frame."""
         assert self.scope is not None, "all parts belong to a model or a world"
         return self.scope.find(name, part)
 
     @property
     def above(self) -> "Node | None":
-        """Return the frame that its pose is relative to; None for the world."""
+        """Return the frame in which the pose is given; None for the world."""
         return None if self.scope is None else self.beside(self.base, self.part)
 
     @cached_property
     def pose(self) -> Transform:
-        """Pose in the frame above."""
+        """Return the pose in the frame `above`."""
         if not self.placement:
             return self.given
         node, placed = self.find(self.placement, self.part), Transform.identity()
@@ -69,13 +69,14 @@ class Node:
 
     @property
     def carrier(self) -> "Node | None":
-        """Return the link that it moves with; None for the world."""
+        """Return the link that the frame moves with; None for the world."""
         end = self._way(self, lambda node: node._attached())[-1]
         return end if end.kind == "link" else None
 
     def _attached(self) -> "Node | None":
-        """Return the frame that it is attached to; for a model the named, or first, link or model
-        in it.
+        """Return the frame that this frame is attached to.
+
+        A model is attached to its canonical link, or else to its first link or model.
         """
         if self.kind == "link" or self.scope is None:
             return None
@@ -87,7 +88,7 @@ class Node:
         return kinds.get("link") or kinds.get("model")
 
     def _way(self, first: "Node", next_of: "Callable[[Node], Node | None]") -> "list[Node]":
-        """Yield frames, each followed by its next, until there is none."""
+        """Return the chain of frames from `first`; a cycle raises an error."""
         way = {first: None}
         node = next_of(first)
         while node is not None:
@@ -102,13 +103,13 @@ class Node:
 
     @property
     def prefix(self) -> str:
-        """Beginning of the names of its parts in the whole file."""
+        """Return the prefix of the names of the parts in the whole file."""
         if self.into is not None:
             return self.into.prefix
         return f"{self.name}::" if self.name else ""
 
     def add(self, node: "Node", name: str) -> "Node":
-        """Take a part; until version 1.6 a joint could have the name of a link."""
+        """Add a part; up to version 1.6, a joint may have the same name as a link."""
         if self.into is not None:
             self.into.add(node, name)
         other = self.nodes.setdefault(name, node)
@@ -120,7 +121,7 @@ class Node:
         return node
 
     def find(self, name: str, part: Part) -> "Node":
-        """Return the frame of a name as the file writes it here: part, or model::part."""
+        """Return the frame with a name, as written in this scope: part or model::part."""
         if name in ("", MODEL):
             return self
         if name in self.nodes:
@@ -134,8 +135,11 @@ class Node:
 
 
 def relative(a: Node, b: Node) -> Transform:
-    """Return the pose of one frame in another, by way of their nearest common ancestor. The time
-    per joint does not grow with the file, and no digits are lost by way of the world."""
+    """Return the pose of frame a in frame b, by way of their nearest common ancestor.
+
+    Compared with poses in the world, the time per joint does not grow with the file, and no digits
+    are lost.
+    """
     sides = {a: Transform.identity()}, {b: Transform.identity()}
     ends, meet = [a, b], a if a is b else None
     while meet is None:
@@ -157,7 +161,7 @@ def relative(a: Node, b: Node) -> Transform:
 
 
 def truth(part: Part, tag: str, default: bool) -> bool:
-    """Return the truth value in a child."""
+    """Return the truth value in a child element."""
     text, child = part.content(tag).lower(), part.find(tag)
     if child is None or not text:
         return default
@@ -167,7 +171,7 @@ def truth(part: Part, tag: str, default: bool) -> bool:
 
 
 def placed(part: Part) -> tuple[Transform, str]:
-    """Read the `<pose>` of an element, and the name of the frame that it is in."""
+    """Return the `<pose>` of an element, and the name of the frame in which it is given."""
     pose, text = part.find("pose"), part.content("pose")
     if pose is None:
         return Transform.identity(), ""
@@ -193,8 +197,9 @@ def placed(part: Part) -> tuple[Transform, str]:
 
 
 def end(joint: Node, tag: str) -> Node | None:
-    """Return the link at an end of a joint, by its own name or that of a frame on it; None: the
-    world.
+    """Return the link at an end of a joint; None for the world.
+
+    The file may name the link itself or a frame on it.
     """
     part, name = joint.part.need(tag), joint.part.content(tag)
     if not name:
@@ -203,7 +208,7 @@ def end(joint: Node, tag: str) -> Node | None:
 
 
 def direction(joint: Node, axis: Part) -> Vector:
-    """Return the unit vector of an `<axis>` or `<axis2>`, in the joint's frame."""
+    """Return the unit vector of an `<axis>` or `<axis2>` in the joint's frame."""
     assert joint.scope is not None, "joints belong to a model or a world"
     xyz = axis.find("xyz")
     given = Vector.of(0.0, 0.0, 1.0) if xyz is None else axis.axis()

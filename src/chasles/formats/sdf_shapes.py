@@ -1,4 +1,4 @@
-"""Shapes of the links of SDF files, and the inertia of a link, given or from its shapes."""
+"""Read the shapes and inertias of links in SDF files; inertias may be computed from shapes."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,19 +14,20 @@ from chasles.model import SHAPE_TRAITS, ShapeData
 from chasles.model.build import compose
 
 DENSITY = 1000.0
-"""Density (kg/m3) of a shape that gives a link its mass, if the file does not state one."""
+"""Default density (kg/m3) for computing the mass of a link from its shapes."""
 
 
 def is_auto(inertial: Part) -> bool:
-    """Return True if an `<inertial>` asks for masses from shapes."""
+    """Return True if an `<inertial>` requests that the inertia be computed from shapes."""
     return inertial.element.get("auto") in ("true", "1")
 
 
 def uniform(node: Node, inertial: Part, file: str) -> RigidInertia:
-    """Return the inertia of all collision shapes of uniform density, scaled to a given mass.
+    """Return the inertia of the collision shapes with uniform density, scaled to a given mass.
 
-    As in sdformat's Link::ResolveAutoInertials, the density is that of the `<collision>`, of the
-    `<inertial>`, or 1000 kg/m3; a shape without volume counts as 1 kg, and 1 kg m2 about each axis.
+    As in sdformat's Link::ResolveAutoInertials, the density is that of the `<collision>`, or else
+    of the `<inertial>`, or else 1000 kg/m3. A shape without volume counts as 1 kg, and 1 kg m2
+    about each axis.
     """
     plain = replace(node.part, source=replace(node.part.source, snap=False))
     parts, total, unknown = list(plain.all("collision")), RigidInertia.zero(), 0
@@ -81,7 +82,7 @@ def inertial_of(inertial: Part) -> Inertial:
 
 
 def shapes(link: Node, file: str) -> Iterator[ShapeData]:
-    """Return the shapes of a link, in its frame. file: the robot's, which locates meshes."""
+    """Return the shapes of a link in its frame. file: the robot file, which locates meshes."""
     return link.part.shapes(lambda part: _placed(part, link, file))
 
 
@@ -92,7 +93,7 @@ def _placed(part: Part, link: Node, file: str) -> ShapeData:
 
 
 def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
-    """Read a `<visual>` or `<collision>` (meshes are not opened), and its pose's frame."""
+    """Read a `<visual>` or `<collision>`, and the frame of its pose; meshes are not opened."""
     geometry = part.need("geometry")
     found = geometry.find(*SHAPE_TRAITS)
     if found is None:

@@ -1,4 +1,4 @@
-"""SDF files, written as one model, in a world if its gravity differs from the default."""
+"""Write SDF files with one model, inside a world if gravity differs from the default."""
 
 import math
 import os
@@ -25,7 +25,7 @@ from chasles.model.graph import in_series, taken_names, unused_name
 from chasles.writing import store
 
 VERSION = "1.11"
-"""First version with mimic joints and with meters per turn of a screw."""
+"""Version of written files, the first with mimic joints and screw pitch in meters per turn."""
 
 _CLOSED = 1e-12
 """Largest rounding error (m or rad) between the frames of a closed loop."""
@@ -38,11 +38,11 @@ Kind = TypeVar("Kind", bound=JointData)
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a mechanism with all digits; read back, it moves the same.
 
-    Loops are joints between links that other joints connect already, so they must be closed where
-    all coordinates are zero. Links that float are connected to nothing. Cylindrical joints and
-    others are written in series (`model.graph`), ratios of two revolute joints as gearboxes. Parts
-    that SDF cannot represent are refused: other couplings, armature, free joints away from the
-    world's origin, other joints.
+    Loops are written as joints between links that are already connected, so they must be closed
+    where all coordinates are zero. Floating links are not connected to anything. Cylindrical joints
+    and some others are written as joints in series (`model.graph`), and gear ratios between two
+    revolute joints as gearboxes. Parts that SDF cannot represent raise an error: other couplings,
+    armature, free joints away from the world's origin, and other joints.
     """
     notes = check_writable(description, "SDF")
     source = _renamed(in_series(description, "SDF"), notes)
@@ -71,7 +71,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
 def _add_parts(
     model: etree._Element, source: Description, floats: list[str], joints: list[JointData]
 ) -> None:
-    """Add floating links first, because a reader takes them for the roots of floating parts."""
+    """Add all parts; floating links come first, because readers take them as roots."""
     joint_of = {joint.child: joint for joint in joints}
     for link in sorted(source.links, key=lambda link: link.name not in floats):
         element = xml.added(model, "link", name=link.name)
@@ -165,7 +165,7 @@ def _renamed(source: Description, notes: list[str]) -> Description:
 
 
 def _check(joint: JointData) -> None:
-    """Refuse a joint that the format does not have."""
+    """Refuse a joint that SDF cannot represent."""
     turned = isinstance(joint, LoopData) and (joint.traits.flips or not joint.traits.along)
     if "SDF" not in joint.traits.names or (joint.reversed and joint.kind != "fixed" and not turned):
         raise refusal("E-SDF-035", joint, lacking(joint), _ELSE)
@@ -182,8 +182,12 @@ def _check_free(joint: JointData) -> None:
 
 
 def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> None:
-    """Refuse a loop that is open at zero coordinates, since SDF has one frame for a joint; and one
-    that holds a floating link, since the joint would carry it."""
+    """Refuse a loop that SDF cannot represent.
+
+    A loop must be closed at zero coordinates, because a joint in SDF has one frame. It must not
+    connect a floating link with the world or another floating link, because a reader would take it
+    for a tree joint.
+    """
     first, one = _in_world(loop.parent, loop.pose, joint_of)
     second, other = _in_world(loop.child, loop.child_pose, joint_of)
     apart = [a - b for a, b in zip(first.r, second.r, strict=True)]
@@ -202,8 +206,10 @@ def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> Non
 def _in_world(
     link: str | None, pose: Transform, joint_of: Mapping[str | None, JointData]
 ) -> tuple[Transform, str | None]:
-    """Return the pose of a frame on a link in the world at zero coordinates, and the floating link
-    that carries it, or None if the world does."""
+    """Return the pose in the world of a frame on a link at zero coordinates, and its floating link.
+
+    The floating link is None if the frame is connected to the world.
+    """
     floating = None
     while link in joint_of:
         joint = joint_of[link]
@@ -222,14 +228,14 @@ def _is_ball(joint: JointData) -> bool:
 
 
 def _add_pose(element: etree._Element, pose: Transform, base: str = "") -> None:
-    """Add the pose of an element in another frame; by default the one that SDF takes."""
+    """Add the pose of an element in the frame `base`, by default SDF's default frame."""
     if base or not pose.is_identity:
         relative = {"relative_to": base} if base else {}
         xml.added(element, "pose", **relative).text = f"{words(pose.r)} {xml.angles(pose)}"
 
 
 def _add_inertial(element: etree._Element, inertia: RigidInertia) -> None:
-    """Write the inertia, also a zero one: without it a link would have 1 kg."""
+    """Write the inertia, even if it is zero, because a link without one would have 1 kg."""
     mass, center, moments = inertia.about_center()
     inertial = xml.added(element, "inertial")
     xml.add_texts(inertial, pose=f"{words(center)} 0 0 0", mass=words([mass]))
@@ -238,7 +244,7 @@ def _add_inertial(element: etree._Element, inertia: RigidInertia) -> None:
 
 
 def _add_shape(link: etree._Element, shape: ShapeData, k: int) -> None:
-    """Add the k-th shape of a link; names differ within a link."""
+    """Add the k-th shape of a link; its name is unique within the link."""
     element = xml.added(link, shape.role, name=f"{shape.role} {k}")
     _add_pose(element, shape.pose)
     file = {"uri": shape.file} if shape.kind == "mesh" else {}
@@ -249,7 +255,7 @@ def _add_shape(link: etree._Element, shape: ShapeData, k: int) -> None:
 
 
 def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: str) -> None:
-    """Add a joint whose frame is placed in another."""
+    """Add a joint whose frame has the pose `place` in the frame `base`."""
     bounded = (joint.limits.lower, joint.limits.upper) != (-math.inf, math.inf)
     kind = spelling(as_bounded(joint.kind, True) if bounded else joint.kind, "SDF")
     element = xml.added(model, "joint", name=joint.name, type=kind)
@@ -260,7 +266,7 @@ def _add_joint(model: etree._Element, joint: JointData, place: Transform, base: 
         return
     if "pitch" in joint.traits.data:
         xml.add_texts(element, screw_thread_pitch=words([joint.pitch * 2.0 * math.pi]))
-    axes = [joint.axis]  # of a ball any: its damping needs one
+    axes = [joint.axis]  # a ball joint may use any axis; SDF needs one for its damping
     if len(joint.traits.along) == 2:
         axes = [Vector(row) for row in natural_axes(joint).rows[:2]]
     for tag, axis in zip(("axis", "axis2"), axes, strict=False):
@@ -289,7 +295,7 @@ def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
 
 
 def _add_gears(model: etree._Element, source: Description) -> None:
-    """Write a gearbox for each coupling a q + b p = 0 of turns s q, t p: t p = -(s t a/b) s q."""
+    """Write a gearbox for each coupling a q + b p = 0; with signs s, t: t p = -(s t a/b) s q."""
     joints = {joint.name: joint for joint in source.joints}
     for data in source.couplings:
         slopes, constant = linear(data) or ([], 0.0)
@@ -299,7 +305,7 @@ def _add_gears(model: etree._Element, source: Description) -> None:
             problem = "is not a gear ratio between two revolute joints on one link"
             raise refusal("E-SDF-040", data, problem, "save the robot as .toml or .xml")
         first, second = zip(pair, slopes, strict=True)
-        if first[1] == 1.0:  # the child follows, with this factor, as it is read back
+        if first[1] == 1.0:  # a reader gives the child's joint the factor 1
             first, second = second, first
         if _end(second[0], shared)[0] == WORLD:
             first, second = second, first
@@ -313,7 +319,7 @@ def _add_gears(model: etree._Element, source: Description) -> None:
 
 
 def _shared(pair: list[JointData]) -> str | None:
-    """Return the link that both joints have, or the world."""
+    """Return the link, or the world, that two revolute joints share; None if there is none."""
     if len(pair) != 2 or not all(joint.traits.hinge for joint in pair):
         return None
     first, second = ({joint.parent or WORLD, joint.child} for joint in pair)
@@ -321,5 +327,5 @@ def _shared(pair: list[JointData]) -> str | None:
 
 
 def _end(joint: JointData, shared: str) -> tuple[str, float]:
-    """Return the other link of a joint, and the sign of its coordinate for it."""
+    """Return the other link of a joint, and the sign of its rotation relative to `shared`."""
     return (joint.child, 1.0) if shared != joint.child else (joint.parent or WORLD, -1.0)

@@ -1,4 +1,4 @@
-"""Uniform solids: volume, center and moments of the shapes of a link."""
+"""Volumes, centers of mass and moments of inertia of uniform solids."""
 
 import math
 import os
@@ -14,12 +14,16 @@ from chasles.mathematics.spatial import Transform
 from chasles.model import ShapeData
 
 MOST_BYTES = 64 * 2**20
-"""Size of the largest mesh that is opened."""
+"""Largest size of a mesh file that is opened, in bytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Solid:
-    """A body of density 1 in a link's frame: m3, m, m5 about its center, and a bounding box."""
+    """A solid of density 1 in a link's frame.
+
+    volume: m3. center: center of mass (m). moments: inertia about the center (m5). corners: corners
+    of a bounding box (m). mesh: True if the solid is from a mesh.
+    """
 
     volume: float
     center: np.ndarray
@@ -28,7 +32,7 @@ class Solid:
     mesh: bool = False
 
     def placed(self, R: np.ndarray, r: np.ndarray) -> "Solid":
-        """Return the solid in another frame, in which its own has axes R and origin r."""
+        """Return the solid in another frame, where the current frame has axes R and origin r."""
         moments, corners = R @ self.moments @ R.T, self.corners @ R.T + r
         return Solid(self.volume, R @ self.center + r, moments, corners, self.mesh)
 
@@ -54,7 +58,7 @@ def cylinder(radius: float, length: float) -> Solid:
 
 
 def capsule(radius: float, length: float) -> Solid:
-    """Return a cylinder along z between two half balls, which its length leaves out."""
+    """Return a cylinder along z with hemispherical ends, which `length` does not include."""
     whole = length + 4.0 / 3.0 * radius
     tube = length / whole if whole else 0.0  # its share of the volume
     ends = 1.0 - tube
@@ -66,13 +70,13 @@ def capsule(radius: float, length: float) -> Solid:
 
 
 def ellipsoid(a: float, b: float, c: float) -> Solid:
-    """Return an ellipsoid with half axes along x, y and z."""
+    """Return an ellipsoid with semi-axes a, b, c along x, y, z."""
     half = np.array([a, b, c])
     return _solid(4.0 / 3.0 * math.pi * a * b * c, half**2 / 5.0, 2.0 * half)
 
 
 def cone(radius: float, length: float) -> Solid:
-    """Return a cone along z, with apex above and base below the origin by half its length."""
+    """Return a cone along z, with its apex at z = length / 2 and its base at z = -length / 2."""
     across, edges = 0.15 * radius * radius, (2.0 * radius, 2.0 * radius, length)
     second: np.ndarray = np.array([across, across, 0.0375 * length * length])
     found = _solid(math.pi * radius * radius * length / 3.0, second, edges)
@@ -89,7 +93,7 @@ _PLAIN: dict[str, Callable[..., Solid]] = {
 
 
 def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
-    """Make a solid from the mean squares of x, y and z, and the edges of its bounding box."""
+    """Return a solid from the mean squares of x, y and z, and the edges of its bounding box."""
     half = np.array(list(edges)) / 2.0
     signs = np.array(np.meshgrid(*[(-1.0, 1.0)] * 3)).reshape(3, -1).T
     moments = volume * (np.sum(second) * np.eye(3) - np.diag(second))
@@ -97,9 +101,9 @@ def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
 
 
 def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
-    """Return the solid of a shape in its link's frame; meshes: open mesh files.
+    """Return the solid of a shape in its link's frame; meshes: True to open mesh files.
 
-    None if the solid is unknown, or so large that its moments are not finite numbers.
+    The result is None if the solid is unknown, or so large that its moments are not finite.
     """
     made = None
     with np.errstate(over="ignore", invalid="ignore"):
@@ -112,18 +116,18 @@ def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
 
 
 def at(solid: Solid, pose: Transform) -> Solid:
-    """Return a solid in the frame in which its own has a pose."""
+    """Return a solid in another frame, where the current frame has the given pose."""
     return solid.placed(np.array(pose.R.rows), np.array([*pose.r]))
 
 
 def located(file: str, name: str) -> Path | None:
-    """Return a mesh by its name in a robot file."""
+    """Return the path of a mesh from its name in a robot file; None if it does not exist."""
     paths = (path for path in candidates(name, file) if path.suffix.lower() in MESHES)
     return next((path for path in paths if os.path.isfile(path)), None)
 
 
 def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid | None:
-    """Return the solid of a mesh file, or of its hull if it has holes; None if unreadable."""
+    """Return the solid of a mesh file, or of its convex hull if it has holes; None on failure."""
     try:
         import trimesh
     except ImportError:
@@ -137,12 +141,12 @@ def mesh(path: Path | None, scale: Iterable[float] = (1.0, 1.0, 1.0)) -> Solid |
         body = found if found.is_watertight and found.volume > 0.0 else found.convex_hull
         box = trimesh.bounds.corners(found.bounds)
         return Solid(float(body.volume), body.center_mass, body.moment_inertia, box, mesh=True)
-    except Exception:  # whatever a foreign reader says of a foreign file: then it tells nothing
+    except Exception:  # a third-party reader may raise anything; the solid is unknown
         return None
 
 
 def together(solids: Iterable[Solid]) -> Solid | None:
-    """Return several solids as one body; None if there is no volume."""
+    """Return several solids as one body; None if their total volume is not positive."""
     parts = list(solids)
     volume = math.fsum(part.volume for part in parts)
     if not volume > 0.0:
@@ -157,7 +161,7 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 
 
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
-    """Choose the larger set of shapes, collision or visual; none if one is unknown."""
+    """Return the set (collision, visual) with the largest shape; empty if a shape is unknown."""
     if any(solid is None for role in roles for solid in role):
         return ()
     known = [[solid for solid in role if solid is not None] for role in roles]

@@ -1,6 +1,6 @@
-"""SRDF files next to URDF files: pairs of links whose collisions are not checked.
+"""Read SRDF files next to URDF files: pairs of links whose collisions are not checked.
 
-The format is that of wiki.ros.org/srdf: `<disable_collisions link1= link2=>`. Groups, states and
+wiki.ros.org/srdf defines the format: `<disable_collisions link1= link2=>`. Groups, states and
 virtual joints are not read.
 """
 
@@ -19,7 +19,7 @@ FOLDERS = (".", "srdf", "../srdf", "../config")
 
 
 def beside(file: str, name: str) -> Path | None:
-    """Return the SRDF file of a URDF file: named like it or the robot, in one of `FOLDERS`."""
+    """Return the SRDF file of a URDF file, named like the file or the robot, in `FOLDERS`."""
     path = Path(os.path.abspath(file))
     if path.suffix.lower() not in (".urdf", ".xacro") or not path.is_file():
         return None
@@ -34,7 +34,7 @@ def beside(file: str, name: str) -> Path | None:
 
 
 def disabled(path: str | os.PathLike[str], links: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the pairs of links that a file disables, without links that the robot lacks."""
+    """Return the pairs of links that a file disables; pairs with unknown links are omitted."""
     file = os.fsdecode(path)
     root = xml.parse(file, load(file))
     if root.tag.rpartition("}")[2] != "robot":

@@ -1,4 +1,4 @@
-"""A robot file in TOML: its values in SI units, with their lines; and values as TOML has them."""
+"""Read robot files in TOML, with values in SI units and their lines; write values as TOML."""
 
 import bisect
 import json
@@ -18,9 +18,12 @@ from chasles.model.dh_fields import Field, checked, choice
 from chasles.model.model import suggest
 
 MAX_BYTES, MAX_MARKS, MAX_DOTS, MAX_WORD = 8 * 2**20, 300_000, 4, 1000
-"""Bytes of a file; of "=", ",", "[", "{" and line ends in it, which bound its keys and values; of
-dots in a key or header; and characters of a key or number. A robot of a hundred links has 10,000
-marks. `tomllib` holds all beginnings of a dotted key: 90 kB of one key would take 6 GB."""
+"""Limits of a file: bytes, marks, dots in a key or header, and characters of a key or number.
+
+Marks are "=", ",", "[", "{" and line ends; they bound the number of keys and values. A robot with a
+hundred links has 10,000 marks. `tomllib` stores all prefixes of a dotted key: a key of 90 kB would
+take 6 GB.
+"""
 
 _MARKS = ("=", ",", "[", "{", "\n")
 
@@ -32,7 +35,7 @@ _TEXTS = re.compile(
     r"|#[^\n]*+",
     re.DOTALL,
 )
-"""Texts and comments, as `tomllib` finds them up to the first mistake."""
+"""Strings and comments, as `tomllib` finds them up to the first syntax error."""
 
 _STATEMENT = re.compile(r"[=,\[\]{}\n]+")
 """Separators of keys, values and headers."""
@@ -43,12 +46,12 @@ UNITS: dict[str, dict[str, Callable[[float], float]]] = {
     "length": {"m": float, "mm": lambda x: x / 1e3},
     "mass": {"kg": float, "g": lambda x: x / 1e3},
 }
-"""Conversions of numbers from a unit to SI; the first of each is SI itself."""
+"""Conversions of numbers from units to SI; the first unit of each quantity is the SI unit."""
 
 ANGLES = ("theta", "alpha", "rpy", "child_rpy")
 LENGTHS = ("d", "a", "b", "center", "position", "child_position", "radius", "pitch", "size")
 COORDINATES = ("limits", "velocity")
-"""Keys that are converted by their names, or by the joint's coordinate."""
+"""Keys of angles and of lengths; the unit of COORDINATES depends on the joint type."""
 
 _HEADER = re.compile(r"\s*\[{1,2}\s*[\"']?([\w-]+)[\"']?\s*\]{1,2}\s*(#.*)?")
 
@@ -58,13 +61,13 @@ _UNITS = {
 
 
 def _coordinate(kind: str) -> str:
-    """Quantity of the limits of a joint type: "angle", "length", or "" for neither."""
+    """Return the quantity of a joint type's limits: "angle", "length", or "" for neither."""
     units = set(JOINTS[kind].units) if kind in JOINTS else set()
     return {"rad": "angle", "m": "length"}[units.pop()] if units in ({"rad"}, {"m"}) else ""
 
 
 class _Printed(float):
-    """A number and the digits that the file has for it."""
+    """A number with its digits as printed in the file."""
 
     text: str
 
@@ -75,9 +78,9 @@ class _Printed(float):
 
 
 class Lines:
-    """The lines of the headers and keys of a file, which `tomllib` does not give.
+    """Line numbers of the headers and keys of a file, which `tomllib` does not provide.
 
-    Those that are written in no plain way (in an inline table, say) are not found.
+    Keys that are not on a line of their own, such as keys of inline tables, are not found.
     """
 
     def __init__(self, text: str) -> None:
@@ -89,8 +92,9 @@ class Lines:
         self._headers = sorted(chain.from_iterable(self._starts.values()))
 
     def of(self, data: dict[str, Any], *path: str | int) -> int | None:
-        """Return the line, from 1, of a key by its path, e.g. ("joint", 2, "theta"); else of its
-        table.
+        """Return the line (from 1) of a key by its path, e.g. ("joint", 2, "theta").
+
+        If the key is not found, the result is the line of its table, or None.
         """
         block, *rest = path
         starts = self._starts.get(str(block), [])
@@ -111,7 +115,7 @@ class Lines:
 
 
 class TomlFile:
-    """A file being read. notes: angles that were taken as right angles (where `snap` is set)."""
+    """A file being read. notes: angles that were taken as right angles, if `snap` is set."""
 
     def __init__(self, path: str | os.PathLike[str], snap: bool) -> None:
         self.file, self.snap = os.fsdecode(path), snap
@@ -137,7 +141,7 @@ class TomlFile:
         return error.at(part=_part(*path), file=self.where(*path))
 
     def top(self, plain: dict[str, Field], tables: Mapping[str, object]) -> dict[str, Any]:
-        """Return the plain keys at the top except `format`, and set the units."""
+        """Return the values of plain keys at the top level, except `format`; set the units."""
         self._check_keys(self.data, {"format": None, **plain, "units": None, **tables})
         given = self.data.get("units", {})
         self._check_keys(given, _UNITS, "units")
@@ -146,11 +150,11 @@ class TomlFile:
         return {k: self._value(plain, v, k) for k, v in self.data.items() if k in plain}
 
     def table(self, name: str, known: dict[str, Field]) -> dict[str, Any]:
-        """Return the values of a table at the top, in SI; empty if there is no such table."""
+        """Return the values of a top-level table in SI units; empty if there is no such table."""
         return self._read(self.data.get(name, {}), known, "", name)
 
     def rows(self, name: str, known: dict[str, Field], kind: str = "") -> list[dict[str, Any]]:
-        """Return the values of all tables [[name]], in SI. kind: the default joint type."""
+        """Return the values of all tables [[name]] in SI units. kind: the default joint type."""
         given = self.data.get(name, [])
         if not isinstance(given, list):
             problem = f"{name} is not a list of tables"
@@ -197,7 +201,7 @@ class TomlFile:
         return value
 
     def _angle(self, raw: Any, value: float, *path: str | int) -> float:
-        """Return an angle in rad; printed digits of a right angle mean a right angle."""
+        """Return an angle in rad; the rounded digits of a right angle mean a right angle."""
 
         def note(what: str) -> None:
             self.notes.append(": ".join(filter(None, (self.where(*path), _part(*path), what))))
@@ -209,14 +213,14 @@ class TomlFile:
 
 
 def _part(*path: str | int) -> str:
-    """Return the table that a key is in, for an error."""
+    """Return the name of the table of a key, for error messages."""
     if len(path) == 1:
         return ""
     return f"{path[0]} {path[1] + 1}" if isinstance(path[1], int) else f"{path[0]}"
 
 
 def _check_size(file: str, data: bytes) -> None:
-    """Refuse what would take much memory to parse."""
+    """Refuse a file that would take too much memory to parse."""
     marks = sum(data.count(mark.encode()) for mark in _MARKS)
     if len(data) > MAX_BYTES or marks > MAX_MARKS:
         size = f"{len(data) / 2**20:.1f} MB with {marks} keys, entries and lines"
@@ -225,7 +229,7 @@ def _check_size(file: str, data: bytes) -> None:
 
 
 def _check_keys(file: str, text: str) -> None:
-    """Refuse keys of many parts and long numbers; texts and comments do not count."""
+    """Refuse long keys, keys with many dots and long numbers; strings and comments do not count."""
     for word in _STATEMENT.split(_TEXTS.sub("0", text)):
         if word.count(".") > MAX_DOTS or len(word.strip()) > MAX_WORD:
             problem = f"a key or number has more than {MAX_DOTS} dots or {MAX_WORD} characters"
@@ -263,14 +267,14 @@ def _parsed(file: str, text: str) -> dict[str, Any]:
 
 
 def lines(row: Mapping[str, Any]) -> list[str]:
-    """Return the values of a table in TOML, by key; None stands for an omitted value."""
+    """Return the lines of a table in TOML; values that are None are omitted."""
     angular = (*ANGLES, *COORDINATES)
     given = {key: value for key, value in row.items() if value is not None}
     return [f"{key} = {word(x, angular=key in angular)}" for key, x in given.items()]
 
 
 def word(value: Any, *, angular: bool = False) -> str:
-    """Return a value as TOML writes it, with all digits. angular: it is read as the angle it is."""
+    """Return a value in TOML with all digits. angular: add digits so that it is not snapped."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, int):

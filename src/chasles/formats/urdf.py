@@ -1,10 +1,10 @@
-"""URDF files, read and written: links, joints, inertias and shapes.
+"""Read and write URDF files: links, joints, inertias and shapes.
 
-The format is that of wiki.ros.org/urdf/XML. Joint types beyond it are read: spherical,
+wiki.ros.org/urdf/XML defines the format. Additional joint types are read: spherical,
 yaw_pitch_roll, universal (`<axis>` and an optional perpendicular `<axis2>`), cylindrical,
 sphere_in_cylinder, helical (attribute `pitch`, m/rad), rack_and_pinion and rolling (attribute
-`radius`, m). Of simulator extensions, sensors and springs in `<gazebo>` are read, and simple
-transmissions. No other file is ever opened.
+`radius`, m). Among the extensions of simulators, sensors and springs in `<gazebo>` and simple
+transmissions are read. No other file is ever opened.
 """
 
 import math
@@ -41,7 +41,7 @@ from chasles.model.machine import ActuatorData
 from chasles.writing import store
 
 UNBOUNDED = sys.float_info.max
-"""Value that means no limit where one is required: readers of the format reject "inf"."""
+"""Value that means no limit where a limit is required, because readers of URDF reject "inf"."""
 
 _KINDS = [kind for kind, row in SHAPE_TRAITS.items() if row.urdf]
 
@@ -53,9 +53,9 @@ Color = tuple[float, ...]
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read a URDF file.
 
-    snap: an angle whose five or more printed digits are those of a multiple of a right angle,
-    rounded or truncated, is taken as that multiple, with exact sine and cosine; notes say where.
-    floating: put the root link on a free joint, named root_joint.
+    snap: an angle printed with five or more digits that are those of a multiple of a right angle,
+    rounded or truncated, is taken as that multiple, with exact sine and cosine; a note names the
+    place. floating: put the root link on a free joint named root_joint.
     """
     file, notes = os.fsdecode(path), list[str]()
     root = xml.parse(file, load(file), notes)
@@ -65,7 +65,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 def described(
     file: str, root: etree._Element, notes: list[str], *, snap: bool, floating: bool
 ) -> Description:
-    """Read the document of a file; notes: notes of the parser, to which more are added."""
+    """Return the robot in a document; notes: notes of the parser, to which more are added."""
     if root.tag.rpartition("}")[2] != "robot":
         problem = f"the root element is <{root.tag}>"
         remedy = "use <robot> as the root element of a URDF file"
@@ -101,7 +101,7 @@ def described(
 
 
 def _named(robot: Part, tag: str) -> Iterator[Part]:
-    """Return the links or the joints, whose names must be distinct."""
+    """Yield the links or the joints; their names must be distinct."""
     first: dict[str, str] = {}
     for element in robot.all(tag):
         part, name = element.named(), element.text("name")
@@ -127,7 +127,7 @@ def _link(link: Part) -> LinkData:
 
 
 def inertial(part: Part) -> Inertial:
-    """Read an `<inertial>`: without a mass there is none, moments that are absent are zero."""
+    """Read an `<inertial>`; it is zero without a mass, and missing moments are zero."""
     mass, tensor, pose = part.find("mass"), part.find("inertia"), origin(part)
     if mass is None or "value" not in mass.element.attrib:
         part.note("<inertial> has no mass, so the link has no inertia; add <mass value=.../>")
@@ -155,7 +155,7 @@ def _joint(joint: Part) -> JointData:
 
 
 def _moving(joint: Part, data: JointData) -> JointData:
-    """Return the data of a joint, with those of a moving one."""
+    """Return the data of a moving joint, with axes, limits, damping, friction and mimic."""
     kind = TYPES[data.kind]
     axis = joint.find("axis") if kind.along else None
     second = joint.find("axis2") if len(kind.along) == 2 else None
@@ -174,7 +174,7 @@ def _moving(joint: Part, data: JointData) -> JointData:
 
 
 def _motors(gears: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
-    """Return joints with the rotor inertias that Drake's files have in `<transmission>`."""
+    """Return the joints with rotor inertias, which Drake's files store in `<transmission>`."""
     found = {joint.name: joint for joint in joints}
     for part in gears:
         actuator, driven = part.find("actuator"), part.find("joint")
@@ -187,7 +187,7 @@ def _motors(gears: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[Joint
 
 
 def _limits(joint: Part, bounds: str) -> Limits:
-    """Return limits; URDF reads an absent bound as 0, and a continuous joint has none."""
+    """Return limits; in URDF a missing bound is 0, and a continuous joint has no bounds."""
     limit = joint.find("limit")
     if limit is None:
         if bounds == "needed":
@@ -216,13 +216,13 @@ def follows(mimic: Part) -> Mimic:
 
 
 def _materials(robot: Part) -> dict[str, Color]:
-    """Return the colors that a document names for all links."""
+    """Return the named colors at the top level of a document."""
     found = {part.element.get("name"): _color(part, {}) for part in robot.all("material")}
     return {name: color for name, color in found.items() if name and color is not None}
 
 
 def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
-    """Read a `<visual>` or `<collision>` of a link. Meshes are named, never opened."""
+    """Read a `<visual>` or `<collision>` of a link; meshes are not opened."""
     geometry = part.need("geometry")
     found = geometry.find(*_KINDS)
     if found is None:
@@ -256,10 +256,10 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
     """Write a tree with all digits; read back, it moves the same, in the same coordinates.
 
-    Joints of several degrees of freedom and screws are written as joints in series (`model.graph`),
-    frames as links on fixed joints; if joints are attached to the world, there is a link "world".
-    Parts that URDF cannot represent are refused: loops, couplings, armature, other joints, other
-    gravity.
+    Joints with several degrees of freedom and screws are written as joints in series
+    (`model.graph`), and frames as links on fixed joints. If joints are attached to the world, a
+    link "world" is added. Parts that URDF cannot represent raise an error: loops, couplings,
+    armature, other joints, and gravity other than (0, 0, -9.81).
     """
     notes = check_writable(description, "URDF")
     _check(description)
@@ -316,7 +316,7 @@ def _add_link(root: etree._Element, link: LinkData) -> None:
 
 
 def _add_joint(root: etree._Element, joint: JointData, world: str) -> None:
-    """Add a joint with all limits that readers require, the largest number for no limit."""
+    """Add a joint with all limits that readers require; `UNBOUNDED` stands for no limit."""
     limits = joint.limits
     unbounded = (limits.lower, limits.upper) == (-math.inf, math.inf)
     kind = as_bounded(joint.kind, not unbounded)
@@ -342,7 +342,7 @@ def _add_joint(root: etree._Element, joint: JointData, world: str) -> None:
 
 
 def _add_shapes(root: etree._Element, source: Description) -> list[str]:
-    """Write all shapes into the links of a document; notes say which have no place."""
+    """Write all shapes into the links of a document; return notes on omitted shapes."""
     notes, links = [], {link.get("name"): link for link in root.iterfind("link")}
     seen = [s.color for s in source.shapes if s.color and s.role == "visual"]
     colors: dict[Color | None, str] = {}
@@ -367,7 +367,7 @@ def _add_shapes(root: etree._Element, source: Description) -> list[str]:
 
 
 def pieces(shape: ShapeData) -> Iterator[ShapeData]:
-    """Yield the shapes that replace a shape: a capsule is a cylinder between two spheres."""
+    """Yield the shapes that replace a shape; a capsule becomes a cylinder and two spheres."""
     if shape.kind != "capsule":
         yield shape
         return

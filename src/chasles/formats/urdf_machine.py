@@ -1,7 +1,7 @@
-"""Springs and transmissions of URDF files, by the extensions that Gazebo and ROS have for them.
+"""Read and write springs and transmissions of URDF files, which are extensions of Gazebo and ROS.
 
-`<gazebo reference="joint">` has springStiffness and springReference; a `<transmission>` of type
-SimpleTransmission drives a joint by a motor behind a gear of mechanicalReduction.
+`<gazebo reference="joint">` contains springStiffness and springReference. A `<transmission>` of
+type SimpleTransmission drives a joint with a motor through a gear with ratio mechanicalReduction.
 """
 
 import math
@@ -21,7 +21,7 @@ SIMPLE = "transmission_interface/SimpleTransmission"
 
 
 def with_springs(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> tuple[JointData, ...]:
-    """Return the joints with the springs that Gazebo's blocks give them."""
+    """Return the joints with the springs in `<gazebo>` elements."""
     found = {joint.name: joint for joint in joints}
     for part in blocks:
         joint = found.get(part.element.get("reference", ""))
@@ -35,7 +35,7 @@ def with_springs(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> tuple
 
 
 def transmissions(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> Iterator[ActuatorData]:
-    """Yield a motor for each simple transmission; its control is the torque before the gear."""
+    """Yield a motor for each simple transmission; its control is the torque at the motor."""
     moving = {joint.name for joint in joints if joint.kind != "fixed" and joint.traits.nv == 1}
     taken: set[str] = set()
     for part in blocks:
@@ -55,7 +55,7 @@ def transmissions(blocks: Iterable[Part], joints: tuple[JointData, ...]) -> Iter
 
 
 def _number(part: Part, tag: str) -> float | None:
-    """Return the number in a child element; None if there is none."""
+    """Return the number in a child element; None if it is missing or not a finite number."""
     text = (part.element.findtext(tag) or "").strip()
     if not text:
         return None
@@ -70,7 +70,7 @@ def _number(part: Part, tag: str) -> float | None:
 
 
 def add_springs(root: etree._Element, source: Description) -> None:
-    """Write springs as Gazebo has them."""
+    """Write springs as `<gazebo>` elements."""
     for joint in source.joints:
         if joint.stiffness:
             block = added(root, "gazebo", reference=joint.name)
@@ -83,7 +83,7 @@ def add_springs(root: etree._Element, source: Description) -> None:
 
 
 def add_transmissions(root: etree._Element, source: Description) -> list[str]:
-    """Write motors of joints as transmissions; notes say which actuators have no place."""
+    """Write motors of joints as transmissions; return a note on actuators that are not stored."""
     left = []
     for data in source.actuators:
         usual = ActuatorData(data.name, "joint", data.target, data.gear, where=data.where)

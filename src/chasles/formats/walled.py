@@ -1,4 +1,4 @@
-"""Isolated programs: run in a separate process, with bounds on time and memory."""
+"""Run programs in a separate process with limits on time and memory."""
 
 import contextlib
 import importlib.util
@@ -19,28 +19,28 @@ from chasles.errors import ModelError
 _PROGRAM = Path(__file__).with_name("walled_program.py")
 
 _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKILL"))
-"""Signals that end a process that has used up its time: the first, or the second if that is
-ignored.
-"""
+"""Return codes of a process that used up its time; SIGKILL follows if SIGXCPU is ignored."""
 
 
 PATIENCE, TURNS = 10.0, 100
-"""Factor by which elapsed time may exceed processor time, on a busy machine; and the number of
-turns in which it is waited for.
+"""Allowed ratio of elapsed time to processor time, and the number of turns of waiting.
+
+Elapsed time exceeds processor time on a busy machine.
 """
 
 
 class NotInstalled(ModelError):
-    """A file whose reader is not installed; the file itself may be valid."""
+    """Error for a file whose reader is not installed; the file itself may be valid."""
 
 
 @dataclass(frozen=True)
 class Tool:
-    """Reader of a format. package: required package; extra: extra that installs it.
+    """Reader of a format. package: required package; extra: extra of chasles that installs it.
 
-    program: Python file of this package whose `answer` runs it. seconds: processor time. A process
-    that waits for something else is stopped after `PATIENCE` times as long, not counting the time
-    in which the machine sleeps or this process is stopped. memory: address space in bytes.
+    program: Python file in this folder whose function `answer` runs the reader. seconds: limit of
+    processor time. A process that waits for something else is stopped after `PATIENCE` times as
+    long, not counting time in which the machine sleeps or this process is stopped. memory: limit of
+    the address space in bytes.
     """
 
     name: str
@@ -57,12 +57,12 @@ class Tool:
             remedy = f"run pip install 'chasles[{self.extra}]'"
             raise NotInstalled("E-FILE-036", problem, remedy, file=file)
         program = _PROGRAM.parent / self.program
-        # -P: the folder of a program is not searched for imports; a name there would hide others.
+        # -P: do not search the program's folder for imports; its names could hide other modules.
         limits = str(math.ceil(self.seconds)), str(self.memory)
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
-        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each takes addresses of its own
-        with tempfile.TemporaryDirectory() as folder:  # some log into the one they are run in
+        one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each thread takes address space
+        with tempfile.TemporaryDirectory() as folder:  # some write logs to their folder
             try:
                 done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=one_thread)
             except subprocess.TimeoutExpired:
@@ -88,8 +88,8 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command; raise TimeoutExpired after `timeout` seconds.
 
-    They are waited for in turns, of which each counts once, however long this process is stopped
-    or the machine sleeps meanwhile.
+    The waiting time is divided into turns. A turn counts once, even if this process is stopped or
+    the machine sleeps during the turn.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=cwd, env=env) as process:

@@ -1,8 +1,8 @@
-"""Standalone program that runs the function `answer` of a Python file with bounds on its work.
+"""Standalone program that runs the function `answer` of a Python file with limited resources.
 
 `chasles.formats.walled` runs it as `walled_program.py FILE SECONDS MEMORY ARGUMENTS...`, and reads
-what `answer` returns as JSON; {"error": why} where it raises ValueError or lacks memory. It imports
-nothing of chasles, so that it starts fast.
+the result of `answer` as JSON. If `answer` raises ValueError or runs out of memory, the result is
+{"error": why}. The program does not import chasles, so that it starts fast.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Limits of robot files, of all formats or of some, checked before anything is written."""
+"""Check that a robot can be stored in a file, before anything is written."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -36,13 +36,13 @@ def _check_names(what: str, parts: Iterable[Any]) -> None:
 
 
 def _check_inertia(link: LinkData) -> None:
-    """Refuse a first moment without mass, because files store centers of mass."""
+    """Refuse a first moment without mass, because files store centers of mass, and huge numbers."""
     m, h, I = float(link.inertia.m), link.inertia.h, link.inertia.I
     center = [float(x) / m if m else float(x) for x in h]
     if not m and any(h):
         problem = f"link {link.name!r} has a first moment of mass, but no mass"
         raise ModelError("E-FILE-041", problem, "give the link a mass")
-    if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # nor is any of them NaN
+    if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # false for NaN too
         problem = f"link {link.name!r} has a mass, center or inertia above {LARGEST:g}"
         raise ModelError("E-FILE-042", problem, "correct the values")
 
@@ -57,17 +57,17 @@ def _check_shape(shape: ShapeData) -> None:
         raise ModelError("E-FILE-044", problem, "give numbers from 0 to 1")
 
 
-# Formats other than our own --------------------------------------------------------------------
+# Formats other than mechanism files ------------------------------------------------------------
 
 
 def refusal(code: str, part: Named, problem: str, remedy: str, format: str = "") -> ModelError:
-    """Return the error of a part that a format cannot represent."""
+    """Return the error for a part that a format cannot represent."""
     problem = f"it {problem}, which {format or code.split('-')[1]} cannot represent"
     return ModelError(code, problem, remedy, part=part_of(part))
 
 
 def check_writable(description: Description, format: str) -> list[str]:
-    """Raise for parts that only mechanism files can store; return notes on harmless omissions."""
+    """Refuse parts that the format cannot store; return notes on harmless omissions."""
     if description.massless:
         raise refusal("E-FILE-031", description, "has no masses", "save the robot as .toml", format)
     for joint in description.joints:
@@ -100,7 +100,7 @@ def check_writable(description: Description, format: str) -> list[str]:
 
 
 def check_joint(joint: JointData, format: str = "a file") -> None:
-    """Refuse joints that are Python functions: user-defined types and prescribed motions."""
+    """Refuse joints defined by Python functions: user-defined types and prescribed motions."""
     if joint.custom is not None:
         raise refusal(
             "E-FILE-032", joint, "has a user-defined type", "keep the robot in Python", format
@@ -113,8 +113,9 @@ def check_joint(joint: JointData, format: str = "a file") -> None:
 
 
 def single_rest(joint: JointData, format: str) -> float:
-    """Return the rest position of the spring of a joint with one degree of freedom; others must be
-    zero.
+    """Return the rest position of a joint's spring as a single number.
+
+    For a joint with several coordinates, the rest position must be zero (or the identity).
     """
     if len(joint.rest) <= 1:
         return joint.rest[0] if joint.rest else 0.0
@@ -128,11 +129,11 @@ _UNTURNED = (1.0, 0.0, 0.0, 0.0)
 
 
 def lacking(joint: JointData) -> str:
-    """Describe a joint that a format lacks: "is spherical", "is reversed planar"."""
+    """Return a phrase for a joint that a format lacks: "is spherical", "is reversed planar"."""
     return f"is {'reversed ' if joint.reversed else ''}{joint.kind}"
 
 
 def ball_limits(joints: Iterable[JointData]) -> list[str]:
-    """Return a note about limits of ball and free joints, which other formats do not have."""
+    """Return a note about limits of ball and free joints, which other formats cannot store."""
     limited = [j.name for j in joints if "1" in j.traits.units and j.limits != Limits()]
     return [f"limits of ball and free joints are not written: {some(limited)}"] if limited else []

@@ -1,7 +1,8 @@
-"""xacro files: URDF with macros, expanded by the package xacro in a separate process.
+"""Read xacro files: URDF with macros, expanded by the package xacro in a separate process.
 
-That package runs expressions of a file as Python. Here `xacro_expressions` evaluates them, with
-arithmetic and some functions only, unless the file is trusted. Time and memory are bounded.
+The package xacro runs expressions of a file as Python. Unless the file is trusted,
+`xacro_expressions` evaluates them instead, with arithmetic and some functions only. Time and memory
+are limited.
 """
 
 import json
@@ -19,13 +20,13 @@ from chasles.formats.xml_file import MAX_BYTES, parse
 from chasles.model import Description
 
 XACRO = Tool("xacro", "xacro", "xacro", "xacro_child.py", seconds=5.0, memory=2**30)
-"""Large robots of manufacturers take less than a second."""
+"""Limits of the expansion; large robots of manufacturers take less than a second."""
 
 _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
     "is neither above the file": "put the package's folder there",
 }
-"""Remedies by a part of xacro's messages; by default the file must be corrected."""
+"""Remedies by a part of xacro's messages; the default is to correct the file."""
 
 _TRUST = "if you trust the file, allow it to run Python: chasles.load(path, trust=True), or --trust"
 
@@ -40,10 +41,12 @@ def read(
 ) -> Description:
     """Read the URDF that a xacro file expands to.
 
-    arguments: values of the file's `xacro:arg`, by name. `$(find package)` is a folder of that name
-    (or whose package.xml has it) above the file, or next to one of those. Errors and notes have the
-    file and line that an element was written at. trust: run expressions as Python, and read any
-    file and the environment. snap, floating: as for URDF files.
+    arguments: values of the file's `xacro:arg`, by name. trust: let the file run expressions as
+    Python, and read any file and the environment. snap, floating: as for URDF files.
+
+    `$(find package)` is a folder with that name (or with the name in its package.xml) above the
+    file, or next to a folder above it. Errors and notes give the file and line where an element was
+    written.
     """
     file = os.fsdecode(path)
     return described(file, expanded(file, arguments, trust), [], snap=snap, floating=floating)
@@ -53,7 +56,7 @@ def expanded(
     file: str, arguments: Mapping[str, str] | None = None, trust: bool = False
 ) -> etree._Element:
     """Return the URDF document that a xacro file expands to; its elements know their origin."""
-    parse(file, load(file))  # xacro itself has no bounds but those of its process
+    parse(file, load(file))  # checks sizes; xacro itself has only the limits of its process
     given = {str(key): str(value) for key, value in (arguments or {}).items()}
     answer = XACRO.ask(file, json.dumps(given), str(MAX_BYTES), "yes" if trust is True else "no")
     if "error" in answer:
@@ -62,7 +65,7 @@ def expanded(
 
 
 def _complaint(file: str, told: str) -> ModelError:
-    """Make an error of xacro's message, with its place and macros."""
+    """Return an error with xacro's message, its place and its macros."""
     try:
         found = json.loads(told)
     except ValueError:

@@ -1,10 +1,11 @@
-"""Expands a xacro file; `walled_program.py` runs it. It imports nothing of chasles.
+"""Expand a xacro file; `walled_program.py` runs this module without chasles.
 
-The package xacro runs expressions as Python. Unless the file is trusted, `xacro_expressions` gives
-their values instead, no environment variable is read, and only files of the packages involved are.
+The package xacro runs expressions as Python. Unless the file is trusted, `xacro_expressions`
+evaluates them instead, environment variables are not read, and only files of the packages involved
+are read.
 
-Every element that is not a xacro statement gets the attribute `chasles-origin`, "file:line", which
-macros carry along: so messages about what was expanded can say where it was written.
+Every element that is not a xacro statement gets the attribute `chasles-origin`, "file:line". Macros
+preserve it, so messages about expanded elements can name the place where they were written.
 """
 
 import json
@@ -28,7 +29,7 @@ _clone = xml.dom.minidom.Element.cloneNode
 
 
 def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
-    """Return the URDF of a file, at most `most` bytes; arguments: {name: value} as JSON.
+    """Return the URDF of a file, of at most `most` bytes; arguments: {name: value} as JSON.
 
     trust: "yes" if the file may run Python.
     """
@@ -42,9 +43,9 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
     try:
         document = xacro.process_file(file, mappings=json.loads(arguments), verbosity=0)
         text = document.documentElement.toxml()
-    except Exception as error:  # xacro lets through whatever an expression raises
+    except Exception as error:  # xacro passes on anything that an expression raises
         said = (str(error) or repr(error)).removeprefix(f"{type(error)}: ")
-        what = re.sub(r"^(.+) \1$", r"\1", " ".join(said.split()))  # some it says twice
+        what = re.sub(r"^(.+) \1$", r"\1", " ".join(said.split()))  # xacro repeats some messages
         endless = "maximum recursion depth" in what
         what = "macros or included files call each other endlessly" if endless else what
         refused = refusal(error)
@@ -56,13 +57,13 @@ def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
 
 
 def parsed(given: Any, filename: str | None = None) -> Any:
-    """Parse a file for xacro, without entities, with the place of each element."""
+    """Parse a file for xacro without entities, and store the place of each element."""
     if given is not None or filename is None:
         return given
     if not os.path.isfile(filename):
-        xacro.filestack.pop()  # the fault is of the file that includes it
+        xacro.filestack.pop()  # the fault is in the including file
         what = f"the included file {os.path.basename(filename)!r} does not exist"
-        raise xacro.XacroException(what, exc=FileNotFoundError())  # which may be optional
+        raise xacro.XacroException(what, exc=FileNotFoundError())  # the include may be optional
     plain = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True)
     try:
         root = etree.fromstring(Path(filename).read_bytes(), plain)
@@ -82,7 +83,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
 
 
 def elements(node: Any) -> Iterator[Any]:
-    """Yield elements of a document or an element, itself included, in the order of the text."""
+    """Yield the elements of a document or an element, including itself, in document order."""
     pending = [node]
     while pending:
         node = pending.pop()
@@ -92,7 +93,7 @@ def elements(node: Any) -> Iterator[Any]:
 
 
 def cloned(self: Any, deep: bool) -> Any:
-    """Return a copy that keeps its place; xacro copies macros and blocks."""
+    """Return a copy of an element with its place; xacro copies macros and blocks."""
     copy = _clone(self, deep)
     for mine, its in zip(elements(self), elements(copy), strict=False):
         if hasattr(mine, "place"):
@@ -101,19 +102,20 @@ def cloned(self: Any, deep: bool) -> Any:
 
 
 def place(error: BaseException) -> str:
-    """Return the file and line of the innermost element that xacro processed; "" if none."""
+    """Return the file and line of the innermost element being processed; "" if unknown."""
     found, trace = "", error.__traceback__
     while trace is not None:
-        for name in ("node", "elt"):  # as its functions call it
+        for name in ("node", "elt"):  # names in xacro's functions
             found = getattr(trace.tb_frame.f_locals.get(name), "place", found)
         trace = trace.tb_next
     return found
 
 
 def found(package: str, file: str) -> str:
-    """Return the folder of a package: one above the file, or next to one of those.
+    """Return the folder of a package: one above the file, or next to a folder above it.
 
-    A folder without package.xml that has the name is one, but not those that hold all of a user's.
+    A folder with the package's name counts even without package.xml, except the home folder, the
+    folders above it, and folders next to these that do not contain the file.
     """
     home = Path(os.path.expanduser("~"))
     shared = (home, *home.parents)
@@ -137,17 +139,17 @@ _expressions = runpy.run_path(str(Path(__file__).with_name("xacro_expressions.py
 Refused = _expressions["Refused"]
 
 MOST_YAML, MOST_MERGED = 2**20, 10_000
-"""Bytes of a YAML file, and entries that a table of it has after merging others into it."""
+"""Largest size of a YAML file in bytes, and largest number of entries of a merged YAML table."""
 
 _Loader = substitution_args.yaml.SafeLoader
 _flatten = _Loader.flatten_mapping
 
 reach: list[Path] = []
-"""Folders of packages whose files may be read, the file's own first; of a trusted file unused."""
+"""Folders of packages whose files may be read, the file's own first; unused if it is trusted."""
 
 
 def distrust(file: str) -> None:
-    """Evaluate expressions without Python; read only files in reach, and no environment."""
+    """Make xacro evaluate expressions without Python, and read only files in `reach`."""
     folder = Path(os.path.realpath(file)).parent
     packages = (above for above in (folder, *folder.parents) if (above / "package.xml").is_file())
     reach[:] = [next(packages, folder)]
@@ -171,7 +173,7 @@ def distrust(file: str) -> None:
     evaluate = _expressions["Evaluator"](known, tables, tables[1:])
 
     def substituted(expression: str, context: dict[str, Any]) -> str:
-        """Return the value of $(eval expression); arguments are numbers where they can be."""
+        """Return the value of $(eval expression); arguments become numbers if possible."""
         names = substitution_args._DictWrapper(context["arg"], plain | {"arg": argument})
         return str(evaluate(expression, names))
 
@@ -188,7 +190,7 @@ def argument(name: str) -> Any:
 
 
 def variable(name: str, default: str | None = None) -> str:
-    """Return a variable of the environment: one that is set would be read."""
+    """Return the default of an environment variable; refuse to read a variable that is set."""
     if name in os.environ:
         raise Refused(f"environment variable {name!r} is not read")
     if default is None:
@@ -216,14 +218,14 @@ def load_yaml(filename: str) -> Any:
 
 
 def flattened(self: Any, node: Any) -> None:
-    """Merge tables into one, which may hold the same table many times."""
+    """Merge YAML tables; refuse a result with more than `MOST_MERGED` entries."""
     _flatten(self, node)
     if len(node.value) > MOST_MERGED:
         raise Refused(f"a YAML table has more than {MOST_MERGED} entries")
 
 
 def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
-    """Split a text at separators, which xacro uses as characters of a pattern."""
+    """Split a text at separators; xacro uses them in a pattern, so special ones are refused."""
     if set(sep) & set("[]^\\"):
         raise Refused(f"separators {sep!r} are not supported")
     parts: list[str] = xacro.tokenize(text, sep, skip_empty)
@@ -231,21 +233,21 @@ def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
 
 
 def refusal(error: BaseException | None) -> Any:
-    """Return the refusal that an error comes from, if it comes from one."""
+    """Return the refusal that caused an error, or None."""
     while error is not None and not isinstance(error, Refused):
         error = getattr(error, "exc", None) or error.__context__
     return error
 
 
-# Complaints ------------------------------------------------------------------------------------
+# Errors ----------------------------------------------------------------------------------------
 
 
 def complaint(file: str, what: str, at: str = "", refused: bool = False) -> ValueError:
-    """Error with its place and macros; refused: a trusted file might do it."""
+    """Return an error with its place and macros; refused: True if trusting the file might help."""
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]
     macros = list(dict.fromkeys(called[::-1]))[:4]
-    line = re.search(r"(?: at line |: line )(\d+)", what)  # of XML that is broken
+    line = re.search(r"(?: at line |: line )(\d+)", what)  # of malformed XML
     if line is not None:
         at = f"{os.path.abspath(files[-1])}:{line[1]}"
     told = {"at": at or os.path.abspath(files[-1]), "macros": macros, "what": what}

@@ -1,9 +1,9 @@
-"""Values of the expressions of xacro files, without running them as Python.
+"""Evaluate the expressions of xacro files without running them as Python.
 
-An expression is parsed, and its tree is walked: numbers, texts, lists, operators, comprehensions,
-and calls of the functions that the package xacro documents. Nothing else has a meaning here,
-attributes of Python objects in particular: `a.b` is an entry of a table. Work and sizes are
-bounded. It imports nothing of chasles: `xacro_child` loads it.
+An expression is parsed, and its syntax tree is evaluated. It may contain numbers, strings, lists,
+operators, comprehensions, and calls of the functions that the package xacro documents. Nothing else
+is supported; in particular, `a.b` is an entry of a table, never an attribute of a Python object.
+Work and sizes are limited. The module does not import chasles, because `xacro_child` loads it.
 """
 
 import ast
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 MOST_WORK = 1_000_000
-"""Nodes evaluated and entries made for one file; of 468 published files, none needs 30,000."""
+"""Largest number of evaluated nodes and created entries; 468 published files need < 30,000 each."""
 
 MOST_CHARACTERS = 20_000
 """Largest number of characters of an expression."""
@@ -26,17 +26,17 @@ MOST_BITS = 4096
 """Largest number of bits of an integer."""
 
 MOST_DIGITS = 400
-"""Asked of `round`, and the largest argument of `factorial`, `comb` and `perm`."""
+"""Largest number of digits for `round`, and largest argument of `factorial`, `comb` and `perm`."""
 
 
 class Refused(Exception):
-    """Expression that is not evaluated here; the package's own evaluation might support it."""
+    """Error for an unsupported expression; xacro itself might support it."""
 
     expression = ""
 
     @property
     def told(self) -> str:
-        """The reason and the expression."""
+        """Return the reason and the expression."""
         long = len(self.expression) > 100
         cut = f"{self.expression[:97]}..." if long else self.expression
         return f"{self}: ${{{cut}}}" if cut else str(self)
@@ -54,7 +54,7 @@ _OPERATORS: dict[type, Callable[..., Any]] = {
 }  # fmt: skip
 
 _ENTRIES = (str, list, tuple, dict, range)
-"""Types with entries by number or key."""
+"""Types that can be indexed."""
 
 _PLAIN = (int, float, type(None), *_ENTRIES, set, frozenset)
 """Types that operators accept."""
@@ -78,11 +78,11 @@ METHODS: dict[type, frozenset[str]] = {
     tuple: frozenset(("index", "count")),
     dict: frozenset(("keys", "values", "items", "get", "copy")),
 }  # fmt: skip
-"""Allowed methods by the type of their object."""
+"""Allowed methods by the type of the object."""
 
 
 def _small(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function whose integers must be small."""
+    """Return a function that refuses integers above `MOST_DIGITS`."""
 
     def call(*given: Any) -> Any:
         if any(isinstance(x, int) and abs(x) > MOST_DIGITS for x in given):
@@ -97,7 +97,7 @@ def _round(number: Any, ndigits: Any = None) -> Any:
 
 
 def _listed(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that gives a list for an iterator."""
+    """Return a function that returns a list instead of an iterator."""
 
     def call(*given: Any) -> list[Any]:
         return list(f(*given))
@@ -118,21 +118,21 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": _round,
     **{f.__name__: _small(f) for f in (math.factorial, math.comb, math.perm)},
 }
-"""Functions by name: Python's and those of `math`, as far as their work is bounded."""
+"""Functions by name: built-in functions and those of `math`, with bounded work."""
 
 _BY_KEY = (FUNCTIONS["min"], FUNCTIONS["max"], FUNCTIONS["sorted"])
 _BY_FIRST = (FUNCTIONS["map"], FUNCTIONS["filter"])
-"""Functions that take another one, as `key` or first."""
+"""Functions that take another function, as `key` or as the first argument."""
 
 _PRINTED = re.compile(r"(?:[^%]|%%|%[-+ #0]*\d{0,2}(?:\.\d{0,2})?[sdiufFgGeExXor])*", re.DOTALL)
-"""Texts before `%` whose result is not much longer."""
+"""Format strings (before `%`) that do not make the result much longer."""
 
 
 class Evaluator:
-    """Evaluates the expressions of one file.
+    """Evaluator of the expressions of one file.
 
     functions: allowed functions, each with the function that replaces it. tables: types whose
-    entries are also attributes. spaces: types among these that hold names.
+    entries can also be written as attributes. spaces: types in `tables` that are namespaces.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Evaluator:
         self.left = MOST_WORK
 
     def __call__(self, expression: str, names: Any) -> Any:
-        """Return the value of an expression; names: a mapping."""
+        """Return the value of an expression; names: a mapping from names to values."""
         try:
             value = _Walk(self, names).visit(self._tree(expression))
             self.weigh(value)
@@ -164,7 +164,7 @@ class Evaluator:
             raise Refused("the expression is nested too deeply") from None
 
     def spend(self, work: int) -> None:
-        """Count work; raise if one file takes too much."""
+        """Count work; raise an error if the file takes too much."""
         self.left -= work
         if self.left < 0:
             raise Refused("the expressions of the file take too long to evaluate")
@@ -189,7 +189,7 @@ class Evaluator:
 
 
 class _Walk(ast.NodeVisitor):
-    """The value of one expression, node by node; a node without a method is refused."""
+    """Visitor that evaluates one expression; a node without a method is refused."""
 
     def __init__(self, bounds: Evaluator, names: Any) -> None:
         self._bounds, self._names = bounds, names
@@ -353,7 +353,7 @@ class _Walk(ast.NodeVisitor):
     def _called(
         self, function: Callable[..., Any], given: Iterable[Any], named: dict[str, Any]
     ) -> Any:
-        """Call a function of the table; arguments and results count as work."""
+        """Call an allowed function; arguments and results count as work."""
         given = list(given)
         self._bounds.weigh(given, named)
         if function in _BY_KEY and named.get("key") is not None:
@@ -365,12 +365,12 @@ class _Walk(ast.NodeVisitor):
         return value
 
     def _handed(self, function: Any) -> Callable[..., Any]:
-        """Return a function that another one calls."""
+        """Return a function that is passed to another function."""
         known = self._known(function)
         return lambda *given: self._called(known, given, {})
 
     def _function(self, node: ast.expr) -> Callable[..., Any]:
-        """Return a function of the table, or a method of a text, a list or a table."""
+        """Return an allowed function, or an allowed method of a string, list, tuple or dict."""
         if not isinstance(node, ast.Attribute):
             return self._known(self.visit(node))
         owner = self.visit(node.value)
@@ -392,7 +392,7 @@ class _Walk(ast.NodeVisitor):
         return call
 
     def _known(self, function: Any) -> Callable[..., Any]:
-        """Return the function that is called for the object that a name denotes."""
+        """Return the function that replaces an allowed function; refuse others."""
         if id(function) in self._bounds.functions:
             return self._bounds.functions[id(function)][1]
         if callable(function):

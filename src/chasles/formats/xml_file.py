@@ -1,4 +1,4 @@
-"""XML files without entities: parsed with bounds, read part by part with places, written."""
+"""Parse XML files without entities and with size limits; read and write their elements."""
 
 import math
 import re
@@ -19,26 +19,27 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import ROLES, SHAPE_TRAITS, JointData, ShapeData
 
 MAX_BYTES = 8 * 2**20
-"""Larger documents are refused unread: a robot's has less than one MB, shapes aside."""
+"""Larger documents are refused unread; a robot file without meshes has less than 1 MB."""
 
 MAX_MARKS = 500_000
-"""Largest number of "<" and "=" in a document, which bound its elements and attributes in any
-encoding: an element takes a hundred times the memory of its text. The largest model of
-dm_control has 24,000.
+"""Largest number of "<" and "=" in a document.
+
+They bound the number of elements and attributes in any encoding; an element takes a hundred times
+the memory of its text. The largest model of dm_control has 24,000.
 """
 
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 """Names of the entries of an inertia in files, in the order of `Symmetric`."""
 
 ORIGIN = "chasles-origin"
-"""The attribute of an element that says where it was written: `xacro_child` sets it."""
+"""Attribute with the place where an element was written; `xacro_child` sets it."""
 
 _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 """Cosine and sine of 0, 1, 2 and 3 right angles."""
 
 
 def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Element:
-    """Return the root of a document without entities, which could grow without bound.
+    """Return the root of a document; entities are refused, because they can grow without bound.
 
     notes: receives notes on a document that is not well-formed but has a clear meaning.
     """
@@ -83,7 +84,7 @@ def _declares(file: str, data: bytes) -> ModelError:
 
 
 class Fault(NamedTuple):
-    """Something that cannot be read: the link or joint it belongs to, "file:line", and the fact."""
+    """A value that cannot be read: its link or joint, "file:line", and the problem."""
 
     part: str
     where: str
@@ -92,9 +93,10 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A file being read. space: what stands before the names of its tags, "" or "{namespace}".
+    """A file being read. space: prefix of the names of its tags, "" or "{namespace}".
 
-    faults: a list for numbers that cannot be read, which are then their defaults or zero.
+    faults: list that collects unreadable numbers, which are replaced by their defaults or zero; if
+    None, they raise an error.
     """
 
     file: str
@@ -114,7 +116,7 @@ class Part:
 
     @property
     def where(self) -> str:
-        """The file and line, of an included one if what expanded the file said so."""
+        """Return the file and line; for expanded files, those where the element was written."""
         return self.element.get(ORIGIN) or f"{self.source.file}:{self.element.sourceline}"
 
     @property
@@ -146,7 +148,7 @@ class Part:
         return next(self.all(*tags), None)
 
     def of_drake(self, tag: str) -> "Part | None":
-        """Return the first child of a tag of Drake's own, whether its prefix is declared or not."""
+        """Return the first child with tag "drake:" + tag, even if the prefix is not declared."""
         for element in self.element:
             name = etree.QName(element).localname
             if f"drake:{tag}" in (name, f"{element.prefix}:{name}"):
@@ -162,18 +164,18 @@ class Part:
         return part
 
     def named(self) -> "Part":
-        """Return the same element, with messages about it by its own tag and name."""
+        """Return the same element with its tag and name as the owner in messages."""
         return replace(self, owner=f"{self.tag} {self.text('name')!r}")
 
     # Values ------------------------------------------------------------------------------------
 
     def content(self, tag: str, default: str = "") -> str:
-        """Return the text of a child, without the space around it."""
+        """Return the text of a child without surrounding white space."""
         child = self.find(tag)
         return default if child is None else (child.element.text or "").strip() or default
 
     def text(self, key: str, default: str = "") -> str:
-        """Return a value; without a default it may not be absent or empty."""
+        """Return the value of an attribute or child; without a default, it is required."""
         text = self.element.get(key)
         if text is None:
             text = self.content(key, default)
@@ -185,7 +187,7 @@ class Part:
     def words(self, key: str, count: int, default: str = "") -> list[str]:
         """Return the finite numbers of a value, as printed."""
         text = self.text(key, default)
-        if not text:  # a fault, if it is one, is taken down
+        if not text:  # `text` has recorded any fault
             return default.split() or ["0"] * count
         child = None if key in self.element.attrib else self.find(key)
         if child is not None:
@@ -193,13 +195,13 @@ class Part:
         return self.numerals(f"{self.tag} {key}", text, count, default)
 
     def number(self, key: str, default: float | None = None) -> float:
-        """Return a number; the default, where there is one, stands for an absent value."""
+        """Return a number, or the default if the value is absent."""
         if default is not None and key not in self.element.attrib and not self.content(key):
             return default
         return float(self.words(key, 1)[0])
 
     def value(self, key: str) -> float:
-        """Return a number: that of an attribute, or of its own text if no key is given."""
+        """Return the number of an attribute, or of the element's text if the key is empty."""
         if key:
             return self.number(key)
         return float(self.numerals(self.tag, self.element.text or "", 1)[0])
@@ -208,7 +210,7 @@ class Part:
         return Vector(tuple(map(float, self.words(key, 3, default))))
 
     def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
-        """Return the finite numbers of a text, as printed; default: for unreadable numbers."""
+        """Return the finite numbers of a text, as printed; default: used if they are unreadable."""
         words = text.split()
         if not all(map(is_number, words)) and "'" in (bare := text.replace('"', "'")):
             words = bare.replace("'", " ").split()
@@ -235,20 +237,20 @@ class Part:
         return Transform(Rotation.of(E), position)
 
     def _turn(self, angle: str) -> tuple[float, float]:
-        """Return cosine and sine of an angle, exact where its digits mean right angles."""
+        """Return the cosine and sine of an angle, exact if its digits mean right angles."""
         k = snapped(angle, "angle", self.note) if self.source.snap else 0
         return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 
     def sizes(self) -> tuple[float, ...]:
-        """Return the numbers of a shape, whose tag is its kind; a mesh has its scale."""
+        """Return the sizes of the shape with this tag; for a mesh, its scale."""
         usual = "1 1 1" if self.tag == "mesh" else ""
         rows = SHAPE_TRAITS[self.tag].sizes
         return tuple(float(word) for key, n in rows for word in self.words(key, n, usual))
 
     def shapes(self, drawn: "Callable[[Part], ShapeData]") -> Iterator[ShapeData]:
-        """Yield the shapes of a link; digits of their angles are taken as printed.
+        """Yield the shapes of a link; their angles are not snapped to right angles.
 
-        A shape that cannot be drawn is left out with a note, because the motion does not depend on
+        A shape that cannot be read is omitted with a note, because the motion does not depend on
         it.
         """
         for part in replace(self, source=replace(self.source, snap=False)).all(*ROLES):
@@ -259,8 +261,10 @@ class Part:
 
 
 class Inertial(NamedTuple):
-    """Inertia of a link as given in a file: the mass, a frame at the center of mass in the link's
-    frame, and the moments xx, yy, zz, xy, xz, yz about it, in its axes.
+    """Inertia of a link as given in a file.
+
+    mass: kg. pose: a frame at the center of mass, in the link's frame. moments: xx, yy, zz, xy, xz,
+    yz about the center of mass, along the axes of `pose`.
     """
 
     mass: float
@@ -268,16 +272,16 @@ class Inertial(NamedTuple):
     moments: list[float]
 
     def about_origin(self) -> RigidInertia:
-        """Return the inertia about the link's origin, in its axes."""
+        """Return the inertia about the link's origin, along the link's axes."""
         tensor = self.pose.E.T @ Symmetric(*self.moments)
         return RigidInertia.from_center(self.mass, self.pose.r, tensor)
 
 
 def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
-    """Return a joint with the inertia of its motor's rotor, which a gear multiplies by its square.
+    """Return a joint with its rotor inertia times the squared gear ratio added to its armature.
 
-    `drake:rotor_inertia` and `drake:gear_ratio` are children of a part, each with a number as its
-    text, or as an attribute. As in Drake, a joint whose effort limit is 0 has no motor.
+    `drake:rotor_inertia` and `drake:gear_ratio` are children of the part. Their number is the text,
+    or the attribute `key`. As in Drake, a joint with an effort limit of 0 has no motor.
     """
     inertia, gear = part.of_drake("rotor_inertia"), part.of_drake("gear_ratio")
     if inertia is None:
@@ -299,18 +303,18 @@ def each(numbers: Mapping[str, Number]) -> dict[str, str]:
 
 
 def sizes(shape: ShapeData) -> dict[str, str]:
-    """Return the numbers of a shape, by key."""
+    """Return the sizes of a shape as texts, by key."""
     numbers = iter(shape.size)
     return {key: words(islice(numbers, n)) for key, n in SHAPE_TRAITS[shape.kind].sizes}
 
 
 def angles(pose: Transform) -> str:
-    """Return roll, pitch and yaw of a pose, with digits that are read as they are."""
+    """Return roll, pitch, yaw of a pose, with enough digits that a reader does not snap them."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 
 def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etree._Element:
-    """Return a new element, appended to another one; without one, the root of a document."""
+    """Append a new element to a parent and return it; without a parent, it is a root."""
     element = etree.Element(tag) if parent is None else etree.SubElement(parent, tag)
     for key, value in attributes.items():
         try:
@@ -322,13 +326,13 @@ def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etre
 
 
 def add_texts(parent: etree._Element, /, **texts: str) -> None:
-    """Append elements to another one, each with a text."""
+    """Append child elements with texts to an element."""
     for tag, text in texts.items():
         added(parent, tag).text = text
 
 
 def printed(root: etree._Element) -> str:
-    """Return the document, an element a line."""
+    """Return the document as text, with one element per line."""
     etree.indent(root)
     text: str = etree.tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'

@@ -16,14 +16,14 @@ _AMPERSAND = re.compile(r"&(?!(?:\w{1,64}|#\w{1,64});)")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
 _PLAIN = ("utf-8", "ascii", "iso8859", "cp125")
-"""Prefixes of names of encodings in which "<" is a byte that nothing else contains."""
+"""Prefixes of names of encodings in which the byte "<" is not part of any other character."""
 
 _UNBOUND = etree.ErrorTypes.NS_ERR_UNDEFINED_NAMESPACE
 _MISNAMED = (etree.ErrorTypes.NS_ERR_XML_NAMESPACE, etree.ErrorTypes.WAR_NS_URI)
 
 
 class Slip(NamedTuple):
-    """A place where a document is not XML: its line, the fault, and the remedy."""
+    """A place where a document is not well-formed: its line, the fault, and the remedy."""
 
     line: int
     fault: str
@@ -33,10 +33,10 @@ class Slip(NamedTuple):
 def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
     """Return the root of a document that is not well-formed, and its slips; None if ambiguous.
 
-    The rules are those of TinyXML, which urdfdom, MuJoCo and sdformat use: comments may contain
-    anything; text before the first tag and a malformed or late declaration are ignored; a lone "&"
-    is literal; namespace prefixes need not be declared. Bytes that contradict their encoding are
-    UTF-8, or else ISO 8859-1. Lines keep their numbers.
+    The rules are those of TinyXML, which urdfdom, MuJoCo and sdformat use. Comments may contain
+    anything. Text before the first tag and a malformed or late declaration are ignored. A lone "&"
+    is literal. Namespace prefixes need not be declared. If the bytes contradict the declared
+    encoding, they are read as UTF-8, or else as ISO 8859-1. Line numbers are preserved.
     """
     slips: list[Slip] = []
     text = _decoded(data, slips)
@@ -47,7 +47,7 @@ def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
     parser = etree.XMLParser(recover=True, remove_pis=True, resolve_entities=False)
     try:
         root = etree.fromstring(text.encode(), parser)
-    except etree.XMLSyntaxError:  # nothing that could be recovered
+    except etree.XMLSyntaxError:  # nothing can be recovered
         return None
     if root is None or not all(error.type in (_UNBOUND, *_MISNAMED) for error in parser.error_log):
         return None
@@ -55,7 +55,7 @@ def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
 
 
 def _decoded(data: bytes, slips: list[Slip]) -> str:
-    """Return the text, in the encoding that it declares if that is possible."""
+    """Return the text, decoded as declared if possible."""
     found = _ENCODING.search(data[:1000])
     declared = found[1].decode() if found else "utf-8"
     try:
@@ -90,7 +90,7 @@ def _without_comments(text: str, slips: list[Slip]) -> str:
 
 
 def _without_head(text: str, slips: list[Slip]) -> str:
-    """Return the text from its first tag on."""
+    """Return the text without anything before its first tag."""
     head, tag, rest = text.partition("<")
     said = head.strip("\ufeff").strip()
     if not said or not tag:
@@ -101,7 +101,7 @@ def _without_head(text: str, slips: list[Slip]) -> str:
 
 
 def _without_declaration(text: str, slips: list[Slip]) -> str:
-    """Return the text without its XML declaration, whatever that says."""
+    """Return the text without its XML declaration; add a slip if this is malformed or late."""
     found = _DECLARATION.match(text)
     if found is None:
         return text
@@ -113,7 +113,7 @@ def _without_declaration(text: str, slips: list[Slip]) -> str:
 
 
 def _with_ampersands(text: str, slips: list[Slip]) -> str:
-    """Return the text with every lone "&" spelled out. Entities stay, which the parser refuses."""
+    """Return the text with every lone "&" as "&amp;"; the parser refuses entities."""
     first = _AMPERSAND.search(text)
     if first is not None:
         fault = "'&' is not part of an entity; it is read literally"
@@ -122,7 +122,7 @@ def _with_ampersands(text: str, slips: list[Slip]) -> str:
 
 
 def _prefixes(parser: etree.XMLParser) -> Iterator[Slip]:
-    """Yield a slip for each namespace prefix, at its first occurrence."""
+    """Yield a slip for each undeclared namespace prefix, at its first occurrence."""
     seen: set[str] = set()
     for error in parser.error_log:
         # "Namespace prefix a on b is not defined", "xmlns:a: ..."

@@ -1,1 +1,1 @@
-"""Functions of one model: traced, chosen, differentiated, compiled, and called."""
+"""Functions of a model: tracing, choice of method, differentiation, compilation and calls."""

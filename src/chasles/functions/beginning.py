@@ -1,7 +1,7 @@
-"""The first posture of a closed form within the limits, as the step of a search.
+"""Search for the first posture of a closed form within the limits, as a program of one step.
 
-A redundant arm has a posture for many positions of its given joint. Each step tries another
-position until one leads to a posture.
+A redundant arm reaches a pose for many positions of its given joint. Each step tries another
+position of this joint until the closed form has a solution within the limits.
 """
 
 import math
@@ -25,14 +25,14 @@ from chasles.functions.branches import TURN, Arm, Form, solutions
 from chasles.functions.chains import Joint, Move, Slide
 
 STATUS, COST, COUNT, PART, MEMORY = range(5)
-"""Memory of the search: status (0: running, 1: posture found, 2: given up); error, which is 0;
-number of steps; and the fraction of the range at which the given joint is tried."""
+"""Memory of the search: status (0: running, 1: posture found, 2: given up); error (always 0);
+number of steps; and the next position of the given joint, as a fraction of its range."""
 
 MOST = 12
 """Number of positions of the given joint that are tried."""
 
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
-"""The step of an additive sequence modulo 1, which fills the range evenly."""
+"""Step of an additive sequence modulo 1 that fills the range evenly (golden ratio)."""
 
 
 def beginning(
@@ -40,9 +40,9 @@ def beginning(
 ) -> Program:
     """Return the program: q (nq), memory, goal (12) -> q, memory.
 
-    limits: lower and upper limits of the joints of the chain; given: the range of the given joint.
-    Coordinates outside the chain are not changed. Cosines and sines are compared with the limits,
-    so that angles are computed for one branch only.
+    limits: lower and upper limits of the joints of the chain. given: the range of the given joint.
+    Coordinates outside the chain are not changed. Limits are checked with cosines and sines, so
+    that angles are computed only for the chosen branch.
     """
     arena = Arena(RULES)
     sizes = (("q", nq), ("memory", MEMORY), ("goal", 12))
@@ -77,7 +77,7 @@ def beginning(
 
 
 def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[float, float]:
-    """Return the limits of a joint: relative to the size if prismatic, else at most a turn."""
+    """Return the limits of a joint: relative to `size` if prismatic, else at most a turn apart."""
     low, high = (float(a[joint.number]) for a in limits)
     if joint.slides:
         return low / size, high / size
@@ -98,7 +98,7 @@ def _inside(move: Move, low: float, high: float) -> Number:
 
 
 def _position(joint: Joint, move: Sequence[Number], low: float, high: float, size: float) -> Number:
-    """Return the position of a joint, clamped to its limits; angles from cosine and sine."""
+    """Return the position of a joint, or its angle from cosine and sine, clamped to its limits."""
     if joint.slides:
         return maximum(low, minimum(move[0], high)) * size
     middle, (c, s) = 0.5 * (low + high), move

@@ -11,9 +11,10 @@ from chasles.functions.numeric import STEPS, Found, least_step
 
 @dataclass(frozen=True)
 class Blocks:
-    """Independent blocks of equations and coordinates, all of one size.
+    """Independent blocks of equations and coordinates, all of the same size.
 
-    Each block is a row of indices: rows of the residual, velocity and position coordinates.
+    Row k of each array holds indices of block k: its entries of the residual (`rows`), and its
+    velocity (`v`) and position (`q`) coordinates.
     """
 
     rows: np.ndarray
@@ -21,7 +22,7 @@ class Blocks:
     q: np.ndarray
 
     def sizes(self, r: np.ndarray) -> np.ndarray:
-        """Return the norms of the residuals (n, m): (n, blocks)."""
+        """Return the norm of each block's part of the residuals r (n, m): (n, blocks)."""
         return np.asarray(np.linalg.norm(r[:, self.rows], axis=-1))
 
 
@@ -39,8 +40,9 @@ def solve(
 ) -> Found:
     """Solve each block of each state as `numeric.solve` does, independently of other blocks.
 
-    Singular values are those of small matrices, so that a step takes time in proportion to the
-    number of blocks. Blocks share the tolerance, so that the norm of all residuals is below it.
+    Only singular values of small matrices are computed, so the time of a step is proportional to
+    the number of blocks. The tolerance is divided among the blocks such that it also bounds the
+    norm of the whole residual.
     """
     q, enough = q.copy(), tolerance / math.sqrt(sum(len(each.rows) for each in blocks))
     r = rows * residual(q)

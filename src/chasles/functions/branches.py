@@ -1,4 +1,4 @@
-"""All postures of an arm for a pose, as one program: finds the closed form that an arm admits."""
+"""All postures of an arm for a pose, as one program, by a closed form that the arm admits."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -32,16 +32,17 @@ from chasles.mathematics.trigonometric import Angle
 from chasles.model import Model
 
 DISTINCT = 1e-4
-"""Difference in every joint (rad, or m relative to the size of the arm) below which solutions are
-equal.
+"""Solutions count as equal if they differ by less than this in every joint (rad, or m relative to
+the size of the arm).
 """
 
 BEYOND = 1e-9
 """Amount by which a posture may exceed a limit (rad, or m relative to the size) before clamping."""
 
 TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
-"""Number of random configurations that a closed form must reproduce, the tolerance, and that of an
-exact form: branches are only close to solutions if axes intersect approximately.
+"""Number of random configurations that a closed form must reproduce, the tolerance for them, and
+the tolerance of an exact form. If axes intersect only approximately, branches are only close to
+solutions.
 """
 
 TURN = 2.0 * math.pi
@@ -51,9 +52,9 @@ TURN = 2.0 * math.pi
 class Form:
     """A closed form: the joint that is given (or None), and the triple of axes that it uses.
 
-    backward: the chain is solved from its end. kind: "wrist" or "plane". first: the place of the
-    first axis of the triple, in the order in which the chain is solved. For the kind "elbow" the
-    arm angle is given, as if it were an eighth joint.
+    backward: True if the chain is solved from its end. kind: "wrist", "plane" or "elbow". first:
+    the index of the first axis of the triple, in the order in which the chain is solved. For the
+    kind "elbow", the arm angle is given, as if it were an eighth joint.
     """
 
     given: int | None
@@ -64,9 +65,9 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """The chain of joints that carry a frame: their places in q, axes at home, and the home pose.
+    """The chain of joints that carry a frame: their indices in q, axes at home, and the home pose.
 
-    Lengths are in units of `size` (m). `columns` are the places of the joints in q.
+    Lengths are in units of `size` (m). `columns` are the indices of the joints in q.
     """
 
     columns: tuple[int, ...]
@@ -159,9 +160,9 @@ def _move(joint: Joint, position: Number, size: float) -> Angle | Slide:
 
 
 def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
-    """Yield the closed forms that the axes of an arm allow; one of seven joints is given.
+    """Yield the closed forms that the axes of an arm allow; for seven joints, one joint is given.
 
-    Joints at an end come first: then the programs are shorter.
+    Forms with a given joint at an end of the chain come first, because their programs are shorter.
     """
     n = len(chain.joints)
     if n == 7 and given is None and _bends(chain.joints):
@@ -184,7 +185,7 @@ def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
 
 
 def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
-    """Return the first closed form that finds random postures again, and True if it is exact."""
+    """Return the first closed form that reproduces random postures, and True if it is exact."""
     for form in forms(chain, given):
         try:
             away = sorted(_missed(chain, form, seed) for seed in range(TRIALS))
@@ -196,7 +197,7 @@ def chosen(chain: Arm, given: int | None = None) -> tuple[Form | None, bool]:
 
 
 def _missed(chain: Arm, form: Form, seed: int) -> float:
-    """Return the distance of a random configuration from the nearest branch of its pose."""
+    """Return the distance between a random configuration and the nearest branch for its pose."""
     q = np.random.default_rng(seed).uniform(-2.0, 2.0, len(chain.joints))
     q *= [chain.size if joint.slides else 1.0 for joint in chain.joints]
     reached = chain.home
@@ -246,7 +247,7 @@ def _parallel(joints: Sequence[Joint]) -> bool:
 
 
 def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.0) -> list[Branch]:
-    """Return the branches of a form for a goal, up to eight."""
+    """Return the branches (up to eight) of a form for a goal."""
     G, joints = chain.displacement(goal), list(chain.joints)
     if form.kind == "elbow":
         return elbow(jointed(joints), G, Angle(cos(given), sin(given)))
@@ -268,7 +269,7 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
 
 
 def jointed(joints: Sequence[Joint]) -> list[Joint]:
-    """Return seven joints with the shoulder and the wrist as points of their axes."""
+    """Return seven joints, with the shoulder and the wrist as the points on their axes."""
     shoulder, wrist = meeting(joints[:3]), meeting(joints[4:])
     assert shoulder is not None
     assert wrist is not None
@@ -300,7 +301,8 @@ Limits = tuple[np.ndarray, np.ndarray]
 def traced(chain: Arm, form: Form, lower: np.ndarray, upper: np.ndarray) -> Program:
     """Return the program of a form: goal (12) and the given position (1) to postures and flags.
 
-    `q` has the joints of the chain, for each branch; `found` is 1 where `postures` has one.
+    The output `q` has the joint positions of the chain for each branch, and `found` has the flags
+    of `postures`.
     """
     arena = Arena(RULES)
     goal = [arena.input("goal", k) for k in range(12)]
@@ -318,8 +320,8 @@ def postures(
 ) -> tuple[list[list[Number]], list[Number]]:
     """Return the joint positions of each branch, and flags.
 
-    A flag is 1 where a branch is real, within the limits (full turns apart), and not the same as an
-    earlier one.
+    A flag is 1 if the branch is real, within the limits (modulo full turns), and different from all
+    earlier branches with flag 1; otherwise it is 0.
     """
     branches = solutions(chain, form, goal, given)
     q, real = [], []
@@ -344,7 +346,7 @@ def postures(
 def _limited(
     joint: Joint, move: Angle | Slide, size: float, lower: np.ndarray, upper: np.ndarray
 ) -> tuple[Number, Number]:
-    """Return a position moved by full turns into the limits, and 1 if there is one, else 0."""
+    """Return a position moved into the limits by full turns, and 1 if that is possible, else 0."""
     low, high = float(lower[joint.number]), float(upper[joint.number])
     if isinstance(move, Slide):
         value = move.t * size
@@ -362,9 +364,10 @@ def _limited(
 
 
 def _turns(low: float, high: float) -> list[int]:
-    """Return the full turns that may move angles of [-pi, pi] into limits, small ones first.
+    """Return the numbers of full turns that may move angles in [-pi, pi] into limits.
 
-    If the limits contain all of [-pi, pi], there are none.
+    Small numbers come first. The list ends with the first number of turns that moves all of
+    [-pi, pi] into the limits.
     """
     found = []
     for turns in sorted(range(-_MOST, _MOST + 1), key=abs):
@@ -378,7 +381,7 @@ def _turns(low: float, high: float) -> list[int]:
 
 
 _MOST = 64
-"""Largest number of full turns that are tried."""
+"""Largest number of full turns that is tried."""
 
 
 def _equal(a: Branch, b: Branch) -> Number:

@@ -1,6 +1,6 @@
-"""Callable forms of functions other than compiled ones: under loads, at a time, or guarded.
+"""Callables around compiled functions: under external loads, at a time, or guarded.
 
-`target` returns the kernel that such a call leads to, for the fast entry of a robot.
+`target` returns the kernel that such a callable runs, for the fast entry of a robot.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,12 +14,12 @@ from chasles.functions.doors import loads_of
 from chasles.functions.tracing import WrenchKey
 
 Caller = Callable[..., Any]
-"""Computes a function: called with its arrays, `out=` and `threads=`."""
+"""Callable that evaluates a function, given its arrays, `out=` and `threads=`."""
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A function under external loads, whose values are appended to its arrays."""
+    """A function under external loads; the values of the loads are appended to its arrays."""
 
     here: Caller
     keys: tuple[WrenchKey, ...]
@@ -30,10 +30,10 @@ class Loaded:
 
 
 class Guarded(NamedTuple):
-    """A function whose last result is (gap, margin) of each state, and its number of other results.
+    """A function whose last result is (gap, margin) for each state.
 
-    Results are valid if no gap exceeds `gap` and all margins exceed `margin`. The callable has this
-    object as its attribute `guarded`.
+    Its results are valid if no gap exceeds `gap` and all margins exceed `margin`. shown: the number
+    of its other results. The callable has this object as its attribute `guarded`.
     """
 
     function: Compiled | AtTime
@@ -44,13 +44,13 @@ class Guarded(NamedTuple):
 
 
 def learnable(ready: Any) -> bool:
-    """Return True if a fast entry may learn the target of such a call."""
+    """Return True if a fast entry may learn the target of a callable."""
     kinds = (BuiltinFunctionType, AtTime, Loaded)
     return isinstance(ready, kinds) or getattr(ready, "guarded", None) is not None
 
 
 def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
-    """Return the kernel of a call if a fast entry can handle it; f_ext: its loads, if any."""
+    """Return the target of a call, or None if a fast entry cannot handle it; f_ext: its loads."""
     guard: Guarded | None = getattr(ready, "guarded", None)
     facts: dict[str, Any] = {}
     sources = [4 * k for k in range(len(arrays))]

@@ -1,6 +1,6 @@
-"""Chains of revolute and prismatic joints by their axes, and the relative positions of these.
+"""Chains of revolute and prismatic joints, given by their axes, and relations between the axes.
 
-A chain is the product of exponentials E1(q1) E2(q2) ...: axes are those of the home posture, in
+A chain is the product of exponentials E1(q1) E2(q2) ...; the axes are those of the home posture, in
 which all positions are 0. Lengths are in units of the size of the chain.
 """
 
@@ -38,7 +38,7 @@ class Displacement(NamedTuple):
 
 
 class Slide(NamedTuple):
-    """The position of a prismatic joint; `real` is 1 where it solves its equation, else 0."""
+    """The position of a prismatic joint; `real` is 1 if it solves its equation, else 0."""
 
     t: Number
     real: Number = 1.0
@@ -46,15 +46,15 @@ class Slide(NamedTuple):
 
 Move = Angle | Slide
 Branch = dict[int, Move]
-"""Positions by joint number, one solution."""
+"""One solution: positions by joint number."""
 
 
 @dataclass(frozen=True)
 class Joint:
-    """A joint of a chain: its number, its axis and a point of it at home, and their displacement.
+    """A joint of a chain: its number, its axis and a point on the axis in the home posture.
 
-    Joints of one `block` have the same displacement `by`, so that the relative position of their
-    axes is known from the home posture.
+    by: the displacement of axis and point from the home posture. Joints of the same `block` have
+    the same displacement, so the relative position of their axes is that of the home posture.
     """
 
     number: int
@@ -74,7 +74,7 @@ class Joint:
 
     @cached_property
     def side(self) -> Vector:
-        """A unit vector across the axis."""
+        """A unit vector perpendicular to the axis."""
         other = np.eye(3)[np.argmin(np.abs(self.home_axis))]
         across = np.cross(self.home_axis, other)
         return self.by.R @ Vector(tuple(snapped(across / np.linalg.norm(across))))
@@ -86,10 +86,10 @@ class Joint:
         return replace(self, by=by @ self.by, block=block)
 
     def through(self, point: np.ndarray) -> "Joint":
-        """Return the joint with another point of its axis, at home."""
+        """Return the joint with another point on its axis, given in the home posture."""
         return replace(self, home_point=tuple(snapped(point)))
 
-    # How the joint moves vectors and points; `back`: by its inverse
+    # Rotate vectors and move points by the displacement of the joint; `back`: by its inverse
 
     def turn(self, move: Move, v: Vector, *, back: bool = False) -> Vector:
         if isinstance(move, Slide):
@@ -116,15 +116,15 @@ def snapped(values: np.ndarray) -> list[float]:
     return [float(x) for x in np.where(near & (np.abs(whole) <= 1.0), whole, values) + 0.0]
 
 
-# How two axes lie -------------------------------------------------------------------------------
+# Relative positions of axes ---------------------------------------------------------------------
 
 CLOSE = 1e-4
-"""Axes count as parallel or intersecting if they are within this angle (rad), or this distance in
-parts of the size of the chain."""
+"""Largest angle (rad) between axes that count as parallel, and largest distance (relative to the
+size of the chain) between axes that count as intersecting."""
 
 
 def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
-    """Return the common point of axes at home, or None; they are in one block, not parallel."""
+    """Return the point in which axes of one block meet in the home posture, or None."""
     if len({joint.block for joint in joints}) > 1 or any(j.slides for j in joints):
         return None
     H, O = (np.array([getattr(j, name) for j in joints]) for name in ("home_axis", "home_point"))

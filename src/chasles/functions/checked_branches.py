@@ -1,4 +1,4 @@
-"""All postures of a closed form, checked by forward kinematics and in order, as one program."""
+"""All postures of a closed form as one program, checked by forward kinematics."""
 
 from chasles.expr import (
     RULES,
@@ -20,10 +20,11 @@ from chasles.model import Model
 def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: Limits) -> Program:
     """Return the program: goal (12), base (nq), tolerances (6), absent (2) -> postures of a pose.
 
-    base: the coordinates outside the chain, and of the given joint. absent: fill values for
-    coordinates and residuals of missing postures. The outputs are `q` (branches, nq) and `residual`
-    (branches, 2), the largest angle and length between posture and goal; `count` and `missed`, the
-    numbers of branches within and outside the tolerances.
+    base: the coordinates outside the chain and of the given joint. absent: fill values for the
+    coordinates and residuals of missing postures. The outputs are `q` (branches, nq); `residual`
+    (branches, 2), the largest angle and length between posture and goal; and `told` (2), the
+    numbers of branches within and outside the tolerances. Postures within the tolerances come
+    first.
     """
     arena = Arena(RULES)
     sizes = (("goal", 12), ("base", model.nq), ("tolerances", 6), ("absent", 2))
@@ -66,7 +67,7 @@ def _largest(errors: list[Number]) -> Number:
 def _gathered(
     rows: list[list[Number]], flags: list[Number], nothing: list[Number]
 ) -> tuple[list[list[Number]], Number]:
-    """Return rows with flag 1, in order, then rows of `nothing`; and the number of flags.
+    """Return the rows with flag 1, in order, then rows of `nothing`; and the number of flags 1.
 
     Row j of the result is the flagged row that follows j other flagged rows.
     """

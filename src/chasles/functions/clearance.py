@@ -1,8 +1,8 @@
 """A target of inverse kinematics: round shapes stay apart from each other and from obstacles.
 
-Its only error is the root of the summed squares of all overlaps. An overlap is the wanted minus the
-actual distance, if positive. Forces along the directions between overlapping shapes, on the frames
-that carry them, give its gradient as joint torques.
+The only error is the root of the summed squares of all overlaps. An overlap is the required
+distance minus the actual distance, if positive. The gradient is computed as joint torques: each
+overlap acts as a force between its shapes, on the frames that carry them.
 """
 
 from collections.abc import Sequence
@@ -31,9 +31,9 @@ from chasles.mathematics.linear import Vector
 class Clearance(Target):
     """Distances of at least `margin` (m) between pairs of round shapes and obstacles.
 
-    rounds, kinds, pairs: as of `functions.rounds.Rounds`. given: the numbers (..., n) of all
-    obstacles. The target is met if each distance is at least `margin`; steps aim at `tolerance`
-    beyond.
+    rounds, kinds, pairs: see `functions.rounds.Rounds`. given: the numbers (..., n) of all
+    obstacles. The target is met if each distance is at least `margin`; steps aim at `margin` plus
+    `tolerance`.
     """
 
     rounds: tuple[Round, ...]
@@ -89,7 +89,7 @@ class Clearance(Target):
             frame = self.rounds[i].frame
             if frame is None:
                 continue
-            if robot[i].along is None:  # all at the center
+            if robot[i].along is None:  # a sphere: all forces act at its center
                 whole = Vector.zero()
                 for _, force in some:
                     whole = whole + force
@@ -108,7 +108,7 @@ class Clearance(Target):
 
 
 def _overlap(a: Segment, b: Solid, wanted: Number) -> tuple[Number, tuple[Vector, Vector], Vector]:
-    """Return the overlap, points of both shapes, and the overlap as a vector toward b."""
+    """Return the overlap, a point of each shape, and the overlap as a vector toward b."""
     if isinstance(b, Segment):
         x, y = axis_points(a, b)
         length, n = unit(y - x)

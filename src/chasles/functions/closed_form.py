@@ -6,9 +6,9 @@ forms are solved: the last three axes intersect (Pieper 1968), and the second to
 moving joints from one end to the other: E1 ... E6 = G is E2 ... E6 E1' = G, with the axis of E1'
 displaced by G^-1.
 
-Seven joints of which the first three and the last three intersect have a form of their own, for a
-given arm angle: the rotation of the elbow about the line from shoulder to wrist (Shimizu et al.,
-IEEE Transactions on Robotics 24, 2008).
+A third form solves seven joints if the first three axes intersect and the last three axes
+intersect. It needs the arm angle, the rotation of the elbow about the line from shoulder to wrist
+(Shimizu et al., IEEE Transactions on Robotics 24, 2008).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +20,8 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.trigonometric import Angle, between, conic, line, quadratic
 
 BESIDE, TINY = 1e-4, 1e-24
-"""Squared sine of the angle to the first axis below which another reference of arm angles is used,
-and the smallest squared length that is divided by."""
+"""Squared sine of the angle between the first axis and the line from shoulder to wrist below which
+arm angles have another reference, and the smallest squared length used as a divisor."""
 
 Branch = list[tuple[Joint, Move]]
 """One solution: the position of every joint."""
@@ -37,7 +37,7 @@ class Unsuited(Exception):
 
 
 class Affine(NamedTuple):
-    """k0 + k1 c + k2 s of an angle, or k0 + k1 t of a slide; all k are numbers or all vectors."""
+    """k0 + k1 c + k2 s for an angle, or k0 + k1 t for a slide; all k are numbers or all vectors."""
 
     k: tuple[Number, ...]
 
@@ -56,7 +56,7 @@ class Affine(NamedTuple):
         return Affine((self.k[0] + constant, *self.k[1:]))
 
     def scaled(self, factor: Number) -> "Affine":
-        """Return the product with a number; a vector factor makes a vector of a number."""
+        """Return the product with a factor; a number times a vector factor is a vector."""
         return Affine(tuple(factor * a for a in self.k))
 
     def join(self, other: "Affine") -> "Affine":
@@ -67,7 +67,7 @@ class Affine(NamedTuple):
         return Affine(tuple(a.dot(v) for a in self.k))
 
     def product(self, other: "Affine") -> list[Number]:
-        """Return coefficients of 1, c, s, c^2, c s, s^2 (or 1, t, t^2) of a scalar product."""
+        """Return the coefficients of a scalar product: of 1, c, s, c^2, c s, s^2, or 1, t, t^2."""
         n, times = range(len(self.k)), _times(self.k[0])
         pairs = [(i, j) for i in n for j in n[i:]]
         a, b = self.k, other.k
@@ -90,7 +90,7 @@ def moved(joint: Joint, x: Vector) -> Affine:
 
 
 def component(joint: Joint, e: Vector, v: Vector, *, back: bool = False) -> Affine:
-    """Return the component along e of v turned by a joint; back: by its inverse."""
+    """Return the component along e of the vector v rotated by a joint; back: by its inverse."""
     along, across = e.dot(joint.axis) * joint.axis.dot(v), e.dot(joint.axis.cross(v))
     return Affine((along, e.dot(v) - along, -across if back else across))
 
@@ -100,7 +100,7 @@ def distance(x: Affine) -> list[Number]:
     terms = x.product(x)
     if x.slides:
         return terms
-    return [terms[0] + terms[3], terms[1], terms[2]]  # both turning parts have one length
+    return [terms[0] + terms[3], terms[1], terms[2]]  # k1 and k2 have the same length
 
 
 def zeros(terms: Sequence[Number], slides: bool) -> list[Move]:
@@ -122,7 +122,7 @@ def _less(terms: Sequence[Number], constant: Number) -> list[Number]:
 
 
 def positions(a: Joint, b: Joint, c: Joint, x: Vector, y: Vector) -> list[Branch]:
-    """Return all solutions of E_a E_b E_c x = y, up to four.
+    """Return all solutions (up to four) of E_a E_b E_c x = y.
 
     E_a preserves the height of the point E_b E_c x along its axis and its distance from a point of
     the axis. This gives two equations for the other two joints.
@@ -220,9 +220,9 @@ def _slides(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
 
 
 def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
-    """Return the solutions of six joints of which the last three meet in the point of the fourth.
+    """Return the solutions of six joints whose last three axes meet in the fourth joint's point.
 
-    The first three take this point to its place, the last three turn.
+    The first three joints move this point to its goal; the last three set the orientation.
     """
     a, b, c, d, e, f = joints
     found = []
@@ -244,11 +244,12 @@ def _rotations(a: Joint, b: Joint, c: Joint, axis: Vector, side: Vector) -> Iter
 
 
 def elbow(joints: Sequence[Joint], G: Displacement, angle: Angle) -> list[Branch]:
-    """Return the solutions of seven joints for a given arm angle, up to eight.
+    """Return the solutions (up to eight) of seven joints for a given arm angle.
 
-    The first three meet in the point of the first (shoulder), the last three in the point of the
-    fifth (wrist). The fourth joint sets the distance between these points. The rotation of the
-    shoulder takes the wrist to its place, and the axis of the fourth joint to the arm angle.
+    The first three axes meet in the point of the first joint (shoulder), the last three in the
+    point of the fifth joint (wrist). The fourth joint sets the distance between these points. The
+    rotation of the shoulder moves the wrist to its goal, and the axis of the fourth joint to the
+    arm angle.
     """
     a, b, c, d, e, f, g = joints
     found = []
@@ -282,7 +283,7 @@ def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
 
 
 def _reference(a: Joint, away: Vector) -> Vector:
-    """Return the direction from which arm angles count: the first axis, or another beside it."""
+    """Return the direction of arm angle 0: the first axis, or a normal of it near that axis."""
     along = a.axis.dot(away)
     near = less(away.dot(away) * (1.0 - BESIDE), along * along)
     pairs = zip(a.side, a.axis, strict=True)
@@ -290,7 +291,7 @@ def _reference(a: Joint, away: Vector) -> Vector:
 
 
 def _frame(ahead: Vector, other: Vector) -> tuple[Vector, Vector, Vector]:
-    """Return unit vectors: ahead, across it toward another vector, and across both."""
+    """Return unit vectors: along `ahead`, normal to it toward `other`, and normal to both."""
     first = ahead * (1.0 / sqrt(maximum(ahead.dot(ahead), TINY)))
     aside = other - first * first.dot(other)
     second = aside * (1.0 / sqrt(maximum(aside.dot(aside), TINY)))
@@ -298,7 +299,7 @@ def _frame(ahead: Vector, other: Vector) -> tuple[Vector, Vector, Vector]:
 
 
 def _carried(frame: Sequence[Vector], goal: Sequence[Vector], v: Vector) -> Vector:
-    """Return a vector rotated as one frame to another."""
+    """Return the vector v after the rotation that takes one frame to another."""
     total = Vector.zero()
     for old, new in zip(frame, goal, strict=True):
         total = total + new * old.dot(v)
@@ -306,10 +307,10 @@ def _carried(frame: Sequence[Vector], goal: Sequence[Vector], v: Vector) -> Vect
 
 
 def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
-    """Return the solutions of six joints of which the second to fourth are parallel.
+    """Return the solutions of six joints whose second to fourth axes are parallel.
 
-    These three move in a plane: they change neither the direction of their axes nor heights along
-    it. That gives two equations for the first and the fifth joint.
+    These three joints move in a plane: they change neither the direction of their axes nor heights
+    along it. This gives two equations for the first and the fifth joint.
     """
     a, p, q, r, b, c = joints
     found = []
@@ -331,7 +332,7 @@ def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
 
 
 def _outside(a: Joint, p: Joint, b: Joint, c: Joint, G: Displacement) -> Iterator[Pair]:
-    """Yield the first and the fifth joint of an arm with parallel axes between them."""
+    """Yield the positions of the first and the fifth joint of an arm with parallel axes between."""
     if any(joint.slides for joint in (a, b, c)):
         raise Unsuited
     h, point = p.axis, meeting((b, c))

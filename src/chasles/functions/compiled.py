@@ -48,7 +48,7 @@ class Recipe:
 
 
 _TAKERS: dict[str, Callable[..., Any]] = {}
-"""Callers with arrays of another library, by its package, if that is loaded."""
+"""Functions that accept arrays of another library, by package, for the libraries loaded."""
 _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _ALIVE: WeakSet["Compiled"] = WeakSet()
@@ -56,10 +56,10 @@ _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 """Functions by key, for graphs of other libraries."""
 _Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
-"""Programs by recipe and limit of products (`runnable`), independent of backend and dtype, while
-some function uses them."""
+"""Programs by recipe and limit of products (`runnable`), independent of backend and dtype; kept as
+long as a function uses them."""
 is_traced: Callable[[], bool] = bool
-"""Return True if a compiler of another library traces the call: PyTorch's, if it is loaded."""
+"""Return True if the compiler of PyTorch, if loaded, is tracing the call."""
 
 
 class Compiled:
@@ -80,11 +80,11 @@ class Compiled:
         self.model = model or build(recipe.source, mimic=recipe.mimic)
         self._differentials: dict[Differential, Compiled] = {}
         self.quick: dict[type, Callable[..., Any]] = {}
-        """Functions that take other libraries' arrays at less cost, by the type of the first."""
+        """Faster functions for arrays of other libraries, by the type of the first array."""
         self.residents: dict[str, Any] = {}
-        """Functions that prepare them, by library."""
+        """Functions that prepare the entries of `quick`, by library."""
         self.key = self.key_of(recipe)
-        """Key in all processes: everything that determines the code."""
+        """Key, the same in all processes, of everything that determines the code."""
         _ALIVE.add(self)
         _KNOWN[self.key] = self
         if "torch" in sys.modules and "torch" not in _TAKERS:
@@ -93,7 +93,7 @@ class Compiled:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
             self.kernel: Any = found or backends.compile(self.compiled, *target, self.key)
-            """The program as its backend compiled it."""
+            """The program as compiled by its backend."""
         self.interface: Interface = self.kernel.interface
 
     tier: Literal["best"] = "best"
@@ -116,7 +116,7 @@ class Compiled:
 
     @cached_property
     def compiled(self) -> Program | Staged:
-        """The program that is compiled, which may end at the factors of its results."""
+        """The program that is compiled; it may end with the factors of its results (`Staged`)."""
         recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
         if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
             staged = None
@@ -150,10 +150,10 @@ class Compiled:
             quick = self.quick.get(kind)
             if quick is not None and not is_traced():
                 return quick(*arguments, **named)
-        return self.call(*arguments, **named)  # which the compiler of PyTorch can follow
+        return self.call(*arguments, **named)  # PyTorch's compiler can trace this call
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Call the function through Python, with arguments that machine code does not handle."""
+        """Call the function through Python, for arguments that the machine code does not accept."""
         inputs = self.interface.inputs
         if len(arguments) != len(inputs):
             names = ", ".join(v.name for v in inputs)
@@ -177,7 +177,7 @@ class Compiled:
 
     @property
     def plain(self) -> bool:
-        """True if the function has no options, so that a call with arrays alone uses it."""
+        """True if the function has no options, so that it is the one called with arrays alone."""
         recipe = self.recipe
         asked = recipe.dissipation or recipe.derivative or recipe.wrenches or recipe.options
         return recipe.method == "fastest" and not asked
@@ -226,17 +226,17 @@ class Compiled:
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
         """Return the function that maps directions of some inputs to directions of the results.
 
-        Directions are extra inputs. They refer to the entries of the inputs, nq for q; so does
-        `pullback`.
+        Directions are extra inputs. They have the entries of the inputs (nq entries for q), as the
+        covectors of `pullback` do.
         """
         return self.differential(Differential("pushforward", wrt))
 
     def pullback(self, wrt: tuple[str, ...]) -> "Compiled":
-        """Return the function that maps covectors of all results to those of some inputs."""
+        """Return the function that maps covectors of all results to covectors of some inputs."""
         return self.differential(Differential("pullback", wrt))
 
     def differential(self, applied: Differential) -> "Compiled":
-        """Return an applied derivative, made once; its `parent` is this function."""
+        """Return an applied derivative as a function, made once; its `parent` is this function."""
         with COMPILING:
             if applied not in self._differentials:
                 recipe = replace(self.recipe, chain=(*self.recipe.chain, applied))
@@ -245,7 +245,7 @@ class Compiled:
 
     @cached_property
     def fast(self) -> Callable[..., Any]:
-        """The same function with tens of nanoseconds of overhead, as a built-in."""
+        """The same function as a built-in with tens of nanoseconds of overhead."""
         found = self.entry(holder=_Found(self), fallback=self.call)
         if isinstance(found, BuiltinFunctionType):
             backends.called_by_slot(Compiled)
@@ -338,11 +338,11 @@ def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..
 
 
 def recall(key: str) -> Compiled:
-    """Return a function by its key: graphs of other libraries hold only text and numbers."""
+    """Return a function by its key, since graphs of other libraries hold only text and numbers."""
     found = _KNOWN.get(key)
     if found is not None:
         return found
-    for function in list(_ALIVE):  # of an equal robot; the latest was freed
+    for function in list(_ALIVE):  # the function of an equal robot; the latest one was freed
         if function.key == key:
             return _KNOWN.setdefault(key, function)
     remedy = "keep a reference to the result of chasles.compile while the graph is in use"
@@ -358,7 +358,7 @@ class AtTime:
     compiled: Compiled
     t: Any
     place: int
-    """Index of the time among its arrays."""
+    """Index of the time among the arrays."""
 
     def __call__(self, *arrays: Any, **options: Any) -> Any:
         return self.compiled(*arrays[: self.place], self.t, *arrays[self.place :], **options)

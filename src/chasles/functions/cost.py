@@ -1,4 +1,4 @@
-"""Costs of functions, step by step, and the program that runs: method, passes and source."""
+"""Operation counts of functions by step, and explanations of the program that runs."""
 
 import ast
 import inspect
@@ -23,18 +23,18 @@ _FOLDER = str(Path(algorithms.__file__).parent)
 _EQUATION = re.compile(r"\((.*)\)")
 
 Rules = Literal["simplified", "book"]
-"""Counting rule for operations: after simplification, with every value computed once; or by hand as
-Balafoutis and Patel count (see `chasles.cost`).
+"""Counting rule for operations: "simplified" counts after simplification, with every value computed
+once; "book" counts by hand as Balafoutis and Patel do (see `chasles.cost`).
 """
 
 
 @dataclass(frozen=True)
 class Step:
-    """One statement of an algorithm's source, and the operations that it took, over all bodies.
+    """One statement of an algorithm's source, and its operations for all bodies.
 
-    An operation that several statements share belongs to the one that came first. equation: its
-    number in the book, if a comment after the statement states it in parentheses; several numbers,
-    if one statement covers several equations.
+    An operation that several statements share is counted for the first of them. equation: number of
+    the equation in the book, if a comment after the statement gives it in parentheses; several
+    numbers if the statement covers several equations.
     """
 
     file: str
@@ -61,7 +61,7 @@ class Cost(Count):
 
 
 def recorder(rules: Rules) -> Callable[[], Arena]:
-    """Return the maker of the arena that records operations, each with its statement."""
+    """Return a function that makes an arena that records operations with their statements."""
     if rules not in get_args(Rules):
         raise InputError("E-COST-001", f'rules must be "simplified" or "book", not {rules!r}')
     if rules == "book":
@@ -70,7 +70,7 @@ def recorder(rules: Rules) -> Callable[[], Arena]:
 
 
 def measured(program: Program, rules: Rules = "simplified") -> Cost:
-    """Return the cost of a traced program; with steps, if its origins were recorded."""
+    """Return the cost of a traced program, with steps if their origins were recorded."""
     numbers = vars(_counted([i.op for i in program.code], rules))
     return Cost(**numbers, depth=program.depth, live=program.live, steps=_steps(program, rules))
 
@@ -93,7 +93,7 @@ class _Origin(NamedTuple):
 
 
 def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
-    """Return the current statement of the innermost public function; begun: their order."""
+    """Return the current statement of the innermost public function; begun: order of functions."""
     frame: Any = sys._getframe(1)
     while frame is not None:
         file, name = frame.f_code.co_filename, frame.f_code.co_name
@@ -136,13 +136,14 @@ def _statements(file: str) -> dict[int, int]:
 
 _PACKAGE = Path(algorithms.__file__).parents[2]
 SHORT = 12
-"""Lines of a program that an explanation prints: the first, and the results."""
+"""Number of first lines of a program that an explanation prints, in addition to the results."""
 
 
 class Tried(NamedTuple):
     """One program that could run: its method, the passes before it, and its work.
 
-    A division, root, sine or cosine weighs eight multiplications. The least weight runs.
+    A division, root, sine or cosine weighs as much as eight multiplications. The program of least
+    weight runs.
     """
 
     method: str
@@ -193,7 +194,7 @@ class Explanation:
         Parameters
         ----------
         full : bool, optional
-            Include every line of the program. Default: without the middle of a long one.
+            Include every line of the program. By default, the middle of a long program is omitted.
 
         Returns
         -------
@@ -234,7 +235,7 @@ class Explanation:
         Parameters
         ----------
         full : bool, optional
-            Include every line. Default: without the middle of a long program.
+            Include every line. By default, the middle of a long program is omitted.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Derivatives of programs, by the arguments of a function.
+"""Derivatives of programs with respect to the arguments of a function.
 
 Derivatives with respect to a configuration q are along the configuration space: the derivative of
 f(integrate(q, d)) with respect to d at d = 0, so they have nv columns.
@@ -27,7 +27,7 @@ from chasles.model import Model
 
 @dataclass(frozen=True)
 class Derivative:
-    """A derivative of a function: all first or second ones, or the pullback of a covector."""
+    """A derivative of a function: first or second derivatives, or the pullback of a covector."""
 
     kind: Literal["jacobian", "pullback"]
     wrt: tuple[str, ...]
@@ -36,10 +36,10 @@ class Derivative:
 
 @dataclass(frozen=True)
 class Differential:
-    """A derivative applied: to directions of some inputs, or (pulled back) to covectors of results.
+    """A derivative applied to directions of some inputs, or (pullback) to covectors of the results.
 
-    It refers to the entries of the inputs, nq for q, because array libraries have no notion of
-    steps along the configuration space.
+    Directions and covectors have the entries of the inputs (nq entries for q), because array
+    libraries have no notion of steps along the configuration space.
     """
 
     kind: Literal["pushforward", "pullback"]
@@ -47,10 +47,10 @@ class Differential:
 
 
 def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
-    """Return the program of a derivative applied, of the derivative of that, and so on.
+    """Return the program after applying a chain of derivatives, each to the result of the last.
 
-    Each has new inputs after the others: a direction for each of `wrt`, or a covector for each
-    result. Its results are directions of the results, or covectors of `wrt`.
+    Each derivative appends inputs: a direction for each input in `wrt`, or a covector for each
+    result. Its results are directions of the results, or covectors of the inputs in `wrt`.
     """
     for level, each in enumerate(chain, 1):
         apply = forward if each.kind == "pushforward" else reverse
@@ -63,7 +63,7 @@ def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
 
 
 def has_recursion(function: str, method: str, derivative: Derivative) -> bool:
-    """Return True if a recursion for the derivatives of a function is valid here."""
+    """Return True if there is a recursion for the requested derivatives of a function."""
     return (
         function in DERIVATIVES
         and method == "fastest"
@@ -73,7 +73,7 @@ def has_recursion(function: str, method: str, derivative: Derivative) -> bool:
 
 
 def first_derivatives(known: Program | Staged, derivative: Derivative) -> Program | Staged:
-    """Return a recursion's outputs for the inputs `wrt`, named as by `jacobian`."""
+    """Return a recursion's outputs for the inputs `wrt`, with the names that `jacobian` uses."""
     place = {given.name: k for k, given in enumerate(known.inputs)}
     chosen = [place[name] for name in derivative.wrt]
     outputs = tuple(
@@ -88,7 +88,7 @@ def first_derivatives(known: Program | Staged, derivative: Derivative) -> Progra
 def all_derivatives(
     model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
 ) -> Program:
-    """Return all derivatives of a program, by the cheaper direction of differentiation."""
+    """Return all derivatives of a program, by forward or reverse mode, whichever is cheaper."""
     moved, names = _along_steps(model, program, derivative.wrt, positions)
     ways = [_at_rest(jacobian(moved, names, mode=mode), program) for mode in ("forward", "reverse")]
     best = min(ways, key=lambda p: p.count.weight)
@@ -99,7 +99,7 @@ def all_derivatives(
 def pullback(
     model: Model, program: Program, derivative: Derivative, positions: frozenset[str]
 ) -> Program:
-    """Return the program of covectors of the inputs from a covector of the result."""
+    """Return the program that computes covectors of the inputs from a covector of the result."""
     pulled = pulled_back(model, program, derivative.wrt, positions)
     covector = Variable("covector", program.outputs[0].shape)
     return replace(pulled, inputs=(*program.inputs, covector))
@@ -108,9 +108,10 @@ def pullback(
 def pulled_back(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> Program:
-    """Return the program of covectors of the inputs `wrt` from covectors `bar_<result>`.
+    """Return the program that computes covectors of the inputs `wrt` from those of the results.
 
-    Covectors of positions are along steps; covectors of results refer to their entries.
+    The covectors of the results are the inputs `bar_<result>`, in the results' entries. Covectors
+    of positions refer to steps along the configuration space (nv entries).
     """
     moved, names = _along_steps(model, program, wrt, positions)
     pulled = reverse(moved, names)
@@ -121,7 +122,10 @@ def pulled_back(
 def _along_steps(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> tuple[Program, list[str]]:
-    """Return the program with every q replaced by integrate(q, q_step), and its new inputs."""
+    """Return the program with positions q in `wrt` replaced by integrate(q, q_step).
+
+    Also return the names of the inputs by which to differentiate.
+    """
     with Arena(RULES) as arena:
         values: dict[str, Sequence[Number]] = dict(program.variables(arena))
         inputs, names = list(program.inputs), []
@@ -140,7 +144,7 @@ def _along_steps(
 
 
 def _at_rest(derived: Program, original: Program) -> Program:
-    """Return a derived program with all steps zero, as a program of the original inputs."""
+    """Return a derived program with all steps set to zero, as a program of the original inputs."""
     with Arena(RULES) as arena:
         values: dict[str, Sequence[Number]] = dict(derived.variables(arena))
         kept = {v.name for v in original.inputs}

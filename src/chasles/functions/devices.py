@@ -1,9 +1,9 @@
 """Choice of the device for a batch: the CPU or a GPU, whichever was measured to be faster.
 
 Arrays in host memory must be copied to a GPU and results back, so the GPU is faster only if a batch
-is large and its arithmetic outweighs the copies; for larger batches, which threads share, the CPU
-may be faster again. Both are timed at a few sizes when a function is first used, and the times are
-cached by function, robot, dtype, CPU and GPU.
+is large and its arithmetic outweighs the copies. For still larger batches, which the CPU divides
+among threads, the CPU may be faster again. Both devices are timed at a few batch sizes when a
+function is first used, and the times are cached by function, robot, dtype, CPU and GPU.
 """
 
 import bisect
@@ -27,17 +27,17 @@ from chasles.functions.compiled import Compiled
 from chasles.functions.doors import library_of
 
 COUNTS = (1, 256, 4096, 65536, 2**20)
-"""States of the batches that are timed."""
+"""Numbers of states of the batches that are timed."""
 
 MOST_BYTES = 2**28
-"""Bytes of arguments and results of the largest batch that is timed."""
+"""Largest size (bytes) of the arguments and results of a batch that is timed."""
 
 REPEATS = 5
-"""Runs of a batch on either device; the shortest time counts."""
+"""Number of runs of a batch on each device; the shortest time counts."""
 
 
 class Timing(NamedTuple):
-    """Time (s) of a batch of a number of states, including copies from and to host memory."""
+    """Times (s) of a batch on both devices, including copies from and to host memory."""
 
     states: int
     cpu: float
@@ -130,7 +130,7 @@ class Automatic:
         count : int
             Number of states.
         dtype : {"float64", "float32"}, optional
-            Kind of number.
+            Data type of the arrays.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class Automatic:
         Parameters
         ----------
         dtype : {"float64", "float32"}, optional
-            Kind of number.
+            Data type of the arrays.
 
         Returns
         -------
@@ -223,6 +223,6 @@ def measured(function: Compiled) -> tuple[Timing, ...]:
 
 
 def least(run: Callable[[], object]) -> float:
-    """Return the shortest time (s) of several runs after one that may compile."""
+    """Return the shortest time (s) of several runs, after a first run that may compile."""
     run()
     return min(timeit.repeat(run, number=1, repeat=REPEATS))

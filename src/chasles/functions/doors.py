@@ -29,9 +29,9 @@ from chasles.model.tool import tool
 class Wrench:
     """An external wrench exerted on the robot at a frame: (moment, force), in N m and N.
 
-    value: array (..., 6). axes: "world" or "frame", the axes its components are along. at: the
-    point the moment is about: "frame" (the frame's origin), "world" (the world's origin), or
-    (x, y, z) in the frame.
+    value: array (..., 6). axes: "world" or "frame", the axes of its components. at: the reference
+    point of the moment: "frame" (the frame's origin), "world" (the world's origin), or (x, y, z) in
+    the frame.
     """
 
     value: Any
@@ -49,7 +49,7 @@ def check_axes(axes: str) -> None:
 
 
 def checked_point(at: Any) -> Any:
-    """Return `at` as algorithms need it: a word, or three finite floats."""
+    """Return `at` in the form that algorithms need: a word, or three finite floats."""
     if isinstance(at, str):
         if at not in ("frame", "world"):
             problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
@@ -95,7 +95,7 @@ def order_of(function: str, rates: Sequence[Any]) -> int:
 
 
 def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return rates given by name, in order, after positional ones: qd, qdd, ..., without gaps."""
+    """Return the rates (qd, qdd, ...) given by name, which must follow the positional ones."""
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:
@@ -106,7 +106,7 @@ def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any])
 
 
 def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
-    """Return the option that a number of arguments means, for a function that takes any rates."""
+    """Return the option `order` implied by the number of arguments, if a function has it."""
     if a_name("a function", function) not in FUNCTIONS or not spaces(function).any_order:
         return {}
     return {"order": order_of(function, arguments[1:])}
@@ -122,7 +122,7 @@ NEEDED = {
 def checked_options(
     model: Model, function: str, options: Mapping[str, Any]
 ) -> tuple[tuple[str, Any], ...]:
-    """Return a function's options, each known and valid, in a stable order."""
+    """Return a function's options in a stable order, after checking each."""
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
         raise InputError("E-CALL-025", problem, f"use one of {', '.join(METHODS)}")
@@ -165,7 +165,7 @@ def checked_options(
 
 
 def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
-    """Return the name of a frame, or several if a function takes several; None is the tool."""
+    """Return the name of a frame, or of several if the function allows it; None is the tool."""
     if frame is None:
         return tool(model)
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
@@ -177,7 +177,7 @@ def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any
 
 
 def checked_joints(model: Model, function: str, names: Any) -> tuple[str, ...]:
-    """Return joints that own coordinates, each once, in the order of their coordinates."""
+    """Return the named joints without repetition, in the order of their coordinates."""
     given = [names] if isinstance(names, str) else names
     try:
         chosen = {model.mover(name) for name in given}
@@ -195,7 +195,7 @@ def derivative_names(
     order: int = 1,
     model: Model | None = None,
 ) -> tuple[str, ...]:
-    """Return the arguments to differentiate by, each known to the function.
+    """Return the checked names of the arguments to differentiate by.
 
     order: number of rates. model: if it depends on time, "t" is also allowed, but must be named.
     """
@@ -225,14 +225,14 @@ def derivative_names(
 
 
 class Load(NamedTuple):
-    """External wrenches: keys for which a program is compiled, and values."""
+    """External wrenches: the keys for which a program is compiled, and the values."""
 
     keys: tuple[WrenchKey, ...] = ()
     forces: Sequence[Any] = ()
 
 
 def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
-    """Return external wrenches as keys for the tracer and their arrays, in a stable order."""
+    """Return external wrenches in a stable order: keys for the tracer, and arrays of values."""
     if f_ext is None:
         return Load()
     if not isinstance(f_ext, Mapping):
@@ -286,7 +286,7 @@ def check_robot(function: str, robot: Any) -> None:
 
 
 def numbers(what: str, value: Any, size: int) -> np.ndarray:
-    """Return floats of their own precision, with `size` numbers along the last axis."""
+    """Return an array of floats in its own precision, with `size` entries along the last axis."""
     array = some_numbers(what, value)
     if array.shape[-1:] != (size,):
         problem = f"{what} must have {size} numbers along its last axis, not shape {array.shape}"
@@ -295,7 +295,7 @@ def numbers(what: str, value: Any, size: int) -> np.ndarray:
 
 
 def leading_shape(function: str, **arrays: np.ndarray) -> tuple[int, ...]:
-    """Return the common shape of all but the last axes of all arrays."""
+    """Return the broadcast shape of the leading axes (all but the last) of all arrays."""
     try:
         return np.broadcast_shapes(*(a.shape[:-1] for a in arrays.values()))
     except ValueError:
@@ -339,8 +339,8 @@ LIBRARIES = (
     Library("CuPy", "cupy", "ndarray", False),
     Library("Dask", "dask.array", "Array", True),
 )
-"""One row per library. The module here with the first name of its package has `call(function,
-arguments, out, threads)`, which accepts and returns its arrays.
+"""One row per library. For package `a.b`, the module `libraries.a` has `call(function, arguments,
+out, threads)`, which accepts and returns arrays of the library.
 """
 
 _OURS = frozenset({np.ndarray, np.float64, np.float32, list, tuple, float, int})
@@ -350,7 +350,7 @@ _TYPES: dict[type, Library] = {}
 
 
 def library_of(argument: Any) -> Library | None:
-    """Return the library of an array, or None for array_like of NumPy; imports nothing."""
+    """Return the library of an array, or None for NumPy array_like; imports nothing."""
     if type(argument) in _OURS:
         return None
     if type(argument) in _TYPES:
@@ -365,7 +365,7 @@ def library_of(argument: Any) -> Library | None:
 
 
 def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> Library | None:
-    """Return the single library of arrays, or None for NumPy; an error names two of several."""
+    """Return the library of all arrays, or None for NumPy; raise an error if there are several."""
     found = [library_of(argument) for argument in arguments]
     chosen = next((row for row in found if row is not None), None)
     if chosen is None:
@@ -384,7 +384,7 @@ def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) 
 
 
 def refuse(function: str, *arguments: Any) -> None:
-    """Raise an error for arrays of other libraries, for functions that need NumPy in between."""
+    """Raise an error for arrays of other libraries, in functions that compute with NumPy."""
     for argument in arguments:
         row = library_of(argument)
         if row is not None:

@@ -34,10 +34,10 @@ class Graph:
         self._targets, self._launch, self._copy = tuple(inputs.values()), launch, copy
 
     def __call__(self, *arguments: Any) -> Any:
-        """Launch on the library's current stream; return the outputs, valid when it is done.
+        """Launch on the library's current stream; the outputs are valid when the stream is done.
 
-        arguments: either none, or values for all inputs in order, of shapes that broadcast to
-        theirs.
+        arguments: either none, or values for all inputs in order, with shapes that broadcast to
+        those of the inputs.
         """
         if arguments:
             if len(arguments) != len(self._targets):
@@ -60,7 +60,7 @@ def captured(
     library: str,
     device: int | None,
 ) -> Graph:
-    """Return a function captured with inputs of some values, on a device or the current one."""
+    """Return a function captured with initial inputs, on a given or the current device."""
     if library not in LIBRARIES:
         remedy = f"use one of {', '.join(LIBRARIES)}"
         raise InputError("E-GPU-025", f"unknown library {library!r}", remedy, part="graph")

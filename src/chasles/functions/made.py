@@ -94,7 +94,7 @@ class Tiered:
     """A function that starts with quickly compiled code and then switches to the best code.
 
     The best code is compiled in the background, mostly by other processes, and takes over when it
-    is ready. The two differ only in speed, except for rounding. All attributes are those of
+    is ready. Except for rounding, the two differ only in speed. All attributes are those of
     `Compiled`; only its built-in `fast` stays with the code that it was made for.
     """
 
@@ -107,7 +107,7 @@ class Tiered:
     def _improve(self) -> None:
         quick = self._now
         try:
-            # Compiling holds locks only briefly, so that others can compile in the meantime.
+            # Compiling holds locks only briefly, so that other threads can compile meanwhile.
             key = quick.key_of(self._recipe)
             backends.compile(quick.compiled, self._recipe.backend, self._recipe.dtype, key)
             self._now = self._best()
@@ -120,7 +120,7 @@ class Tiered:
         return "best" if self._now.recipe == self._recipe else "quick"
 
     def wait(self, timeout: float | None = None) -> Literal["quick", "best"]:
-        """Wait for the best code, for some seconds or without limit; return the tier."""
+        """Wait for the best code, at most `timeout` seconds if given; return the tier."""
         self._worker.join(timeout)
         if self._error is not None:
             raise self._error

@@ -16,7 +16,7 @@ _PADE = tuple(math.comb(13, k) / math.perm(26, k) for k in range(14))
 """Coefficients of the numerator of the Pade approximant [13/13] of the exponential."""
 
 _REACH = 5.371920351148152
-"""Up to this 1-norm the approximant is exact to rounding (Higham 2005, table 2.3)."""
+"""Largest 1-norm for which the approximant is exact to rounding (Higham 2005, table 2.3)."""
 
 
 def exponential(matrix: np.ndarray) -> np.ndarray:
@@ -61,7 +61,7 @@ def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np
 
 
 def checked_step(dt: Any, what: str = "linearize: dt") -> float:
-    """Return a step of time: a finite positive number."""
+    """Return a time step after checking that it is a finite positive number."""
     try:
         step = float(dt)
     except (TypeError, ValueError, OverflowError):
@@ -100,13 +100,13 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
     return S
 
 
-# Newton's method on a manifold, damped: many states at once, each with its own damping ----------
+# Damped Newton's method on a manifold, for many states at once, each with its own damping -------
 
 STEPS = 100
 """Largest number of steps. A fair guess needs 4 to 10; a double root (a dead point) about 30."""
 
 REACH = 0.5
-"""Longest step of a coordinate, in its own scale: a longer one may jump to another branch."""
+"""Longest step of a coordinate, relative to its scale; a longer one may jump to another branch."""
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,12 @@ def solve(
 ) -> Found:
     """Move each q (n, nq) by steps of `integrate` until its residual (n, m) vanishes.
 
-    matrix: the derivative (n, m, nv) of the residual, exact where that is zero. rows, columns: the
-    scales that make residuals and steps dimensionless; a coordinate with scale 0 is held. Steps are
-    those of least norm (singular values below `rank` times the largest count as zero), damped by
-    Levenberg and Marquardt in proportion to the squared residual, so that they are Newton's at the
-    end. A state stops when the norm of its residual is below `tolerance` and no longer halves, when
-    no step reduces it, or when residual or matrix are undefined.
+    matrix: the derivative (n, m, nv) of the residual, exact where the residual is zero. rows,
+    columns: the scales that make residuals and steps dimensionless; a coordinate with scale 0 is
+    held. Steps have least norm (singular values below `rank` times the largest count as zero) and
+    Levenberg-Marquardt damping in proportion to the squared residual, so that the last steps are
+    Newton steps. A state stops when the norm of its residual is below `tolerance` and no longer
+    halves, when no step reduces it, or when residual or matrix are undefined.
     """
     q = q.copy()
     r = rows * residual(q)
@@ -176,13 +176,13 @@ def least_step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -
     return x * np.minimum(1.0, REACH / np.maximum(longest, REACH))
 
 
-# Results delivered as those of compiled functions are -------------------------------------------
+# Results, new or in `out`, as compiled functions return them ------------------------------------
 
 Results = TypeVar("Results", bound=tuple[np.ndarray, ...])
 
 
 def delivered(name: str, results: Results, out: Any) -> Results:
-    """Return the results themselves, or `out` (a tuple of arrays like them) filled with them."""
+    """Return the results, or `out` (a tuple of arrays of the same shapes) filled with them."""
     if out is None:
         return results
     if not isinstance(out, tuple) or len(out) != len(results):
@@ -206,24 +206,24 @@ def filled(name: str, result: np.ndarray, out: Any) -> np.ndarray:
     return cast(np.ndarray, out)
 
 
-# Base parameters: the combinations of inertia parameters that joint forces depend on ------------
+# Base parameters: the combinations of inertia parameters that determine the joint torques -------
 
 _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
 """Power of a length in the units of a body's ten parameters: mass, first moment, inertia."""
 
 _EQUAL = 1e-6
-"""Columns whose new parts differ by a smaller share are equally good: the first one is kept, so
-that rounding does not choose."""
+"""Columns whose independent parts differ by a smaller fraction are equally good; the first is kept,
+so that the choice does not depend on rounding."""
 
 
 @dataclass(frozen=True)
 class BaseParameters:
     """Y p = Y[..., columns] @ (combination @ p) for every state, with as few columns as possible.
 
-    columns: indices of the kept columns of the regressor, ascending (b,). combination: (b, k), the
-    kept parameters as combinations of all parameters. tolerance: a column was dropped if less than
-    this share of it was new; smallest_kept and largest_dropped: the shares on either side of it,
-    which lie far apart if the choice is clear.
+    columns: indices (b,) of the kept columns of the regressor, ascending. combination: (b, k), the
+    base parameters as combinations of all parameters. tolerance: a column was dropped if at most
+    this fraction of it was independent of the kept columns. smallest_kept, largest_dropped: the
+    fractions nearest to the tolerance, which are far apart if the choice is clear.
     """
 
     columns: np.ndarray
@@ -251,8 +251,8 @@ class States(NamedTuple):
 def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
     """Return random states, fast enough that inertia forces are comparable to weights.
 
-    Lengths are in units of the robot's size, times in units of the time of a free fall by that
-    length (seconds without gravity), so that robots that differ only in size get the same motions.
+    Lengths are in units of the robot's size, and times in units of sqrt(size / gravity) (seconds
+    without gravity), so that robots that differ only in size get the same motions.
     """
     length, weight = size(model), np.linalg.norm(list(model.gravity_vector))
     time = np.sqrt(length / weight) if weight else 1.0
@@ -265,9 +265,9 @@ def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
 def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> BaseParameters:
     """Return base parameters from regressors (count, nv, k) by pivoted QR (Gautier 1991).
 
-    Rows are scaled to work for rotations and translations alike. Columns are compared after each is
-    divided by its own length; those that are only rounding relative to the longest one, with masses
-    at the distance of the robot's size, are zero.
+    Rows are scaled to work, for rotations and translations alike. Each column is divided by its own
+    length before columns are compared. Columns at most `tolerance` times the longest one, with
+    lengths in units of the robot's size, count as zero.
     """
     length = size(model)
     count, nv, k = regressors.shape
@@ -316,8 +316,8 @@ def twist_matrices(twists: np.ndarray) -> np.ndarray:
 def motion_matrices(motion: np.ndarray) -> np.ndarray:
     """Return [R^(k) R'  r^(k); 0 0] for k = 1, 2, ...: (..., order, 4, 4).
 
-    motion (..., order, 6): derivatives of the angular velocity w, and of the position r of the
-    body's point at the origin. Rdot = w~ R, and higher derivatives follow by Leibniz' rule.
+    motion (..., order, 6): derivatives of the angular velocity w, and of the position r of the body
+    point at the origin. Rdot = w~ R, and higher derivatives follow from Leibniz' rule.
     """
     w = twist_matrices(motion)[..., :3, :3]
     turned = [np.broadcast_to(np.eye(3, dtype=w.dtype), w[..., 0, :, :].shape)]

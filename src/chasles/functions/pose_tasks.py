@@ -1,8 +1,8 @@
 """Roll, pitch, yaw and position of a frame, and the matrices of their rates, as compiled functions.
 
-With R = Rz(yaw) Ry(pitch) Rx(roll) the angular velocity is w = T (roll, pitch, yaw)', where T has
-the turned axes of roll, pitch and yaw as columns. The axis of pitch turns with yaw, at wy; that of
-roll with yaw and pitch, at wx (Balafoutis and Patel 1991, section 7.4).
+With R = Rz(yaw) Ry(pitch) Rx(roll), the angular velocity is w = T d(roll, pitch, yaw)/dt. The
+columns of T are the current axes of roll, pitch and yaw. The axis of pitch rotates with yaw, at wy;
+the axis of roll rotates with yaw and pitch, at wx (Balafoutis and Patel 1991, section 7.4).
 """
 
 from collections.abc import Callable, Sequence
@@ -30,9 +30,9 @@ def pose_task(
 ) -> Callable[..., Any]:
     """Return the function of pose coordinates (order -1) or of a derivative of their rate matrix.
 
-    It takes q, for orders 1 and 2 also qd and qdd; for coordinates of a robot with driven joints
-    also the time. check: called with other arguments than plain arrays; raises an error if they are
-    invalid.
+    It takes q, for orders 1 and 2 also qd and qdd, and for the coordinates of a robot with driven
+    joints also the time. check: called if the arguments are not plain arrays; raises an error if
+    they are invalid.
     """
     own = any(joint.custom is not None for joint in model.source.joints)
     trace = partial(_traced, model, frame, order)
@@ -85,7 +85,7 @@ def _coordinates(pose: Matrix) -> Matrix:
 
 
 def _rates(pose: Matrix, J: Sequence[Matrix], motion: Sequence[Matrix]) -> list[Matrix]:
-    """Return the matrix of the rates of a pose, from that of its twist, and derivatives of both."""
+    """Return the rate matrix of a pose and its derivatives, from those of the twist's Jacobian."""
     x = pose[:3, 0]
     flat = sqrt(x[0] * x[0] + x[1] * x[1])
     c, s, slope = x[0] / flat, x[1] / flat, -x[2] / flat

@@ -1,4 +1,4 @@
-"""The program of a public function, chosen among its methods."""
+"""Choice of the program of a public function among its methods."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,13 +26,13 @@ from chasles.model.passes import applied
 from chasles.model.spaces import PositionSpace, TreeSpace
 
 ARM, FEW = 12, 60
-"""Numbers of bodies up to which the unchanged robot is tried too, and the robot with regrouped
-inertias in its own frames; above, only the likely best candidate is tried.
+"""Largest numbers of bodies for which the unchanged robot, and the robot with regrouped inertias in
+its own frames, are also tried. For more bodies, only the likely best candidate is tried.
 """
 
 DEEP = 16.0
-"""Mean number of bodies between a body and the base above which methods for short branches take
-more than twice the operations of others."""
+"""Mean number of bodies between a body and the base above which methods for short branches are not
+tried, because they take more than twice the operations of others."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Candidate:
         return straight(self.staged(model, **options))
 
     def staged(self, model: Model, **options: Any) -> Program | Staged:
-        """Return the program, which may end at the factors of its results if `staged` is set."""
+        """Return the program; if `staged` is set, it may end with the factors of its results."""
         prepare = partial(applied, passes=self.passes)
         return trace(model, self.method.algorithm, prepare=prepare, **options)
 
@@ -82,12 +82,12 @@ def runnable(
     """Return the program of a public function by a method, or by the one with fewest operations.
 
     A named method runs on the unchanged robot; "fastest" regroups inertias, and also tries other
-    body frames. Units change, and rotationally symmetric last bodies are described in axes that do
-    not rotate, only if the mechanism is purely numeric and no frame, loop or external force refers
-    to them. `record` makes the arena in which the chosen program is recorded; the choice is made
-    among programs as they run, whatever it is. smooth: the program will be differentiated, so its
-    method must allow it. staged: results that take more products of matrix entries than this stay
-    products of matrices (`Staged`).
+    body frames. Units are changed, and rotationally symmetric last bodies are described in axes
+    that do not rotate, only if the mechanism is purely numeric and no frame, loop or external force
+    refers to them. record: function that makes the arena in which the chosen program is recorded;
+    it does not affect the choice. smooth: the program will be differentiated, so its method must
+    allow it. staged: results that take more products of matrix entries than this stay products of
+    matrices (`Staged`).
     """
     given = {"wrenches": tuple(wrenches), "parameters": parameters, "order": order, **options}
     found = candidates(model, function, method=method, dissipation=dissipation, **given)
@@ -127,7 +127,7 @@ def runnable(
 def candidates(
     model: Model, function: str, *, method: str = "fastest", dissipation: bool = False, **given: Any
 ) -> tuple[Candidate, ...]:
-    """Return candidate programs, of which the one with fewest operations runs."""
+    """Return the candidate programs; the one with the fewest operations will run."""
     alone = _is_alone(model, given)
 
     def preparations(way: Method) -> tuple[tuple[str, ...], ...]:
@@ -225,7 +225,7 @@ def _methods(
 
 
 def _depth(model: Model) -> float:
-    """Return the mean number of bodies on the way from a body to the base, itself included."""
+    """Return the mean number of bodies on the path from a body (included) to the base."""
     depths = {WORLD: 0}
     for i, body in enumerate(model.bodies):
         depths[i] = depths[body.parent] + 1
@@ -237,10 +237,10 @@ def _names(methods: Iterable[Method]) -> str:
 
 
 def _check_closed_by_steps(model: Model) -> None:
-    """Check that steps reach all positions, or that the other positions do not matter.
+    """Check that velocity steps reach all positions, or that the other positions do not matter.
 
-    A rolling sphere has more positions than steps can reach. They do not matter on a plane fixed in
-    the world, but they do on a moving plane.
+    A rolling sphere has more positions than steps can reach. These positions do not matter on a
+    plane fixed in the world, but they do on a moving plane.
     """
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:

@@ -4,9 +4,9 @@ Each priority is a damped least-squares problem with bounds: the velocity v in [
 minimizes |w (J v - x)|^2 + damping |v - preferred|^2, among those that leave the tasks of higher
 priority as they are. It is solved by a primal active set: a pass moves toward the solution with
 some joints held at their bounds, as far as the bounds allow, and then holds the joint whose bound
-it reached or releases the joint that is pushed most from its bound. So every pass is feasible and
-none increases the cost, and a fixed number of them is a straight-line program (Nocedal and Wright
-2006, section 16.5; priorities as in Kanoun, Lamiraux and Wieber 2011).
+it reached or releases the joint that is pushed most from its bound. Every pass ends at a feasible
+velocity and none increases the cost, so a fixed number of passes makes a straight-line program
+(Nocedal and Wright 2006, section 16.5; priorities as in Kanoun, Lamiraux and Wieber 2011).
 """
 
 from collections.abc import Sequence
@@ -34,26 +34,27 @@ from chasles.model.spaces import PositionSpace, rate_places, size
 Kind = Literal["twist", "position", "orientation"]
 
 LEAST = {"float64": 1e-10, "float32": 1e-5}
-"""Damping far from singularities, by dtype, which keeps the equations solvable when joints are
+"""Damping far from singularities, by dtype; it keeps the equations solvable when joints are
 held."""
 
 DEPENDENT = 1e-10
-"""Fraction of a row's squared norm that must be independent of other rows for it to count."""
+"""A row counts as dependent if at most this fraction of its squared norm is independent of other
+rows."""
 
 WRONG = 10.0
-"""Factor of the least damping: velocity (rad/s or m/s) away from its bound above which a held joint
-is released."""
+"""A held joint is released if its velocity (rad/s or m/s) away from the bound exceeds this factor
+times the least damping."""
 
 FAR = 1e9
 """The distance (rad or m) to a limit beyond which the limit does not matter."""
 
 INPUTS = ("q", "qd", "rates", "preferred", "weights", "lower", "upper", "velocity", "acceleration")
-"""The arrays of the program, before the time step."""
+"""The input arrays of the program, followed by the time step."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Rows of one frame: its angular velocity, the velocity of its origin, or both."""
+    """A task for one frame: its angular velocity, the velocity of its origin, or both, as rows."""
 
     frame: str
     kind: Kind
@@ -101,7 +102,7 @@ class Step:
         return (self.model.source, self.model.mimics, self.levels, *law)
 
     def program(self) -> Program:
-        """Return the joint velocities (nv,) to command, from `INPUTS` and the time step dt."""
+        """Return the program that computes joint velocities (nv,) from `INPUTS` and dt."""
         model, n = self.model, self.model.nv
         sizes = (model.nq, n, self.rows, n, self.rows, model.nq, model.nq, n, n)
         inputs = [Variable(name, (k,)) for name, k in zip(INPUTS, sizes, strict=True)]
@@ -131,7 +132,7 @@ class Step:
     def _problems(
         self, at: Posture, given: dict[str, list[Number]]
     ) -> list[tuple[Rows, list[Number], list[Number]]]:
-        """Return weighted rows, weighted rates, and 1 for rows that count, by priority."""
+        """Return for each priority weighted rows, weighted rates, and 1 for rows that count."""
         found = []
         first = 0
         for level in self.levels:
@@ -151,8 +152,8 @@ class Step:
     def _damping(self, J: Rows, marks: Sequence[Number]) -> Number:
         """Return the damping of a priority: damping^2 (1 - (s / singular)^2)^2 where s < singular.
 
-        s^2 = 1 / trace((J J')^-1), between the square of the least singular value and that over the
-        number of rows; rows with weight 0 do not count.
+        s^2 = 1 / trace((J J')^-1) is at most the square of the least singular value, and at least
+        this square divided by the number of rows. Rows with weight 0 do not count.
         """
         rows = [Vector(tuple(row)) for row in J]
         m = range(len(rows))
@@ -172,10 +173,10 @@ class Step:
         return self.least + self.damping**2 * lack * lack
 
     def _bounds(self, given: dict[str, list[Number]]) -> tuple[list[Number], list[Number]]:
-        """Return velocity bounds; acceleration limits precede velocity and position limits.
+        """Return velocity bounds; acceleration limits override velocity and position limits.
 
-        Towards a limit at distance d, v dt + v^2 / (2 a) <= d: after the step the joint can still
-        stop before it, so that limits of position and of acceleration do not contradict later.
+        Towards a limit at distance d, v dt + v^2 / (2 a) <= d: after the step, the joint can still
+        stop before the limit, so position and acceleration limits do not conflict later.
         """
         dt, low, high = given["dt"][0], [], []
         places = dict(rate_places(self.model))
@@ -193,7 +194,7 @@ class Step:
 
 
 def _reach(d: Number, a: Number, dt: Number) -> Number:
-    """Return the allowed speed toward a limit at distance d; negative if it is exceeded."""
+    """Return the allowed speed toward a limit at distance d; negative if the limit is exceeded."""
     d = minimum(d, FAR)
     return 2.0 * d / (dt + sqrt(dt * dt + 2.0 * maximum(d, 0.0) / a))
 
@@ -203,7 +204,7 @@ def _inside(x: Number, low: Number, high: Number) -> Number:
 
 
 class _Search:
-    """The current velocity, joints held at a bound, and rows of higher priorities."""
+    """State of the search: velocity, joints held at a bound, and rows of higher priorities."""
 
     def __init__(
         self,
@@ -236,8 +237,8 @@ class _Search:
     def _wanted(self, J: Rows, x: Sequence[Number], damping: Number) -> list[Number]:
         """Return the step to the solution, and for held joints the step without their bound.
 
-        Rows of higher priorities are made orthogonal over the free joints, and taken out of the
-        lower ones: all motion is in their null space.
+        Rows of higher priorities are orthonormalized over the free joints and projected out of the
+        lower ones, so that all motion is in their null space.
         """
         free, n, m = self._free(), len(self.v), range(len(J))
         basis = _orthogonal(self.above, free)
@@ -299,7 +300,7 @@ def _dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
 
 
 def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
-    """Return orthonormal rows over the free joints; dependent rows become 0."""
+    """Return rows orthonormalized over the free joints; dependent rows become 0."""
     found: Rows = []
     for row in rows:
         (left,) = _without([row], found, free)
@@ -312,7 +313,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
 
 
 def _without(rows: Rows, basis: Rows, free: Sequence[Number]) -> Rows:
-    """Return rows without their parts along a basis, by products over the free joints."""
+    """Return rows without their components along a basis, with inner products over free joints."""
     found = []
     for row in rows:
         for unit in basis:

@@ -3,7 +3,8 @@
 A step is a Gauss-Newton step on the configuration space, damped in proportion to the remaining
 error (Sugihara 2011). Joints at a limit that the error pushes further out are held (an active set
 of bounds), the step has at most `REACH` in any coordinate, and the result is clamped to the limits.
-So limits are respected at every step, and a step needs no line search: one evaluation each.
+Limits are therefore respected at every step. No line search is needed: each step evaluates the
+errors once.
 """
 
 import itertools
@@ -38,16 +39,17 @@ from chasles.model import Model
 from chasles.model.spaces import freedom_units, rate_places, size
 
 DAMPING, LEAST = 0.03, 1e-14
-"""Damping relative to the squared error, and a constant added to it, so that a step always exists.
+"""Damping relative to the squared error, and a constant added to it so that a step always exists.
 """
 
 ROUGH, ROUGH_LEAST = 1e-4, 1e-7
-"""Error in float32 (rad or relative to the robot's size) from which float64 continues, and the
-constant added to the damping.
+"""Error (rad, or relative to the robot's or loop's size) at which a search in float32 hands over to
+float64, and the constant added to the damping in float32.
 """
 
 NOTHING = 1e-26
-"""Squared error added for errors that no joint can change, so that such a search ends."""
+"""Squared error added for errors that no joint can change, so that a search with such errors
+ends."""
 
 REACH = 1.0
 """Longest step of a coordinate, in rad or relative to the robot's size."""
@@ -71,7 +73,7 @@ largest errors in rad and m."""
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Targets of frames of a model, as compiled programs; limits (nq,) of its coordinates."""
+    """Targets of a model's frames, with their compiled programs; limits (nq,) of coordinates."""
 
     model: Model
     targets: tuple[tuple[str, Target], ...]
@@ -93,7 +95,7 @@ class Task:
 
     @property
     def numbers(self) -> int:
-        """Number of values that state the targets."""
+        """Number of values that define the targets."""
         return sum(target.size for _, target in self.targets)
 
     @property
@@ -105,17 +107,20 @@ class Task:
 
     @cached_property
     def step(self) -> Kernel:
-        """q, memory -> q, memory, for goals, weights, tolerances and a mask of movable joints."""
+        """Kernel: q, memory, goals, weights, tolerances, mask of movable joints -> q, memory."""
         return self._compiled("reaching step", self.step_program)
 
     @cached_property
     def settling(self) -> Kernel:
-        """Like `step`, but along the solutions, with a posture and compliances as inputs."""
+        """Kernel like `step`, but for steps along the solutions toward a preferred posture.
+
+        The posture and compliances are additional inputs.
+        """
         return self._compiled("settling step", self.settling_program)
 
     @cached_property
     def reached(self) -> Kernel:
-        """Return the numbers of targets that a configuration meets, 0 if undefined."""
+        """Kernel: q -> the numbers of the targets that q meets, 0 where undefined."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
@@ -133,7 +138,7 @@ class Task:
 
     @cached_property
     def _programs(self) -> dict[tuple[str, str], Program]:
-        """Return programs of the model's functions that the others contain."""
+        """Traced programs of the model's functions, shared by the programs of this task."""
         return {}
 
     def _posture(self, q: Sequence[Number], arena: Arena) -> Posture:
@@ -142,7 +147,7 @@ class Task:
     # Programs -----------------------------------------------------------------------------------
 
     def _errors(self, at: Posture, goals: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """Return the errors of all targets, one after the other."""
+        """Return the errors of all targets, in order, and their rows."""
         errors: list[Number] = []
         rows: Rows = []
         for frame, target in self.targets:
@@ -158,7 +163,7 @@ class Task:
         return np.array([flag for some in flags for flag in some], dtype=bool)
 
     def _loops(self, at: Posture) -> tuple[list[Number], Rows]:
-        """Return the errors of closed loops, each in parts of its scale, and their rows."""
+        """Return the scaled errors of closed loops, and their rows."""
         if not any(self.scales):
             return [], []
         residual, matrix = at.closure()
@@ -180,11 +185,11 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def settling_program(self) -> Program:
-        """Return the program of `settling`: a step toward a posture that keeps the targets.
+        """Return the program of `settling`: a step toward a posture that keeps the targets met.
 
-        Of all steps that reach the targets, it has the least squared distance, weighted by inverse
-        compliances, from the step to the posture (gradient projection of Liegeois 1977, as a full
-        step).
+        Of all steps that meet the targets, it is the nearest to the step toward the posture, in the
+        squared distance weighted by inverse compliances (gradient projection of Liegeois 1977, as a
+        full step).
         """
         nq, nv = self.model.nq, self.model.nv
         arena, inputs, given = self._inputs(("posture", nq), ("compliance", nv))
@@ -194,7 +199,7 @@ class Task:
         pair = {"q0": q, "q1": posture}
         way = program(self.model, "difference").applied(pair, arena)[0]
         free, dq = list(movable), [0.0 * x for x in way]
-        for _ in range(2):  # the second time without joints that would leave their limits
+        for _ in range(2):  # in the second pass, joints that would leave their limits are held
             soft = [c * f for c, f in zip(compliance, free, strict=True)]
             wanted = [SETTLING * x * f for x, f in zip(way, free, strict=True)]
             dq = _towards(wanted, r, K, soft, DAMPING * costs[1] + LEAST)
@@ -207,7 +212,7 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def _inputs(self, *more: tuple[str, int]) -> tuple[Arena, list[Variable], list[list[Number]]]:
-        """Return the inputs of steps."""
+        """Return an arena, and the inputs of steps as variables and as symbols."""
         model, m = self.model, self.rows
         arena, sizes = Arena(RULES), (model.nq, MEMORY, self.numbers, m, m, model.nv)
         names = ("q", "memory", "goals", "weights", "tolerances", "movable")
@@ -224,7 +229,7 @@ class Task:
         *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
-        """Return errors, weighted errors with loop errors, their rows, and 1 if solved."""
+        """Return the errors; the weighted errors and loop errors; their rows; and 1 if solved."""
         scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0
@@ -294,7 +299,7 @@ class Task:
         return self._cut(dq)[1]
 
     def _cut(self, dq: Sequence[Number]) -> tuple[Number, list[Number]]:
-        """Return the largest part of a step, and the step, shortened so that none exceeds REACH."""
+        """Return the largest entry of a step, and the step shortened to entries up to REACH."""
         longest: Number = 0.0
         for step, unit in zip(dq, freedom_units(self.model, size(self.model)), strict=True):
             longest = maximum(longest, absolute(step) * (1.0 / unit))
@@ -304,7 +309,7 @@ class Task:
     def _free(
         self, q: Sequence[Number], push: Sequence[Number], movable: Sequence[Number]
     ) -> list[Number]:
-        """Return 1 for movable coordinates, 0 for those pushed outward at a limit."""
+        """Return 1 for movable coordinates, 0 for coordinates pushed outward at a limit."""
         free = list(movable)
         for i, k in self._places():
             low = less_equal(q[k], float(self.lower[k])) * less(push[i], 0.0)
@@ -368,7 +373,7 @@ def _status(solved: Number, cost: Number, memory: Sequence[Number]) -> Number:
 def _towards(
     wanted: Sequence[Number], r: Sequence[Number], K: Rows, soft: Sequence[Number], damping: Number
 ) -> list[Number]:
-    """Return the step nearest to a wanted one, by compliances, that removes the errors r."""
+    """Return the step that removes the errors r and is nearest to `wanted`, by compliances."""
     F = [[x * c for x, c in zip(row, soft, strict=True)] for row in K]
     rows, held = [Vector(tuple(row)) for row in K], [Vector(tuple(row)) for row in F]
     left = [

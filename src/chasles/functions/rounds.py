@@ -1,11 +1,12 @@
-"""Programs of distances between round shapes (spheres and capsules) on links and obstacles.
+"""Programs that compute distances between round shapes (spheres and capsules) and obstacles.
 
-Obstacles are spheres, capsules, boxes and planes of the world, whose numbers are inputs.
+Round shapes are fixed to links. Obstacles are spheres, capsules, boxes and planes in the world,
+whose numbers are inputs.
 
-A capsule is all points within a radius of a segment; a sphere is a capsule of length zero. The
-nearest points of two segments are those of Ericson (2005), *Real-Time Collision Detection*, 5.1.9,
-without branches. A distance is negative where shapes overlap: the distance of centers, or of axes,
-minus both radii.
+A capsule contains all points within a radius of a segment; a sphere is a capsule of length zero.
+The nearest points of two segments follow Ericson (2005), *Real-Time Collision Detection*, 5.1.9,
+without branches. The distance of round shapes is that of their centers or axes minus both radii; it
+is negative if the shapes overlap.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,16 +41,17 @@ PARALLEL = 1e-12
 """The squared sine of an angle below which two segments count as parallel."""
 
 COINCIDENT = 1e-200
-"""Squared distance below which centers coincide, and any direction separates them."""
+"""Squared distance below which centers count as coincident, so that any direction separates
+them."""
 
 OBSTACLES = {"sphere": 4, "capsule": 7, "box": 15, "plane": 4}
-"""Number of values of each kind: center, radius; ends, radius; axes by rows, center, half lengths;
-outward unit normal and its level.
+"""Number of values of each kind of obstacle. Sphere: center and radius. Capsule: ends and radius.
+Box: axes by rows, center and half lengths. Plane: outward unit normal and level along it.
 """
 
 
 class Round(NamedTuple):
-    """A capsule on a frame or the world (None); a sphere if both ends coincide. Lengths in m."""
+    """A capsule in a frame or the world (None); a sphere if both ends coincide. Lengths in m."""
 
     frame: str | None
     radius: float
@@ -85,7 +87,7 @@ Solid = Segment | Box | Plane
 
 
 class Nearest(NamedTuple):
-    """The distance of two shapes, a nearest point of each, and the direction between them."""
+    """The distance of two shapes, the nearest point of each, and the direction between them."""
 
     distance: Number
     first: Vector
@@ -95,10 +97,10 @@ class Nearest(NamedTuple):
 
 @dataclass(frozen=True)
 class Rounds:
-    """Round shapes of a model, kinds of obstacles, and groups of pairs of them.
+    """Round shapes of a model, kinds of obstacles, and groups of pairs of shapes.
 
     groups: each has pairs (i, j) of a round shape i and a round shape j, or an obstacle
-    j - len(rounds). The distance of a group is the least of its pairs.
+    j - len(rounds). The distance of a group is the smallest distance of its pairs.
     """
 
     model: Model
@@ -160,7 +162,7 @@ class Rounds:
         return Program.from_outputs("nearest", inputs, outputs)
 
     def traced(self) -> tuple[list[Variable], list[Solid]]:
-        """Return the inputs, and all shapes in the world: of the robot, then obstacles."""
+        """Return the inputs, and all shapes in the world: those of the robot, then obstacles."""
         arena = Arena(RULES)
         numbers = Variable("obstacles", (sum(OBSTACLES[kind] for kind in self.obstacles),))
         inputs = [Variable("q", (self.model.nq,)), numbers, *clock(self.model)]
@@ -211,7 +213,7 @@ def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid
 
 
 def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
-    """Return the smallest distance of pairs; squares are compared if the radii are equal."""
+    """Return the smallest distance of pairs, by comparing squares if the radii are equal."""
     squares: dict[float, Number] = {}
     least: list[Number] = []
     for i, j in pairs:
@@ -231,7 +233,7 @@ def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
 
 
 def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Nearest:
-    """Return the nearest of pairs, the first of equals."""
+    """Return the result for the nearest pair, the first one if several are equal."""
     found: Nearest | None = None
     for i, j in pairs:
         a, b = solids[i], solids[j]
@@ -259,7 +261,7 @@ def gap(a: Segment, b: Solid) -> Number:
 
 
 def nearest(a: Segment, b: Solid) -> Nearest:
-    """Return distance and nearest points of a round and another shape; the normal points to b."""
+    """Return distance and nearest points of a round shape a and a shape b, and the normal to b."""
     if isinstance(b, Segment):
         return _round(a, b)
     return _box(a, b) if isinstance(b, Box) else _plane(a, b)
@@ -307,7 +309,7 @@ def _clamped(x: Number) -> Number:
 
 
 def _box(a: Segment, b: Box) -> Nearest:
-    """Return distance and nearest points of a sphere and a box; inside, of the nearest face."""
+    """Return distance and nearest points of a sphere and a box, or its nearest face if inside."""
     assert a.along is None, "distances between capsules and boxes have no closed form here"
     c = b.R.T @ (a.start - b.center)
     depths = [h - absolute(x) for x, h in zip(c, b.half, strict=True)]

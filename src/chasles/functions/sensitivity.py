@@ -1,9 +1,9 @@
 """Derivatives of solutions of inverse kinematics, by the implicit function theorem.
 
-At a solution the errors e(q, g) of the targets vanish for their numbers g, and stay so if J dq =
-(de/dg) dg, where J is the matrix of the errors (`functions.targets`) with the rows of closed loops
-below it. Coordinates at a limit are held. Of all dq that remain, the derivative is the shortest, dq
-= J^+ (de/dg) dg, the limit of Gauss-Newton steps from a solution.
+At a solution, the errors e(q, g) of the targets with numbers g are zero. They remain zero if
+J dq = (de/dg) dg, where J is the matrix of the errors (`functions.targets`) with the rows of closed
+loops below it. Coordinates at a limit are held. Of all such dq, the derivative is the shortest,
+dq = J^+ (de/dg) dg, which is the limit of Gauss-Newton steps from a solution.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ from chasles.functions.targets import Posture
 from chasles.model.spaces import size
 
 RANK = 1e-9
-"""Singular values below this part of the largest count as zero."""
+"""Singular values below this fraction of the largest count as zero."""
 
 
 def solution_rates(
@@ -31,11 +31,11 @@ def solution_rates(
     movable: np.ndarray,
     limits: np.ndarray,
 ) -> np.ndarray:
-    """Return the derivatives (count, nq, numbers) of postures by the numbers of their targets.
+    """Return derivatives (count, nq, numbers) of postures with respect to their targets' numbers.
 
-    q (count, nq): solutions. weights: (1 or count, rows) of the errors, which matter only if no
-    motion keeps all errors at zero. movable (nv,): 0 for fixed coordinates, else 1. limits (count,
-    nq): not 0 for coordinates at a limit, which are held.
+    q (count, nq): solutions. weights (1 or count, rows): weights of the errors; they matter only if
+    no motion keeps all errors at zero. movable (nv,): 0 for fixed coordinates, else 1. limits
+    (count, nq): nonzero for coordinates at a limit, which are held.
     """
     kernel, count = _compiled(task), len(q)
     J, by_goals, turn = (np.empty((count, *v.shape)) for v in kernel.interface.outputs)
@@ -61,7 +61,7 @@ def _compiled(task: Task) -> Kernel:
 
 
 def _traced(task: Task) -> Program:
-    """Return the matrix of errors, their derivative by goals, and that of q by velocities."""
+    """Return the program: matrix of the errors, their derivative by goals, that of q by steps."""
     model = task.model
     q, goals = Variable("q", (model.nq,)), Variable("goals", (task.numbers,))
     v = Variable("v", (model.nv,))

@@ -1,4 +1,4 @@
-"""Checks of the numbers that state targets of inverse kinematics."""
+"""Checks of the numbers that define targets of inverse kinematics."""
 
 import sys
 from typing import Any
@@ -10,15 +10,15 @@ from chasles.functions.doors import leading_shape
 from chasles.model.given import some_numbers
 
 PART = "inverse_kinematics"
-"""Function that errors name."""
+"""Name of the function in error messages."""
 
 
 FARTHEST = 1e100
-"""Largest coordinate of a point (m), whose square is finite."""
+"""Largest coordinate of a point (m); its square is finite."""
 
 
 def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) -> np.ndarray:
-    """Return finite numbers up to `most` whose last axes have a shape."""
+    """Return an array of finite numbers up to `most`; `shape` is the shape of its last axes."""
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
         problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
@@ -86,6 +86,6 @@ def pose(what: str, value: Any) -> np.ndarray:
 
 
 def joined(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return numbers side by side, their leading shapes broadcast."""
+    """Return arrays joined along the last axis, after broadcasting their leading shapes."""
     lead = leading_shape(PART, first=a, second=b)
     return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b)], axis=-1)

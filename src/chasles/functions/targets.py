@@ -1,8 +1,9 @@
 """Targets of inverse kinematics for a frame or the center of mass.
 
-Each kind gives errors (angles in rad and lengths in m, along the world's axes) and the matrix that
-takes joint velocities to the rate at which they shrink. Its numbers, in the order of `numbers`, are
-inputs of the compiled program, so another value of a target needs no other program.
+Each kind of target returns errors (angles in rad and lengths in m, along the world's axes) and the
+matrix that maps joint velocities to the rates at which the errors decrease. The numbers of a
+target, in the order of `numbers`, are inputs of the compiled program, so the program is independent
+of their values.
 """
 
 from collections.abc import Sequence
@@ -24,10 +25,10 @@ from chasles.model import Model
 from chasles.model.given import a_name, some_numbers
 
 Rows = list[list[Number]]
-"""A matrix by rows of expressions."""
+"""A matrix of expressions, by rows."""
 
 Each = float | Sequence[float] | np.ndarray
-"""A number for all errors of a target, or several."""
+"""One number for all errors of a target, or several (see `Target`)."""
 
 CENTER = "center of mass"
 """The key of `CenterOfMass` among targets by frame."""
@@ -95,10 +96,11 @@ class Posture:
 class Target:
     """Common fields of all targets.
 
-    `weight` determines how much the errors count if not all can be met: angles in rad, lengths
-    relative to the size of the robot; errors of weight 0 do not count. `tolerance` is the largest
-    error of a solution in rad and m, 1e-6 each by default. Both are one number, or two for angles
-    and lengths, or one for each error: angles about the world axes, then lengths along them.
+    `weight` determines how much the errors count if not all can be met, with angles in rad and
+    lengths relative to the size of the robot; errors of weight 0 do not count. `tolerance` is the
+    largest error of a solution in rad and m, 1e-6 each by default. Each of these fields is one
+    number, or two for angles and lengths, or one for each error: angles about the world axes, then
+    lengths along them.
     """
 
     weight: Each = field(default=1.0, kw_only=True)
@@ -109,7 +111,7 @@ class Target:
     lengths: ClassVar[int] = 0
     """Number of errors that are lengths."""
     size: ClassVar[int] = 0
-    """Number of values that state the target."""
+    """Number of values that define the target."""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -117,7 +119,7 @@ class Target:
         return (type(self).__name__,)
 
     def numbers(self) -> np.ndarray:
-        """Return the numbers (..., size) that state the target, checked."""
+        """Return the numbers (..., size) that define the target, after checking them."""
         raise NotImplementedError
 
     def each(self, name: str) -> np.ndarray:
@@ -166,7 +168,7 @@ class Position(Target):
 
 @dataclass(frozen=True, eq=False)
 class Orientation(Target):
-    """The axes of a frame turned to a rotation: a matrix (..., 3, 3) or a quaternion (..., 4)."""
+    """A frame at an orientation in the world: a matrix (..., 3, 3) or a quaternion (..., 4)."""
 
     rotation: Any
 
@@ -187,7 +189,7 @@ class Orientation(Target):
 
 @dataclass(frozen=True, eq=False)
 class Pose(Target):
-    """A frame at a pose of the world: a matrix (..., 4, 4), or (position, quaternion)."""
+    """A frame at a pose in the world: a matrix (..., 4, 4), or (position, quaternion)."""
 
     pose: Any
 
@@ -247,7 +249,7 @@ class Relative(Target):
 
 @dataclass(frozen=True, eq=False)
 class Axis(Target):
-    """An axis of a frame along a direction (..., 3) of the world; free to turn about it.
+    """An axis of a frame along a direction (..., 3) of the world; the frame may rotate about it.
 
     axis: in the frame, (..., 3), by default its z axis.
     """
@@ -349,7 +351,7 @@ def _turn(a: Vector, d: Vector) -> Vector:
 
 
 def _across(w: Rows, a: Vector) -> Rows:
-    """Return rows of an angular velocity without the part along a."""
+    """Return the rows of an angular velocity without its component along a."""
     along = [sum((a[k] * w[k][i] for k in range(3)), 0.0) for i in range(len(w[0]))]
     return [[x - a[k] * y for x, y in zip(w[k], along, strict=True)] for k in range(3)]
 

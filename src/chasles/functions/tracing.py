@@ -1,4 +1,4 @@
-"""Tracing of an algorithm on symbols for one robot, by its annotations, into a Program."""
+"""Tracing of an algorithm with symbolic inputs for one robot into a Program."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,17 +40,18 @@ from chasles.model.spaces import (
 )
 
 _DIFFERENCES = "differences"
-"""Input that stands for the numbers in which limbs of one form differ, during tracing."""
+"""Input that, during tracing, replaces the numbers in which limbs of the same form differ."""
 
 MANY = 60
-"""Number of bodies above which segments of one form are many."""
+"""Number of bodies above which a trace keeps its order, so that backends can find loops."""
 
 
 class WrenchKey(NamedTuple):
     """Place of an external wrench and meaning of its six numbers.
 
-    `at` is "contact" for the normal force of a contact: its point in the world, then the force
-    along the world axes. `slot` tells wrenches on one frame apart, starting at 1.
+    `at` is "contact" for the normal force of a contact; the numbers are then its point in the world
+    and the force along the world axes. `slot` distinguishes several wrenches on one frame, starting
+    at 1.
     """
 
     frame: str
@@ -60,7 +61,7 @@ class WrenchKey(NamedTuple):
 
     @property
     def argument(self) -> str:
-        """Name of the array of its values."""
+        """Name of the array with the wrench's values."""
         return f"f_ext[{self.frame!r}]" + f"[{self.slot}]" * (self.slot > 0)
 
 
@@ -164,7 +165,7 @@ def _traced(
     packed: bool = False,
     **options: Any,
 ) -> Program | Staged | None:
-    """Trace into an arena; None if the results of limbs traced alike are not products."""
+    """Trace into an arena; return None if limbs of equal form have results that are not staged."""
     sign = signature(algorithm, order)
     variables: list[Variable] = []
     coupled = parameters or model.timed or model.rotors or model.loaded
@@ -311,7 +312,7 @@ def with_limbs(program: Program, model: Model) -> Program:
 def _chains(
     model: Model, spaces: Sequence[Space], results: Sequence[Any]
 ) -> list[tuple[Matrix, ...]]:
-    """Return the factors of each result; nothing if some result is not a product."""
+    """Return the factors of each result; an empty list if some result is not a product."""
     found = [
         space.factors(model, value)
         for space, value in zip(spaces, results, strict=True)
@@ -323,7 +324,7 @@ def _chains(
 def _factors(
     name: str, variables: Sequence[Variable], chains: Sequence[tuple[Matrix, ...]]
 ) -> tuple[Program, tuple[tuple[int, ...], ...]]:
-    """Return the program of all factors, and the numbers of those of each chain."""
+    """Return the program of all factors, and the indices of the factors of each chain."""
     number = {A: k for k, A in enumerate(dict.fromkeys(A for chain in chains for A in chain))}
     outputs = [
         (Variable(f"factor{k}", A.shape), [x for row in A.rows for x in row])
@@ -334,18 +335,18 @@ def _factors(
 
 
 def _arena(model: Model) -> Arena:
-    """Return the arena; for many bodies it keeps the order of tracing, for loops in backends."""
+    """Return an arena; for many bodies, it keeps the order of tracing for loops in backends."""
     many = len(model.bodies) > MANY
     return Arena(UNIFORM, ordered=True) if many else Arena(RULES)
 
 
 def clock(model: Model) -> list[Variable]:
-    """Return the time as an input, where a model depends on it."""
+    """Return the time as an input if a model depends on it, else an empty list."""
     return [Variable("t", ())] if model.timed else []
 
 
 def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
-    """Return options as an algorithm needs them: frames by value, joints by number."""
+    """Return options in the form that an algorithm needs: frames by value, joints by number."""
     found = dict(options)
     if isinstance(options.get("frame"), str):
         found["frame"] = model.frame(options["frame"])
@@ -365,7 +366,7 @@ def _pressed(frame: str, body: int, X: Transform, point: Vector, force: Vector) 
 def external_loads(
     model: Model, q: dict[int, Vector], keys: tuple[WrenchKey, ...], flat: list[list[Number]]
 ) -> list[Load]:
-    """Return external forces in body coordinates from the wrenches of callers."""
+    """Return external forces in body coordinates, from the wrenches given by the caller."""
     X0 = body_transforms(model, q) if keys else {}
     loads = []
     for key, entries in zip(keys, flat, strict=True):

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from chasles.errors import InputError, ModelError
+from chasles.errors import InputError
 from chasles.identification.linear import JOINT_TERMS
 from chasles.model.given import a_name, a_number
 from chasles.model.ranges import LARGEST
@@ -22,7 +22,10 @@ LEAST = 1e-6
 """Smallest eigenvalue of 1 + Z; it limits how far a body can shrink relative to its prior."""
 
 STEPS, DONE = 100, 1e-10
-"""Largest number of Newton steps of the entropic prior, and its final decrement."""
+"""Largest number of Newton steps at one weight, and the final decrement of the entropic prior."""
+
+GAP = 1e-9
+"""Distance of the objective from its minimum, relative to it (or to the noise of one sample)."""
 
 DEVIATIONS = (1e-9, 1e9)
 """Smallest and largest deviation of the prior; beyond these, data or prior have no effect."""
@@ -125,10 +128,6 @@ class Problem:
         size = np.sum(self.A**2) + own * self.deviation**-2
         return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))
 
-    def hessian(self) -> np.ndarray:
-        """Return the second derivative of the objective, without an entropic prior."""
-        return np.asarray(self.A.T @ self.A + np.diag(self.weights()))
-
     def unbounded(self) -> np.ndarray:
         """Return z with the smallest objective, consistent or not.
 
@@ -150,55 +149,77 @@ def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarr
     if kind == "entropic":
         return _entropic(problem)
     z = problem.unbounded()
-    return z if problem.feasible(z) else _conic(problem, problem.hessian())
+    return z if problem.feasible(z) else _bounded(problem, z)
 
 
-def _conic(problem: Problem, H: np.ndarray) -> np.ndarray:
-    """Solve the problem with linear matrix inequalities by Clarabel's interior-point method."""
-    try:
-        import clarabel
-    except ImportError:
-        remedy = "run pip install 'chasles[contact]', or use prior='entropic'"
-        raise ModelError(
-            "E-IDENT-002", "physically consistent parameters need clarabel", remedy
-        ) from None
-    from scipy.sparse import csc_matrix, vstack
+def _bounded(problem: Problem, wanted: np.ndarray) -> np.ndarray:
+    """Minimize subject to linear matrix inequalities, by a barrier method along the central path.
 
-    n, bodies = len(H), problem.bodies
-    unit = np.eye(4) - LEAST * np.eye(4)
-    offset = np.array([unit[i, j] * (1.0 if i == j else np.sqrt(2.0)) for i, j in PLACES])
-    rows = [csc_matrix((-np.eye(n))[: 10 * bodies])]  # -z + s = unit: s in the cone
-    cones: list[Any] = [clarabel.PSDTriangleConeT(4) for _ in range(bodies)]
-    right = np.tile(offset, bodies)
-    if len(problem.signs):
-        rows.append(csc_matrix((-np.eye(n))[problem.signs]))
-        cones.append(clarabel.NonnegativeConeT(len(problem.signs)))
-        right = np.append(right, np.zeros(len(problem.signs)))
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    scale = 1.0 / max(np.abs(np.diagonal(H)).max(initial=0.0), 1e-300)
-    solver = clarabel.DefaultSolver(
-        csc_matrix(np.triu(scale * H)),
-        -scale * (problem.A.T @ problem.b),
-        vstack(rows, format="csc"),
-        right,
-        cones,
-        settings,
-    )
-    found = np.array(solver.solve().x)
-    return _inside(problem, found)
+    wanted: the minimum without them. The method is primal and affine invariant, so joints whose
+    noise differs by many orders of magnitude need no scaling. Newton steps are least-squares
+    problems, solved by orthogonal factors like `Problem.unbounded`. With barrier weight mu the
+    objective exceeds its minimum by mu times the order of the barrier at most (Nesterov and
+    Nemirovskii 1994).
+    """
+    bodies = problem.bodies
+    rows = np.vstack([problem.A, np.diag(np.sqrt(problem.weights()))])
+    right = np.append(problem.b, np.zeros(rows.shape[1]))
+    inside = np.zeros(rows.shape[1])
+    inside[problem.signs] = 1.0
+    share = 1.0
+    while _barrier(problem, inside + share * (wanted - inside)) == np.inf:
+        share *= 0.5
+    z = inside + 0.5 * share * (wanted - inside)
+    order = 4 * bodies + len(problem.signs)
+    mu = float(np.sum((rows @ z - right) ** 2)) / order
+
+    def objective(z: np.ndarray) -> float:
+        return float(0.5 * np.sum((rows @ z - right) ** 2)) + mu * _barrier(problem, z)
+
+    while True:
+        for _ in range(STEPS):
+            factor, slope = _barrier_rows(problem, z)
+            J = np.vstack([rows, np.sqrt(mu) * factor])
+            residual = np.concatenate([rows @ z - right, np.sqrt(mu) * slope])
+            Q, R = np.linalg.qr(J)
+            step = -np.linalg.solve(R, Q.T @ residual)
+            decrement = float(np.sum((Q.T @ residual) ** 2))
+            share, before = 1.0, objective(z)
+            while share > 1e-14 and not objective(z + share * step) <= before - 1e-9 * decrement:
+                share *= 0.5
+            z = z + (share if share > 1e-14 else 0.0) * step
+            if decrement < 0.1 * mu or share <= 1e-14:
+                break
+        cost = 0.5 * float(np.sum((rows @ z - right) ** 2))
+        if mu * order <= GAP * max(cost, 1.0):
+            return z
+        mu *= 0.05
 
 
-def _inside(problem: Problem, z: np.ndarray) -> np.ndarray:
-    """Move a solution that is outside the cone by rounding back towards the prior."""
-    z = z.copy()
-    z[problem.signs] = np.maximum(z[problem.signs], 0.0)
-    for k in range(problem.bodies):
+def _barrier(problem: Problem, z: np.ndarray) -> float:
+    """Return the logarithmic barrier of consistent parameters, infinite outside."""
+    W, signed = matrices(z, problem.bodies) - LEAST * np.eye(4), z[problem.signs]
+    if np.linalg.eigvalsh(W).min(initial=1.0) <= 0.0 or signed.min(initial=1.0) <= 0.0:
+        return np.inf
+    return float(-np.linalg.slogdet(W)[1].sum() - np.log(signed).sum())
+
+
+def _barrier_rows(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return B and s with the barrier's second derivative B'B and its gradient B's.
+
+    With W = L L', the barrier -log det W changes along U like that of L^-1 U L^-T at the identity.
+    """
+    bodies, signed = problem.bodies, z[problem.signs]
+    B = np.zeros((10 * bodies + len(signed), len(z)))
+    roots = np.linalg.cholesky(matrices(z, bodies) - LEAST * np.eye(4))
+    for k, L in enumerate(roots):
+        half = np.linalg.solve(L, UNITS)
+        turned = np.linalg.solve(L, np.swapaxes(half, 1, 2))
         at = slice(10 * k, 10 * k + 10)
-        least = np.linalg.eigvalsh(np.eye(4) + np.tensordot(z[at], UNITS, 1))[0]
-        if least < LEAST:
-            z[at] *= (1.0 - LEAST) / (1.0 - least)
-    return z
+        B[at, at] = np.tensordot(UNITS, turned, axes=([1, 2], [1, 2]))
+    B[np.arange(10 * bodies, len(B)), problem.signs] = 1.0 / signed
+    slope = [-float(i == j) for i, j in PLACES] * bodies
+    return B, np.append(slope, -np.ones(len(signed)))
 
 
 def _entropic(problem: Problem) -> np.ndarray:

@@ -278,6 +278,10 @@ class Reader:
 def files(path: str | os.PathLike[str]) -> list[str]:
     """Return the log files of a path: the file itself, or all below a folder, in order."""
     place = Path(path)
+    if not place.exists():
+        raise ModelError(
+            "E-LOG-019", "there is no such file or folder", "check the path", file=path
+        )
     if not place.is_dir():
         if place.suffix.lower() not in SUFFIXES:
             remedy = f"give {', '.join(SUFFIXES)} or a folder of such"

@@ -1,4 +1,4 @@
-"""Lint: errors and suspicious values in a robot file, even if it does not load."""
+"""Find errors and suspicious values in a robot file, even if the file does not load."""
 
 import importlib
 import os
@@ -21,7 +21,7 @@ from chasles.model.ranges import admitted, outside
 from chasles.robot import Robot
 
 _quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
-"""Silence NumPy where numbers overflow: the checks report infinite inertias."""
+"""Context that silences NumPy if numbers overflow; the checks report infinite inertias."""
 
 
 def lint(
@@ -93,7 +93,7 @@ def surveyed(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Sheet:
-    """Survey a file, and load it if possible."""
+    """Return the contents of a file for the checks, with the loaded robot if it loads."""
     file = str(registry.find(path)) if formats.is_name(path) else path
     row = formats.row_of(file)
     given = {"arguments": arguments, "trust": trust} if row.arguments else {}

@@ -1,4 +1,4 @@
-"""Checks of bodies: impossible inertias, units, masses against shapes, and left against right."""
+"""Checks of bodies: impossible inertias, units, masses of shapes, and left and right twins."""
 
 import math
 import re
@@ -11,28 +11,28 @@ from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model.validate import inertia_fault
 
 LIGHTEST = 5.0
-"""Density (kg/m3) of the uniform box with the same mass and moments; foam has 20, air 1.2."""
+"""Smallest density (kg/m3) of the box with the same mass and moments; foam has 20, air 1.2."""
 
 DENSEST = 22_600.0
-"""Density (kg/m3) of osmium; the ball of this density has the least moments for its mass."""
+"""Density of osmium (kg/m3); a ball of this density has the smallest moments for its mass."""
 
 FAR = 30.0
-"""Distance (m) from one joint to the next, or to a center of mass."""
+"""Largest distance (m) from one joint to the next or to a center of mass, and size of a shape."""
 
 MARGIN = 0.25
 """Allowed distance of a center of mass beyond a link's box, relative to its largest edge."""
 
 SMALLEST = 0.2
-"""Radius of gyration relative to that of the uniform body: a twenty-fifth of its moments."""
+"""Smallest radius of gyration relative to that of the uniform body; 1/25 of the moments."""
 
 LARGEST = 1.2
-"""Radius of gyration relative to the distance of the farthest corner, which no mass exceeds."""
+"""Largest radius of gyration relative to the distance of the farthest corner."""
 
 VOLUMES = 5.0, 30_000.0
-"""Density (kg/m3) of a link's shapes together."""
+"""Smallest and largest density (kg/m3) of all shapes of a link together."""
 
 TOLERANCE = 0.05
-"""Relative tolerance; measured or weighed twins differ by less."""
+"""Relative tolerance between twins; measured twins differ by less."""
 
 _WORDS = (("left", "right"), ("Left", "Right"), ("LEFT", "RIGHT"))
 _LETTERS = (("l", "r"), ("L", "R"))
@@ -41,7 +41,7 @@ Check = Callable[[Sheet], Iterator[Found]]
 
 
 def impossible(check: str) -> Check:
-    """Return a check for links with a fault that `chasles.model.validate` finds."""
+    """Return a check for links with one kind of fault of `chasles.model.validate`."""
 
     def find(sheet: Sheet) -> Iterator[Found]:
         for link in sheet.links:
@@ -53,7 +53,7 @@ def impossible(check: str) -> Check:
 
 
 def zero_mass(sheet: Sheet) -> Iterator[Found]:
-    """Find moving links without mass that carry no mass."""
+    """Find moving links without mass that do not carry links with mass."""
     carriers = sheet.carriers(fixed=False)
     for link, joint in _weightless(sheet):
         if link.name not in carriers:
@@ -65,7 +65,7 @@ def zero_mass(sheet: Sheet) -> Iterator[Found]:
 
 
 def virtual(sheet: Sheet) -> Iterator[Found]:
-    """Find moving links without mass that other joints connect to links with mass."""
+    """Find moving links without mass that carry links with mass on moving joints only."""
     carriers = sheet.carriers(fixed=False) - sheet.carriers(fixed=True)
     for link, joint in _weightless(sheet):
         if link.name in carriers:
@@ -89,14 +89,14 @@ def point_mass(sheet: Sheet) -> Iterator[Found]:
 
 
 def placeholder(sheet: Sheet) -> Iterator[Found]:
-    """Find inertias that are the unit matrix: a ball of 1.6 m radius, if it weighs 1 kg."""
+    """Find inertias that are the identity matrix; for 1 kg, this is a ball of radius 1.6 m."""
     for link in sheet.links:
         if link.mass and np.array_equal(link.moments, np.eye(3)):
             yield link.found(f"{link.mass:g} kg with 1 kg m2 about every axis")
 
 
 def copied(sheet: Sheet) -> Iterator[Found]:
-    """Find links whose inertia is a copy of that of their parent link."""
+    """Find links whose inertia is a copy of their parent link's inertia."""
     links = {link.name: link for link in sheet.links}
     for joint in sheet.joints:
         parent, child = links.get(joint.parent or ""), links.get(joint.child)
@@ -118,7 +118,7 @@ def _same(a: Link, b: Link) -> bool:
 
 
 def density(sheet: Sheet) -> Iterator[Found]:
-    """Find masses and moments that belong to no material."""
+    """Find masses and moments that are implausible for any material."""
     for link in sheet.links:
         if not link.mass or link.mass < 0.0 or not np.sum(link.principal) > 0.0:
             continue
@@ -141,7 +141,7 @@ def _density(mass: float, volume: float) -> str:
 
 
 def size(sheet: Sheet) -> Iterator[Found]:
-    """Find joints, centers of mass and shapes that are tens of meters away."""
+    """Find joints and centers of mass that are tens of meters away, and shapes of such size."""
     for joint in sheet.joints:
         distance = math.hypot(*joint.position)
         if distance > FAR:
@@ -157,7 +157,7 @@ def size(sheet: Sheet) -> Iterator[Found]:
                 break
 
 
-# Shapes, at uniform density -------------------------------------------------------------------
+# Comparison with shapes of uniform density ----------------------------------------------------
 
 
 def outside(sheet: Sheet) -> Iterator[Found]:
@@ -207,7 +207,7 @@ def _with_shapes(sheet: Sheet) -> Iterator[tuple[Link, Solid]]:
 
 
 def twins(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Return pairs of names that differ only in left and right."""
+    """Yield pairs of names that differ only in left and right."""
     known = set(names)
     for name in sorted(known):
         for right in _mirrored(name):
@@ -217,7 +217,7 @@ def twins(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _mirrored(name: str) -> Iterator[str]:
-    """Return a left name with right for left: as a word, or as a separate letter or two."""
+    """Yield names with left replaced by right, as a word, or as l and r in names such as "LF"."""
     for left, right in _WORDS:
         if left in name:
             yield name.replace(left, right)
@@ -229,7 +229,7 @@ def _mirrored(name: str) -> Iterator[str]:
 
 
 def unlike_bodies(sheet: Sheet) -> Iterator[Found]:
-    """Find twins whose masses, center distances or principal moments differ, in any axes."""
+    """Find twins whose masses, center distances or principal moments differ."""
     links = {link.name: link for link in sheet.links}
     for left, right in twins(links):
         a, b = links[left], links[right]
@@ -268,7 +268,7 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Return True if c'Ic, less the mean moment, is equal: centers lie alike in the axes."""
+    """Return True if c'(I - mean moment)c is equal: centers are alike in the principal axes."""
     one, other = (
         float(x.center @ (x.inertia - np.mean(x.principal) * np.eye(3)) @ x.center) for x in (a, b)
     )

@@ -1,4 +1,4 @@
-"""The table of checks: one row each, with its findings, their effect and the remedy."""
+"""Table of checks: one row for each, with its findings, their effect and the remedy."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -8,9 +8,11 @@ from chasles.lint.sheet import Found, Severity, Sheet
 
 
 class Check(NamedTuple):
-    """A row. `finds` describes the findings, `find` computes them from a file. `why` states their
-    effect and `remedy` the action. `repair` is the row of `chasles.lint.repair.REPAIRS` that
-    repairs it, if any.
+    """A row of the table of checks.
+
+    `finds` describes the findings, and `find` computes them from a file. `why` states their effect,
+    and `remedy` the action. `repair` is the row of `chasles.lint.repair.REPAIRS` that repairs them,
+    if there is one.
     """
 
     severity: Severity
@@ -64,4 +66,4 @@ CHECKS: dict[str, Check] = {
     "left-right": Check("note", "left and right parts whose inertias are not mirror images, by 5 %", bodies.unlike_bodies, _TYPING, "compare with the CAD model"),
     "left-right-limits": Check("note", "left and right parts with different ranges, efforts or velocities", bodies.unlike_limits, _TYPING, "compare with the CAD model"),
 }  # fmt: skip
-"""By name, in the order of their findings at one place."""
+"""Checks by name; findings at the same place are in this order."""

@@ -13,7 +13,7 @@ _SLACK = 1e-6
 _TURN = 2.0 * math.pi
 
 _FEW_TURNS = 720.0
-"""Angle (degrees or rad) beyond which a limit means no limit."""
+"""Limits above this angle (degrees or rad) mean no limit."""
 
 
 def number(sheet: Sheet) -> Iterator[Found]:
@@ -42,7 +42,7 @@ def unknown_link(sheet: Sheet) -> Iterator[Found]:
 
 
 def unconnected(sheet: Sheet) -> Iterator[Found]:
-    """Find links without any joint, in a file with joints."""
+    """Find links without a joint in a file that has joints."""
     held = {name for joint in sheet.joints for name in (joint.parent, joint.child)}
     for link in sheet.links if any(held) else ():
         if link.name not in held and not (link.mass is None and link.name == "world"):
@@ -60,7 +60,7 @@ def reference(sheet: Sheet) -> Iterator[Found]:
 
 
 def mimic(sheet: Sheet) -> Iterator[Found]:
-    """Find mimic joints whose leader is missing, does not move, or follows in a circle."""
+    """Find mimic joints with a missing or fixed leader, in a circle, or with multiplier 0."""
     for joint in sheet.joints:
         if joint.mimic is None:
             continue
@@ -87,7 +87,7 @@ def _circle(sheet: Sheet, joint: Joint) -> bool:
 
 
 def mimic_range(sheet: Sheet) -> Iterator[Found]:
-    """Find mimic joints that exceed their own limits within those of their leader."""
+    """Find mimic joints that exceed their limits while their leader is within its limits."""
     for joint in sheet.joints:
         leader = None if joint.mimic is None else sheet.by_name.get(joint.mimic.joint)
         if joint.mimic is None or leader is None or joint.range is None or leader.range is None:
@@ -128,7 +128,7 @@ def loop_start(sheet: Sheet) -> Iterator[Found]:
 
 
 def missing(sheet: Sheet) -> Iterator[Found]:
-    """Find revolute and prismatic joints without a required limit or some of its numbers."""
+    """Find revolute and prismatic joints without required limits, or with incomplete ones."""
     for joint in sheet.joints if sheet.needs_limits else ():
         if joint.bounded:
             absent = [key for key in ("lower", "upper") if key not in joint.limits]
@@ -139,7 +139,7 @@ def missing(sheet: Sheet) -> Iterator[Found]:
 
 
 def inverted(sheet: Sheet) -> Iterator[Found]:
-    """Find lower limits above the upper ones."""
+    """Find lower limits that are above the upper limits."""
     for joint, lower, upper in _ranges(sheet):
         if lower > upper:
             yield joint.found(f"lower limit {lower:g} is above the upper limit {upper:g}")
@@ -153,7 +153,7 @@ def empty(sheet: Sheet) -> Iterator[Found]:
 
 
 def negative(sheet: Sheet) -> Iterator[Found]:
-    """Find negative numbers of losses, inertias of drives, time constants and fluids."""
+    """Find negative losses, drive inertias, time constants and fluid properties."""
     for entry in sheet.outside:
         if entry.row.lint == "negative":
             what = f"its {entry.name} is {min(entry.numbers):g}"
@@ -161,7 +161,7 @@ def negative(sheet: Sheet) -> Iterator[Found]:
 
 
 def powerless(sheet: Sheet) -> Iterator[Found]:
-    """Find zero or negative effort or velocity limits of independent joints."""
+    """Find zero or negative effort or velocity limits of joints that are not mimic joints."""
     for joint in sheet.joints:
         if joint.kind == "fixed" or traits(joint.kind).floating or joint.mimic is not None:
             continue
@@ -171,7 +171,7 @@ def powerless(sheet: Sheet) -> Iterator[Found]:
 
 
 def degrees(sheet: Sheet) -> Iterator[Found]:
-    """Find limits that are integers beyond two turns, and orientations beyond a turn."""
+    """Find limits that are integers beyond two turns, and angles of origins beyond one turn."""
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]
         hinge = joint.bounded and traits(joint.kind).hinge

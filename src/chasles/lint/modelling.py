@@ -1,7 +1,7 @@
 """Checks of modelling assumptions: rigid links, ideal joints, rotors, frames near their bodies.
 
-The sources of modelling error and of lost digits that show in a file (Featherstone 2008, section
-10.1). docs/modelling.md is the whole checklist.
+The checks cover the sources of modelling errors and lost digits that are visible in a file
+(Featherstone 2008, section 10.1). docs/modelling.md has the complete checklist.
 """
 
 import math
@@ -11,10 +11,10 @@ from chasles.lint.sheet import Found, Sheet
 from chasles.model.validate import FAR, far_frames
 
 SLENDER = 50.0
-"""Length of the uniform box with the same mass and moments, relative to its thickness."""
+"""Largest ratio of length to thickness of the uniform box with the same mass and moments."""
 
 REDUCTION = 10.0
-"""Gear ratio above which the reflected rotor inertia is seldom small."""
+"""Gear ratio above which the reflected rotor inertia is rarely negligible."""
 
 
 def slender(sheet: Sheet) -> Iterator[Found]:
@@ -43,7 +43,7 @@ def far_frame(sheet: Sheet) -> Iterator[Found]:
 
 
 def lossless(sheet: Sheet) -> Iterator[Found]:
-    """Find joints without losses, although others of the robot have some."""
+    """Find joints without damping and friction in a robot where other joints have some."""
     if sheet.robot is None:
         return
     moving = [x for x in sheet.robot.model.source.joints if x.traits.nv == 1 and x.mimic is None]

@@ -1,4 +1,4 @@
-"""Repairs with a single defensible result, as the smallest change of the file's text."""
+"""Repair faults that have a single reasonable correction, with minimal changes of the text."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -13,18 +13,20 @@ from chasles.lint.sheet import Edit, Link, Sheet, Table
 from chasles.model.validate import inertia_fault
 
 THINNEST = 1e-3
-"""Smallest second moment of a repaired body relative to its largest; 0 would not survive rounding.
+"""Smallest second moment of a repaired body relative to its largest.
+
+It is not zero, because a rounded zero may be negative.
 """
 
 NOT_WRITTEN = "the file does not contain the numbers literally"
-"""They are expressions, defaults, or of an included file."""
+"""Reason for numbers that are expressions, defaults, or in an included file."""
 
 ROUNDING = 1e-14
-"""Relative size below which moments are rounding."""
+"""Moments below this relative size are rounding errors."""
 
 
 class Left(NamedTuple):
-    """Fault that cannot be repaired: the part, "file:line", and why."""
+    """Fault that cannot be repaired: the part, "file:line", and the reason."""
 
     part: str
     where: str
@@ -38,12 +40,12 @@ Found = Iterator[Edit | Left]
 
 
 def nearest_inertia(moments: np.ndarray) -> np.ndarray:
-    """Return the possible inertia (kg m2, about the center of mass) next to an impossible one.
+    """Return the possible inertia (kg m2, about the center of mass) nearest to an impossible one.
 
-    Second moments of mass about principal planes are raised to `THINNEST` of the largest, which
-    changes the matrix of second moments least, in the sum of squares, of all that have as much (the
-    pseudo-inertia's part of Wensing, Kim and Slotine 2018, Linear matrix inequalities for
-    physically consistent inertial parameter identification).
+    Second moments of mass about principal planes are raised to at least `THINNEST` times the
+    largest. This is the smallest change, in the sum of squares, of the matrix of second moments,
+    which is a part of the pseudo-inertia (Wensing, Kim and Slotine 2018, Linear matrix inequalities
+    for physically consistent inertial parameter identification).
     """
     second = np.trace(moments) / 2.0 * np.eye(3) - moments
     values, axes = np.linalg.eigh(second)
@@ -52,7 +54,7 @@ def nearest_inertia(moments: np.ndarray) -> np.ndarray:
 
 
 def inertias(sheet: Sheet) -> Found:
-    """Return the nearest possible moments for impossible ones of a positive mass."""
+    """Yield edits that replace impossible moments of links with mass by the nearest possible."""
     for link in sheet.links:
         fault = inertia_fault(link.mass, link.moments) if link.mass else None
         if fault is None or fault.check not in ("triangle", "not-positive"):
@@ -70,7 +72,7 @@ def inertias(sheet: Sheet) -> Found:
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Return the edit of the moments in a file; None for a product that is not written."""
+    """Yield the edits of moments in a file; None for a product that the file does not contain."""
     place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")
@@ -88,13 +90,13 @@ def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
 
 
 def _words(numbers: Sequence[float]) -> list[str]:
-    """Return numbers with as few digits as matter; rounding errors of zero become zero."""
+    """Return numbers with 12 significant digits; rounding errors become zero."""
     most = max(map(abs, numbers))
     return [f"{x if abs(x) >= ROUNDING * most else 0.0:.12g}" for x in numbers]
 
 
 def limits(sheet: Sheet) -> Found:
-    """Swap limits whose lower value is the larger."""
+    """Yield edits that swap limits if the lower limit is above the upper one."""
     for joint in sheet.joints:
         if joint.range is None or joint.range[0] <= joint.range[1]:
             continue
@@ -109,7 +111,7 @@ def limits(sheet: Sheet) -> Found:
 
 
 def _text(element: etree._Element, name: str) -> str | None:
-    """Return an attribute, or the text of a child; None if there is neither."""
+    """Return the text of a child element, or else an attribute; None if there is neither."""
     child = element.find(name)
     return element.get(name) if child is None else child.text or ""
 
@@ -124,7 +126,10 @@ def unrepaired(sheet: Sheet) -> tuple[Left, ...]:
 
 
 def repaired(sheet: Sheet) -> tuple[str, str]:
-    """Return the text of a file, and its text with all repairs; the rest is unchanged."""
+    """Return the original text of a file, and the text with all repairs applied.
+
+    Only the repaired parts differ.
+    """
     assert sheet.document is not None, "something in it can be repaired"
     edits = [each for each in _found(sheet) if isinstance(each, Edit)]
     changes = sorted((*sheet.document.span(edit), edit.text) for edit in edits)
@@ -135,5 +140,5 @@ def repaired(sheet: Sheet) -> tuple[str, str]:
 
 
 def _found(sheet: Sheet) -> dict[Edit | Left, None]:
-    """Return each edit or fault once, since a xacro macro may repeat it."""
+    """Return each edit or fault once; xacro macros may repeat them."""
     return dict.fromkeys(each for repair in REPAIRS.values() for each in repair(sheet))

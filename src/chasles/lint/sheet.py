@@ -1,4 +1,4 @@
-"""Links, joints and text of a file that may not load, as lint sees them; and findings."""
+"""Contents of a robot file for lint (links, joints, text), even if it does not load; findings."""
 
 import math
 import re
@@ -20,17 +20,17 @@ from chasles.robot import Robot
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-"""Severities, the gravest first: impossible; probably unintended; worth a look."""
+"""Severities in descending order: impossible; probably unintended; worth checking."""
 
 
 @dataclass(frozen=True)
 class Finding:
     """One finding in a robot file.
 
-    `check` is the row of the table of checks and `severity` "error", "warning" or "note". `where`
-    is "file:line", or the file without a line, and `part` the part, such as "link 'hand'". `what`
-    states the fact, `why` its effect on results and `remedy` the action. `repairable` is True if
-    `chasles lint --fix` can repair it.
+    `check` is the name of the check, and `severity` is "error", "warning" or "note". `where` is
+    "file:line", or the file if the line is unknown, and `part` is the part, such as "link 'hand'".
+    `what` states the problem, `why` its effect on results, and `remedy` the action. `repairable` is
+    True if `chasles lint --fix` can repair it.
     """
 
     check: str
@@ -53,12 +53,12 @@ class Finding:
 
 
 def at_least(finding: Finding, severity: str) -> bool:
-    """Return True if a finding is as grave as a severity, or graver."""
+    """Return True if a finding has at least the given severity."""
     return SEVERITIES.index(finding.severity) <= SEVERITIES.index(severity)
 
 
 class Found(NamedTuple):
-    """Result of a check: part, "file:line", fact, and a remedy if it is not the check's own."""
+    """Result of a check: part, "file:line", problem, and a remedy if not that of the check."""
 
     part: str
     where: str
@@ -68,7 +68,7 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """A part of a robot, by its name and its place in the file."""
+    """A part of a robot, with its name and its place in the file."""
 
     name: str
     where: str
@@ -84,11 +84,12 @@ class _Part:
 
 @dataclass(frozen=True, eq=False)
 class Link(_Part):
-    """A link: its center of mass in its own frame (m), its moments about it (kg m2).
+    """A link, with its center of mass in the link frame (m), and moments about the center (kg m2).
 
-    mass: in kg; None where the file gives no inertia. axes: those of the moments, as columns in the
-    link's frame. place: where the moments stand in the file, for a repair; None where they cannot
-    be rewritten. meant_massless: the file says that it has no inertia, or is a place only.
+    mass: in kg; None if the file gives no inertia. axes: axes of the moments, as columns in the
+    link frame. place: place of the moments in the file, for repairs; None if they cannot be
+    rewritten. meant_massless: True if the file states that the link has no inertia, or is only a
+    frame.
     """
 
     mass: float | None = None
@@ -112,26 +113,27 @@ class Link(_Part):
 
     @cached_property
     def second_moments(self) -> np.ndarray:
-        """Second moments of mass about the principal planes, the smallest first: none is negative.
+        """Second moments of mass about the principal planes, the smallest first.
 
-        With the mass they are the eigenvalues of the pseudo-inertia about the center of mass
-        (Wensing, Kim and Slotine 2018), which is positive definite if and only if all are positive.
+        A possible body has no negative ones. Together with the mass, they are the eigenvalues of
+        the pseudo-inertia about the center of mass (Wensing, Kim and Slotine 2018), which is
+        positive definite if and only if all are positive.
         """
         return (np.sum(self.principal) / 2.0 - self.principal)[::-1]
 
     @property
     def extended(self) -> bool:
-        """True if the link has mass that extends in all directions."""
+        """True if the link has a mass with extent in all directions."""
         return self.mass is not None and self.mass > 0.0 and bool(self.second_moments[0] > 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Joint(_Part):
-    """A joint: its limits as far as the file gives them, in rad or m, N m or N, and per second.
+    """A joint, with the limits that the file gives (rad or m, per second, and N m or N).
 
-    kind: its type, or the file's word where that is none.
-    position (m), angles (rad): its place on the parent link, where the file says it so.
-    place: where the limits stand in the file, for a repair.
+    kind: joint type, or the file's word if that is unknown. position (m), angles (rad): pose on the
+    parent link, if the file gives it in this form. place: place of the limits in the file, for
+    repairs.
     """
 
     kind: str
@@ -150,13 +152,13 @@ class Joint(_Part):
 
     @property
     def range(self) -> tuple[float, float] | None:
-        """Both bounds if finite, or None."""
+        """Lower and upper limit if both are finite, or None."""
         lower, upper = (self.limits.get(key, math.inf) for key in ("lower", "upper"))
         bounded = self.bounded and math.isfinite(lower) and math.isfinite(upper)
         return (lower, upper) if bounded else None
 
 
-# The text of a file ---------------------------------------------------------------------------
+# Text of a file -------------------------------------------------------------------------------
 
 
 class Table(NamedTuple):
@@ -171,7 +173,7 @@ class Table(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """New text of an element's attribute, of its child of that name, or of a key in TOML."""
+    """New text of an attribute or a child of an XML element, or of a key in TOML."""
 
     place: Any
     name: str
@@ -187,9 +189,9 @@ _TAG = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Document:
-    """A file that is repaired.
+    """A file to be repaired.
 
-    root: the root element of an XML file, whose elements are the places.
+    root: the root element of an XML file; `Edit.place` is one of its elements.
     """
 
     file: str
@@ -198,7 +200,7 @@ class Document:
 
     @cached_property
     def text(self) -> str:
-        """All of it, which must be in UTF-8."""
+        """Text of the file, which must be in UTF-8."""
         try:
             return self.data.decode("utf-8")
         except UnicodeDecodeError:
@@ -207,7 +209,7 @@ class Document:
 
     @cached_property
     def _starts(self) -> dict[etree._Element, re.Match[str]]:
-        """The start tag of each element: both are in the order of the text."""
+        """Start tag of each element; elements and tags are in the order of the text."""
         tags = (match for match in _TAG.finditer(self.text) if match[1])
         return dict(zip(self.root.iter(), tags, strict=True))
 
@@ -230,13 +232,14 @@ class Document:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """A file. document: what a repair edits, None where it cannot be.
+    """Contents of a file. document: the text for repairs; None if the file cannot be repaired.
 
-    references: of transmissions and the like to joints and links, as (where, who, "joint" or
-    "link", name). faults: invalid numbers. recovered: parts that are read differently than written.
-    needs_limits: the format requires limits of every revolute and prismatic joint. refusal: reason
-    why it does not load. robot: the robot, if it loads. outside: finite numbers outside their
-    ranges. reductions: gear ratios of transmissions, as (where, joint, ratio).
+    references: references of transmissions and extensions to joints and links, as (where, who,
+    "joint", "link" or "part", name). faults: invalid numbers. recovered: parts that are read
+    differently than written. needs_limits: True if the format requires limits for every revolute
+    and prismatic joint. refusal: reason why the file does not load. robot: the robot, if it loads.
+    outside: finite numbers outside their ranges. reductions: gear ratios of transmissions, as
+    (where, joint, ratio).
     """
 
     file: str
@@ -258,11 +261,11 @@ class Sheet:
 
     @cached_property
     def moved(self) -> dict[str, Joint]:
-        """Return the moving joint that carries each link, if there is one."""
+        """Moving joints by the link that they carry."""
         return {joint.child: joint for joint in self.joints if joint.kind != "fixed"}
 
     def carriers(self, *, fixed: bool) -> set[str | None]:
-        """Return links with a mass, or that carry one; fixed: only without relative motion."""
+        """Return links that have or carry a mass; fixed: consider only fixed joints."""
         above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
         found: set[str | None] = set()
         for link in self.links:

@@ -1,4 +1,4 @@
-"""Robot files as lint reads them: their raw contents, even if they do not load, or as loaded."""
+"""Read robot files for lint: raw contents, even if a file does not load, or the loaded robot."""
 
 import math
 import os
@@ -34,7 +34,7 @@ _LARGEST = sys.float_info.max
 
 
 def loaded(file: str, description: Description) -> Sheet:
-    """Return every link and joint of the tree, with finite limits."""
+    """Return the links and tree joints of a loaded robot, with finite limits."""
     links = (_loaded_link(link, description.massless) for link in description.links)
     return Sheet(file, tuple(links), tuple(map(_loaded_joint, description.joints)))
 
@@ -69,7 +69,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
         return replace(raw, name=whole.name) if seen == "both" else replace(whole, place=raw.place)
 
     def joint(whole: Joint) -> Joint:
-        """Return an inverted range as written, although the reader does not treat it as a limit."""
+        """Return a joint with its place in the file, and with an inverted range as written."""
         raw = joints.get(whole.where)
         if raw is None:
             return whole
@@ -87,7 +87,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
 
 
 def urdf(file: str, *, meshes: bool) -> Sheet:
-    """Survey a .urdf file; meshes: open the mesh files that it names."""
+    """Survey a .urdf file; meshes: True to open its mesh files."""
     notes: list[str] = []
     document = _document(file, notes)
     return replace(_urdf(file, document.root, meshes, notes), document=document)
@@ -96,7 +96,7 @@ def urdf(file: str, *, meshes: bool) -> Sheet:
 def xacro(
     file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None, trust: bool = False
 ) -> Sheet:
-    """Survey what a .xacro file expands to, with the places of numbers in the .xacro file."""
+    """Survey the URDF that a .xacro file expands to, with places of numbers in the .xacro file."""
     sheet = _urdf(file, xacro_file.expanded(file, arguments, trust), meshes, [])
     document = _document(file, [])
     lines: dict[str, list[etree._Element]] = {}
@@ -104,7 +104,7 @@ def xacro(
         lines.setdefault(f"{os.path.abspath(file)}:{element.sourceline}", []).append(element)
 
     def written(place: etree._Element | None, names: Iterable[str]) -> etree._Element | None:
-        """Return the element in the file, if all its numbers are literal there."""
+        """Return the element in the .xacro file if all its numbers are literal there, or None."""
         if place is None:
             return None
         alike = [x for x in lines.get(place.get(ORIGIN, ""), ()) if x.tag == place.tag]
@@ -120,7 +120,7 @@ def xacro(
 
 
 def sdf(file: str, *, meshes: bool) -> Sheet:
-    """Survey the links and joints of an SDF file, without the files that it includes."""
+    """Survey the links and joints of an SDF file, without its included files."""
     source, notes = _tolerant(file), list[str]()
     document = _document(file, notes)
 
@@ -139,7 +139,7 @@ def sdf(file: str, *, meshes: bool) -> Sheet:
 
 
 def mjcf(file: str, *, meshes: bool) -> Sheet:
-    """Survey every `<inertial>` and every range of an MJCF file; MuJoCo weighs the shapes."""
+    """Survey every `<inertial>` and every joint range of an MJCF file, but not its shapes."""
     source, notes = _tolerant(file), list[str]()
     document = _document(file, notes)
     root = document.root
@@ -160,7 +160,7 @@ def _document(file: str, notes: list[str]) -> Document:
 
 
 def _tolerant(file: str, space: str = "") -> Source:
-    """Return a file whose faults are collected."""
+    """Return a source that collects faults instead of raising errors."""
     return Source(file, space, False, [], [])
 
 
@@ -176,7 +176,7 @@ def _noted(notes: Iterable[str]) -> tuple[Found, ...]:
 
 
 def _owned(source: Source, elements: Iterable[etree._Element], what: str = "") -> Iterator[Part]:
-    """Yield elements as parts whose faults name them."""
+    """Yield elements as parts; messages about faults contain their names."""
     for element in elements:
         part = Part(source, element, "")
         yield replace(part, owner=f"{what or part.tag} {element.get('name', '')!r}")
@@ -188,12 +188,12 @@ def _link(
     drawn: Callable[[Part], ShapeData],
     meshes: bool,
 ) -> Link:
-    """Return a link, read by functions for its `<inertial>` and its shapes."""
+    """Return a link; inertial, drawn: functions that read its `<inertial>` and its shapes."""
 
     def solid(shape: Part) -> solids.Solid | None:
         try:
             return solids.of(drawn(shape), part.source.file, meshes=meshes)
-        except ModelError:  # which the reader notes
+        except ModelError:  # the reader adds a note
             return None
 
     shapes = solids.outer(*([solid(each) for each in part.all(role)] for role in reversed(ROLES)))
@@ -203,7 +203,7 @@ def _link(
         return bare
     try:
         mass, pose, moments = inertial(given)
-    except ModelError:  # which the reader says too
+    except ModelError:  # the reader reports it too
         return bare
     if len(part.source.faults or ()) > known:
         return bare
@@ -231,7 +231,7 @@ def _urdf(file: str, root: etree._Element, meshes: bool, notes: Sequence[str]) -
 
 
 def _urdf_link(part: Part, meshes: bool) -> Link:
-    """Return a link, and the place of its moments."""
+    """Return a link; `where` is the line of its moments."""
     seen = _link(part, urdf_file.inertial, lambda shape: urdf_file.drawn(shape, "", {}), meshes)
     inertial = part.find("inertial")
     if inertial is None or seen.mass is None:
@@ -262,7 +262,7 @@ def _urdf_joint(part: Part) -> Joint:
 
 
 def _references(robot: Part) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the joints that transmissions name, and the parts that simulators' extensions do."""
+    """Yield references of transmissions to joints, and of `<gazebo>` extensions to parts."""
     for part in robot.all("transmission"):
         who = f"transmission {part.element.get('name', '')!r}"
         for joint in part.all("joint"):
@@ -309,7 +309,7 @@ def _mjcf_link(name: str, inertial: Part) -> Link:
 
 
 def _mjcf_joint(part: Part, angle: float) -> Joint:
-    """Return a range, in rad for angles; MuJoCo determines the links that it connects."""
+    """Return a joint with its range (rad or m); only MuJoCo knows the links that it connects."""
     slides = part.element.get("type") == "slide"
     lower, upper = (float(x) if slides else float(x) * angle for x in part.words("range", 2))
     name, given = part.element.get("name", ""), {"lower": lower, "upper": upper}
@@ -321,7 +321,7 @@ def _mjcf_joint(part: Part, angle: float) -> Joint:
 
 
 def toml(file: str, *, meshes: bool) -> Sheet:
-    """Return links whose mass and moments about the center are numbers, whatever else is wrong."""
+    """Survey the links whose mass is a number, even if other parts of a TOML file are invalid."""
     source, document = TomlFile(file, snap=False), Document(file, load(file))
     rows = source.data.get("link", [])
     links = [
@@ -350,13 +350,13 @@ def _toml_link(source: TomlFile, document: Document, row: dict[str, Any], k: int
 
 
 def _list_at(text: str, line: str) -> re.Match[str] | None:
-    """Return a key and its list of numbers, which begin in a line."""
+    """Return the match of a key with a list of numbers that begins in a line, or None."""
     before = text.split("\n")[: int(line) - 1] if line.isdigit() else [text]
     return _LIST.match(text, sum(len(x) + 1 for x in before))
 
 
 def _unit(source: TomlFile, what: str) -> float:
-    """Return the conversion to SI; the identity if the file's unit is invalid."""
+    """Return the factor from a unit of the file to SI; 1 if the unit is invalid."""
     units = source.data.get("units")
     name = units.get(what) if isinstance(units, dict) else None
     return UNITS[what].get(str(name), float)(1.0)
@@ -367,7 +367,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _numbers(value: Any) -> int:
-    """Count the numbers of a value; 0 where something else is among them."""
+    """Return the count of numbers in a value; 0 if it contains anything else."""
     entries = value if isinstance(value, list) else [value]
     plain = all(isinstance(x, int | float) and not isinstance(x, bool) for x in entries)
     return len(entries) if plain and all(abs(x) <= _LARGEST for x in entries) else 0

@@ -1,4 +1,4 @@
-"""Initial configurations of inverse kinematics from a closed form, for batches and single poses."""
+"""Initial configurations for inverse kinematics from a closed form, in batches or one by one."""
 
 from typing import Any
 
@@ -11,10 +11,11 @@ from chasles.mechanisms.branches import Branches
 
 
 class Beginning:
-    """First configuration of a closed form, compiled.
+    """Compiled function that returns the first configuration of a closed form.
 
-    It depends only on its pose and the seed. If the closed form has no solution within the limits,
-    for the tried positions of the redundant joint, the result is the base configuration.
+    The configuration depends only on the pose and the seed. If the closed form has no solution
+    within the limits at any of the tried positions of the redundant joint, the result is the base
+    configuration.
     """
 
     def __init__(self, closed: Branches, nq: int) -> None:
@@ -33,7 +34,7 @@ class Beginning:
     def __call__(
         self, goals: np.ndarray, base: np.ndarray, seed: int, threads: int | None
     ) -> np.ndarray:
-        """Return configurations (count, nq) for goals (count, 12); base (1, nq): the others."""
+        """Return configurations (count, nq) for goals (count, 12); base (1, nq): if unsolved."""
         memories, none = self._memories(seed)[:1], np.zeros((len(goals), 0), np.int64)
         found = self._search([goals], base, none, base, 0, memories, threads)
         q: np.ndarray = found[0]
@@ -54,7 +55,10 @@ class Beginning:
 
 
 class BeginOne:
-    """First configuration of one pose at a time: all tries at once, with the bits of a batch."""
+    """First configuration for one pose at a time; results are bitwise those of a batch.
+
+    All tries are computed in one call.
+    """
 
     def __init__(self, kernel: Any, base: np.ndarray, memories: np.ndarray) -> None:
         rows = len(memories)

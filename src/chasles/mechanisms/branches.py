@@ -1,4 +1,4 @@
-"""Closed forms of inverse kinematics: compiled, on batches of poses, along redundancies."""
+"""Compiled closed forms of inverse kinematics for batches of poses, with redundant joints."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from chasles.mechanisms.distinct import Rows, sort
 from chasles.mechanisms.mechanism import Mechanism
 
 GRID, FINE = 64, 1024
-"""Number of tried positions of the redundant joint of an arm, and of finer ones if these fail."""
+"""Numbers of tried positions of a redundant joint: at first, and if the first grid fails."""
 
 AT_ONCE = 1 << 12
 """Number of poses times positions that are computed together."""
@@ -40,19 +40,19 @@ class Branches:
 
     @cached_property
     def checking(self) -> Kernel:
-        """Program of all configurations of a pose, checked and ordered."""
+        """Return the program for all configurations of a pose, checked and ordered."""
         given = (self.mechanism.model, self.frame, self.chain, self.form, self.limits)
         known = (self.mechanism.model.source, self.mechanism.model.mimics, self.frame)
         return self.compiled(lambda: checked_branches(*given), "checked branches", *known)
 
     @property
     def redundant(self) -> bool:
-        """True if the position of one joint has to be given."""
+        """Return True if the position of one joint must be given."""
         return self.form.given is not None
 
     @cached_property
     def kernel(self) -> Kernel:
-        """Program from the goal, and the position of the given joint, to all configurations."""
+        """Return the program from the goal and the given joint's position to all configurations."""
         return self.compiled(lambda: traced(self.chain, self.form, *self.limits), "branches")
 
     @property
@@ -61,7 +61,7 @@ class Branches:
         return self.lower, self.upper
 
     def compiled(self, trace: Callable[[], Program], *name: Any) -> Kernel:
-        """Return a program of the closed form, by its name and other parameters."""
+        """Return a compiled program of the closed form, cached by its name and parameters."""
         recipe = (*name, self.chain, self.form, *(a.tolist() for a in self.limits))
         with COMPILING:
             return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
@@ -84,8 +84,9 @@ class Branches:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return ascending indices of poses (m,), and configurations (m, nq) on all branches.
 
-        Other coordinates are as in base (count or 1, nq). A redundant arm has at most `count`
-        configurations for each pose, evenly distributed over positions of the redundant joint.
+        Coordinates outside the chain are those of base (count or 1, nq). A redundant arm has at
+        most `count` configurations for each pose, evenly distributed over positions of the
+        redundant joint.
         """
         if self.redundant and self.held is None:
             who, q = self._sampled(goals, count, threads)
@@ -114,7 +115,7 @@ class Branches:
     def _on_grid(
         self, goals: np.ndarray, poses: np.ndarray, count: int, grid: int, threads: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return indices of poses and configurations of the chain, at most `count`, from a grid."""
+        """Return indices of poses, and at most `count` configurations for each, from a grid."""
         values, step = self._values(grid), max(1, AT_ONCE // grid)
         who = [np.zeros(0, np.intp)]
         postures = [np.zeros((0, len(self.chain.joints)))]
@@ -160,16 +161,16 @@ def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.nd
 
 
 TIGHT = 1e-3
-"""Largest tolerances (rad or m) of poses for which closed forms are used."""
+"""Largest tolerance (rad or m) of a pose for which closed forms are used."""
 
 
 def tight(weights: np.ndarray, tolerances: np.ndarray) -> bool:
-    """Return True if all errors of a pose have weight, and small tolerances."""
+    """Return True if all errors of a pose have positive weights and small tolerances."""
     return bool(tolerances.max() <= TIGHT and weights.min() > 0.0)
 
 
 def uneven(weights: np.ndarray, tolerances: np.ndarray) -> bool:
-    """Return True if errors with weight have different tolerances."""
+    """Return True if errors with positive weights have different tolerances."""
     counted = tolerances[weights > 0.0]
     return bool(counted.size and counted.max() > counted.min())
 
@@ -210,10 +211,10 @@ def every(
     search: Callable[[np.ndarray, np.ndarray], Rows],
     threads: int | None,
 ) -> tuple[Rows, np.ndarray]:
-    """Return configurations (n, count, nq) of poses by a closed form, memories, steps (n, 1).
+    """Return configurations (n, count, nq) from a closed form, their memories, and steps (n, 1).
 
-    Also returns a mask (n,) of poses whose solutions are complete. search: maps goals and
-    configurations to solutions, memories and steps; it checks the branches, and corrects them if
+    Also returns a mask (n,) of poses whose solutions are complete. search: function from goals and
+    configurations to solutions, memories and steps. It checks the branches, and corrects them if
     axes intersect only approximately.
     """
     n = len(goals)
@@ -275,7 +276,7 @@ def _sift(
     q: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Refill the rows of some poses whose configurations the search moved, and may have merged."""
+    """Sort out duplicates among configurations of poses that the search moved."""
     if not len(suspects):
         return
     mine = np.isin(who, suspects)
@@ -298,7 +299,7 @@ def branches(
 ) -> Branches | None:
     """Return the closed form for one pose of a frame, cached; None if there is none.
 
-    fixed: names of joints that do not move; one joint of a chain of seven may be among them.
+    fixed: names of joints that do not move; of a chain of seven joints, one may be fixed.
     """
     if len(task.targets) != 1 or type(task.targets[0][1]) is not Pose or any(task.scales):
         return None

@@ -1,4 +1,4 @@
-"""Functions of closed loops other than accelerations: forces, inertia, and the linear system."""
+"""Functions of closed loops except forward dynamics: forces, inertia, linearization."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -17,15 +17,15 @@ from chasles.mechanisms.reports import OverDetermined, UnderActuated, at_index, 
 from chasles.model import Model, ModelError
 
 AGREE = 1e-7
-"""Allowed contradiction between known accelerations, relative (or absolute below 1)."""
+"""Allowed contradiction between known accelerations, relative to their size (or to 1)."""
 
 BY_MOTION = Derivative("jacobian", ("q", "qd"))
 
 
 class Closed(Constrained):
-    """Tree whose coordinates are related by loops and couplings."""
+    """Mechanism with loops or couplings between the coordinates of its tree."""
 
-    # Some accelerations known, some forces ------------------------------------------------------
+    # Hybrid dynamics ----------------------------------------------------------------------------
 
     def _hybrid(self, load: Load, *, known: Any, **options: Any) -> Run:
         """Return forces of the known joints and accelerations of the others."""
@@ -148,7 +148,7 @@ class Closed(Constrained):
         return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
 
     def _operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
-        """Return J G (G' M G)^-1 G' J' of one frame or several."""
+        """Return J G (G' M G)^-1 G' J' for one frame or several."""
         name = "operational_inertia_inverse"
         self._refuse_method(name, method)
         frames = checked_frame(self.model, name, frame, True)
@@ -165,7 +165,7 @@ class Closed(Constrained):
     # Reactions and the linear system --------------------------------------------------------------
 
     def _reactions(self, load: Load) -> Run:
-        """Return the joint reactions of the tree under the forces of the loops."""
+        """Return the joint reactions of the tree, including those to the loop forces."""
         here = self.function("closed_joint_reactions", wrenches=load.keys).at(self.t)
         return lambda *arrays, threads=None: here(*arrays, *load.forces, threads=threads)
 
@@ -225,9 +225,9 @@ def linear_system(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u, x = (y, change of yd).
 
-    motion: q, qd, qdd, multipliers. The step G y leads to a neighboring closed configuration. With
-    e the three parts of `loop_equations`, K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 =
-    u there; G' eliminates the multipliers.
+    motion: q, qd, qdd, multipliers. The step G y leads to a neighboring closed configuration, where
+    K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u. e1, e2, e3 are the three parts of
+    `loop_equations`; multiplication by G' eliminates the multipliers.
     """
     q, qd, _, _ = motion
     slopes = loops.function("loop_equations", derivative=BY_MOTION, **options)

@@ -1,4 +1,4 @@
-"""Closed configurations: positions and rates from independent coordinates, and charts."""
+"""Compute closed configurations and their rates from independent coordinates; charts."""
 
 import math
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from chasles.mechanisms.ranks import (
 from chasles.model.description import Closure
 
 REGULAR = 1e-9
-"""Residual above which rates raise an error."""
+"""Largest closure error of a configuration for which rates are computed."""
 
 
 class Loops(Freedoms):
@@ -50,9 +50,9 @@ class Loops(Freedoms):
 
     @property
     def counted(self) -> np.ndarray:
-        """Weights of equations: 1 for active ones, and nearly zero for dropped ones.
+        """Weights of the equations: 1 if active, and nearly zero if dropped.
 
-        A residual of a dropped equation of ten times its tolerance counts as `CLOSED`.
+        A dropped equation whose residual is ten times its tolerance counts as `CLOSED`.
         """
         every = np.ones(self.model.loop_rows)
         with suppress(reports.ImpossiblePosition):
@@ -77,7 +77,7 @@ class Loops(Freedoms):
         return np.array([k for k in free if k in given], dtype=int)
 
     def confined(self, given: np.ndarray) -> np.ndarray:
-        """Return those of the given coordinates that loops relate to each other."""
+        """Return the given coordinates that the loops relate to each other."""
         left = beyond(self.reference_equations[0], given)
         return np.flatnonzero(np.max(np.abs(left), axis=0) > RANK)
 
@@ -89,9 +89,9 @@ class Loops(Freedoms):
     def close(self, q: np.ndarray, columns: np.ndarray) -> numeric.Found:
         """Find a closed configuration near q, moved along the given columns.
 
-        It is on the branch on which dropped equations hold within twice their tolerance: all
-        equations lead there, and the active ones close it. The residuals are those of all
-        equations.
+        The configuration is on the branch where dropped equations hold within twice their
+        tolerance: a first solution uses all equations, and a second one only the active ones. The
+        returned residuals are those of all equations.
         """
         if np.all(self.rows):
             return self.solve(q, columns)
@@ -102,7 +102,7 @@ class Loops(Freedoms):
         return numeric.Found(found.q, self.scales * left, np.maximum(found.size, open_by))
 
     def complete(self, q: Any, yd: Any, ydd: Any, tolerance: float) -> Any:
-        """Return all velocities from the independent ones, and all accelerations if given."""
+        """Return all velocities from the independent ones; with ydd, also all accelerations."""
         n, what = len(self.independent), f" ({self.names(self.independent)})"
         self.check_moves(yd, self.independent)
         q = reports.finite("complete", "q", q, self.model.nq)
@@ -120,7 +120,7 @@ class Loops(Freedoms):
     def carried(self, q: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return G (..., nv, n) and R (..., nv, rows) in closed configurations: A (G y + R b) = b.
 
-        y are the entries of x = G y + R b at `independent`; A, b as in `loop_matrix`.
+        y are the entries of x = G y + R b at `independent`; A and b are those of `loop_matrix`.
         """
         K = self.raw_matrix(q)
         A = self.scaled(K)
@@ -133,7 +133,7 @@ class Loops(Freedoms):
         return G, R
 
     def directions(self, q: Any) -> np.ndarray:
-        """Return G (..., nv, n) of qd = G yd + (terms of time) at closed q (..., nq)."""
+        """Return G (..., nv, n) of qd = G yd + (time-dependent terms) at closed q (..., nq)."""
         q = reports.finite("complete", "q", q, self.model.nq)
         self.check_closed("complete", q, REGULAR)
         return self.carried(q, self.independent)[0]
@@ -150,7 +150,7 @@ class Loops(Freedoms):
         reports.check_position(function, self.model, q, self.scales * left, far, tolerance)
 
     def check_rates(self, function: str, q: Any, *rates: Any, tolerance: float) -> None:
-        """Check that qd, and qdd if given, keep the loops closed, to `tolerance` of their size."""
+        """Check that qd (and qdd) keep the loops closed, within `tolerance` times their size."""
         at, *given = (np.asarray(x, dtype=float) for x in (q, *rates))
         A, right, size = self.raw_matrix(at), self.function("loop_rate")(at), 0.0
         for name, x in zip(("qd", "qdd"), given, strict=False):
@@ -160,7 +160,7 @@ class Loops(Freedoms):
             right = self.function("loop_bias")(at, x)
 
     def check_regular(self, A: np.ndarray, independent: np.ndarray | None = None) -> None:
-        """Raise an error unless the equations A of every state determine the dependent ones."""
+        """Raise an error unless A determines the dependent coordinates in every state."""
         given, lead = self.independent if independent is None else independent, A.shape[:-2]
         rest = np.delete(np.arange(self.model.nv), given)
         A = A.reshape(math.prod(lead), len(self.rows), self.model.nv)
@@ -182,7 +182,7 @@ class Loops(Freedoms):
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Describe the coordinates that the given ones do not determine, with A of `matrix`."""
+        """Describe the coordinates that the given ones do not determine; A: as in `matrix`."""
         rest = np.delete(np.arange(self.model.nv), given)
         loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
         joints = rest[loose > 0.1 * np.max(loose)]
@@ -262,7 +262,7 @@ def _at_each_time(loops: Loops, y: Any, guess: Any) -> np.ndarray:
 
 
 def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
-    """Return the guess with the independent coordinates set to y, or moved by y if not in q."""
+    """Return the guess with independent coordinates set to y; those not in q are moved by y."""
     q, step = guess.copy(), np.zeros((len(y), loops.model.nv))
     for entry, k in zip(y.T, loops.independent, strict=True):
         place = loops.places[k]
@@ -274,7 +274,7 @@ def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
 
 
 def _given(loops: Loops, y: np.ndarray) -> str:
-    """Describe the coordinates with which a configuration was requested."""
+    """Return a phrase with the coordinates for which a configuration was requested."""
     pairs = zip(loops.independent, y, strict=True)
     given = [f"{loops.freedoms[k]} = {value:.12g}" for k, value in pairs]
     given += [f"t = {float(loops.time):.12g} s"] if loops.model.timed else []
@@ -308,7 +308,7 @@ class Charts:
         self._known: dict[tuple[tuple[int, ...], ...], Chart] = {}
 
     def at(self, loops: Loops, q: np.ndarray) -> Chart:
-        """Return the chart in which a closed configuration (nq,) is far from singular, cached."""
+        """Return a cached chart in which a closed configuration (nq,) is far from singular."""
         independent = loops.suited(q)
         loops.check_regular(loops.matrix(q), independent)
         K = np.concatenate([loops.raw_matrix(q)[None], loops.reference_matrix])

@@ -15,7 +15,7 @@ from chasles.model.spaces import freedom_units, rate_places, size
 PART = "inverse_kinematics"
 
 MIDDLE = "limits"
-"""Keyword for the middle between the limits."""
+"""Keyword for the middle of the joint ranges."""
 
 SOFTEST = 1e-4
 """Smallest weight of a coordinate, relative to the largest."""
@@ -38,7 +38,7 @@ class Comfort:
 
 
 def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) -> Comfort | None:
-    """Return the checked request for comfort, or None."""
+    """Return the checked options `comfort` and `comfort_weight`, or None."""
     if given is None:
         if weight is not None:
             problem = "comfort_weight was given without comfort"
@@ -65,7 +65,7 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
 
 
 def _middle(mechanism: Mechanism, bounds: Bounds) -> tuple[np.ndarray, np.ndarray]:
-    """Return the middle between the limits, and inverse squared half ranges as weights (or 0)."""
+    """Return the middle of the ranges, and weights 1 / (half range)^2; 0 without a range."""
     model, posture = mechanism.model, mechanism.neutral()
     weights = np.zeros(mechanism.nv)
     for v, k in rate_places(model):
@@ -82,7 +82,7 @@ def settled(
     found: tuple[np.ndarray, np.ndarray, np.ndarray],
     threads: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Move solutions along the targets until they are as comfortable as possible.
+    """Move solutions, with targets met, until they are as comfortable as possible.
 
     inputs: goals, weights, tolerances, movable coordinates. found: configurations, memories and
     steps of the solutions; a solution that does not improve is kept.

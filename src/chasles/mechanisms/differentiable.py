@@ -1,8 +1,8 @@
 """Inverse kinematics of PyTorch or JAX targets, with derivatives of the configurations.
 
-The search itself uses NumPy arrays. The numbers of the targets are computed from the library's
-arrays with its own functions, and a module of `functions.libraries` records one operation from
-these numbers to the configuration, whose derivative is `functions.sensitivity`.
+The search itself uses NumPy arrays. The numbers of the targets are computed with the functions of
+PyTorch or JAX. A module of `functions.libraries` records one operation from these numbers to the
+configuration; `functions.sensitivity` computes its derivative.
 """
 
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import Bounds
 
 ORTHOGONAL = 1e-5
-"""Largest entry of R R' - 1 for which a traced rotation is solved."""
+"""Largest entry of R R' - 1 for which a traced matrix R is accepted as a rotation."""
 
 
 def array_library(targets: Any) -> Library | None:
@@ -65,7 +65,7 @@ def differentiable(
     library: Library,
     **options: Any,
 ) -> Solution:
-    """Return a solution in arrays of a library, whose q is differentiable by the targets."""
+    """Return a solution in arrays of a library; q is differentiable with respect to the targets."""
     if library.package not in ("torch", "jax"):
         problem = f"inverse kinematics does not support arrays of {library.name}"
         raise ArgumentError("E-CALL-386", problem, "use arrays of NumPy, PyTorch or JAX", part=PART)
@@ -128,7 +128,7 @@ def _grouped(pairs: list[tuple[str, Target]]) -> dict[str, list[Target]]:
 
 
 def _spread(postures: list[Any], given: list[np.ndarray]) -> list[np.ndarray | None]:
-    """Return the given configurations in place, and None for missing ones."""
+    """Return the given configurations in the order of `postures`, with None for missing ones."""
     rest = iter(given)
     return [None if p is None else next(rest) for p in postures]
 
@@ -141,7 +141,7 @@ def _rates(
     weights: np.ndarray,
     movable: np.ndarray,
 ) -> np.ndarray:
-    """Return the derivatives of configurations, with limits held; NaN if not solved."""
+    """Return derivatives of configurations, with coordinates at limits fixed; NaN if unsolved."""
     goals = numbers if found.q.ndim == 2 else numbers[:, None]
     goals = np.broadcast_to(goals, (*found.q.shape[:-1], numbers.shape[-1]))
     rates = np.full((*found.q.shape, goals.shape[-1]), np.nan)
@@ -180,9 +180,9 @@ def _example(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _numbers(arrays: Any, target: Target) -> Any:
-    """Return the numbers (..., size) of a target in the library's arrays, as `Target.numbers`.
+    """Return the numbers (..., size) of a target as an array of the library.
 
-    arrays: the library's array functions, of `functions.libraries`.
+    The numbers are those of `Target.numbers`. arrays: a module of `functions.libraries`.
     """
     match target:
         case Position() | CenterOfMass():
@@ -235,7 +235,7 @@ def _turn(arrays: Any, value: Any) -> Any:
 def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return numbers with invalid targets replaced by valid ones, and a mask of the valid ones.
 
-    Values inside of `jax.jit` and similar transforms cannot raise an error on entry.
+    Values inside `jax.jit` and similar transformations cannot raise an error on entry.
     """
     good, made = np.isfinite(numbers).all(axis=-1), numbers.copy()
     ends = np.cumsum([target.size for _, target in task.targets])
@@ -256,7 +256,7 @@ def _plain(size: int) -> np.ndarray:
 
 
 def _from_numbers(pairs: list[tuple[str, Target]], numbers: np.ndarray) -> dict[str, list[Target]]:
-    """Return the targets that numbers (..., size) define, one after the other."""
+    """Return the targets by frame that are defined by the numbers (..., size)."""
     made = []
     for frame, target in pairs:
         part, numbers = numbers[..., : target.size], numbers[..., target.size :]

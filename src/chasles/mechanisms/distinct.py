@@ -1,4 +1,4 @@
-"""Distances of configurations modulo full turns, and tables of distinct ones."""
+"""Distances between configurations modulo full turns, and tables of distinct configurations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,11 +11,10 @@ from chasles.mechanisms.postures import TURN, Bounds, angles
 from chasles.model.spaces import freedom_units
 
 AT_ONCE = 256
-"""Number of problems whose tries run together when all solutions are searched."""
+"""Number of problems that are solved together when all solutions are searched."""
 
 DISTINCT = 1e-4
-"""Difference of every coordinate (rad or m), modulo full turns, below which configurations are
-equal."""
+"""Configurations are equal if all coordinates (rad or m) differ by less, modulo full turns."""
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -32,7 +31,7 @@ def listed(
 ) -> Rows:
     """Return distinct solutions (n, count, nq) of problems from starts (m, nq) and guesses `rows`.
 
-    Also returns their memories and the numbers of steps (n, 1). search: maps goals and
+    Also returns their memories and the numbers of steps (n, 1). search: function from goals and
     configurations to solutions, memories and steps.
     """
     n, nq = len(goals), mechanism.nq
@@ -105,9 +104,9 @@ def _turns(x: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.nd
 def full_turns(
     mechanism: Mechanism, way: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
-    """Return full turns (..., nq) of revolute joints, within the limits, that shorten the way most.
+    """Return the full turns (..., nq) of revolute joints that bring q nearest to a reference.
 
-    way (..., nq): the step from q to the configuration that it should be near.
+    The turned q stays within the limits. way (..., nq): the step from q to the reference.
     """
     turns = np.zeros(q.shape)
     for k in angles(mechanism):
@@ -116,15 +115,15 @@ def full_turns(
     return turns
 
 
-# Nearer to a posture ----------------------------------------------------------------------------
+# Moves towards a reference ----------------------------------------------------------------------
 
 CLOSER = 200
-"""Largest number of moves of a solution towards a configuration that it should be near."""
+"""Maximum number of moves of a solution towards its reference configuration."""
 
 
 @dataclass(frozen=True, eq=False)
 class Approach:
-    """Moves of solutions towards given configurations, and back to their targets.
+    """Function that moves solutions towards reference configurations, and back to their targets.
 
     movable (1, nv): 1 for velocities that may be nonzero. search: as in `listed`.
     """
@@ -143,7 +142,7 @@ class Approach:
         ends: np.ndarray,
         far: np.ndarray,
     ) -> None:
-        """Change q, memories and distances of the problems `moving` while distances shrink."""
+        """Update q, memories and distances of the problems `moving` while distances decrease."""
         share = np.full(len(q), 0.5)
         for _ in range(CLOSER):
             if not len(moving):

@@ -1,4 +1,4 @@
-"""Accelerations of closed loops: one program per choice of equations, checked for each state."""
+"""Forward dynamics of closed loops: a program for each choice of equations, checked per state."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -26,28 +26,30 @@ from chasles.model import Model, ModelError, build
 from chasles.model.given import a_name
 
 WEAK = 1e-4
-"""Margin below which the compiled equations lose accuracy (a pivot at a hundredth of its initial
-value, or of its neighbors); the state is then solved again by singular values."""
+"""Margin below which the compiled equations lose accuracy; singular values then solve the state.
+
+At this margin, a pivot is a hundredth of its initial value, or of its neighbors.
+"""
 
 TOLERANCE = 1e-6
 """Closure error (rad, and relative to the size of a loop) above which dynamics raises an error."""
 
 STEP = 0.1
-"""Largest step of an independent coordinate (rad or m) for which the dependent ones converge."""
+"""Largest step of an independent coordinate (rad or m) for which dependent ones converge."""
 
 NO_LOAD = Load()
 
 Run = Callable[..., Any]
-"""Computes a function of closed loops; called with its arrays and `threads=`."""
+"""Function of closed loops, called with its arrays and `threads=`."""
 
 
 @dataclass(frozen=True)
 class Solver:
-    """Program of closed loops, whose last result measures the quality of each state.
+    """Program of closed loops; its last result measures the quality of each state.
 
-    again: computes its other results by singular values, for weak states. forces: wrenches, after
-    the other arrays. rates: number of arrays after q that must keep the loops closed, to a
-    tolerance.
+    again: computes the other results by singular values, for states of low quality. forces:
+    wrenches, which follow the other arrays. rates: number of arrays after q that must keep the
+    loops closed, within the tolerance.
     """
 
     mechanism: Mechanism
@@ -90,7 +92,7 @@ class Solver:
     def _mend(
         self, loops: Loops, results: Sequence[np.ndarray], health: np.ndarray, arrays: Sequence[Any]
     ) -> None:
-        """Replace the compiled results of weak states."""
+        """Replace the results of states in which the compiled equations lose accuracy."""
         weak = ~(health[..., 1] > WEAK)
         given = [np.asarray(a, dtype=float) for a in arrays]
         states = [np.broadcast_to(a, (*weak.shape, a.shape[-1])) for a in given]
@@ -120,7 +122,7 @@ class Closing:
 
     @property
     def guarded(self) -> Guarded | None:
-        """Underlying program, if it only has to be checked state by state."""
+        """Return the underlying program if it needs only checks of each state, or None."""
         solver = getattr(self.run, "__self__", self.run)
         if not isinstance(solver, Solver) or self.run not in (solver, solver.first):
             return None
@@ -138,7 +140,7 @@ MASSLESS = 1e-13
 
 
 def check_inertia(loops: Loops) -> None:
-    """Raise an error unless every closed motion moves some inertia, in a generic configuration."""
+    """Raise an error if, in a generic configuration, a closed motion moves no inertia."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
     scaled = loops.columns[:, None] * H * loops.columns
@@ -158,7 +160,7 @@ def check_inertia(loops: Loops) -> None:
 
 
 class Constrained(Mechanism):
-    """Tree whose coordinates are related by loops and couplings, and its accelerations."""
+    """Mechanism with loops or couplings: coordinates and forward dynamics."""
 
     traits = ("it has closed loops",)
 
@@ -187,7 +189,7 @@ class Constrained(Mechanism):
         raise last
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
-        """Move a coordinate to a target in small steps, which the dependent coordinates follow."""
+        """Move a coordinate to a target in small steps; the dependent coordinates follow."""
         n = list(self.loops.positions.independent).index(k)
         count = max(1, math.ceil(abs(self.difference(q, target)[k]) / STEP))
         for part in range(count):
@@ -268,10 +270,10 @@ class Constrained(Mechanism):
         "constrained_dynamics": _constrained,
         "forward_dynamics": _accelerated,
     }
-    """Functions that differ from those of the tree, prepared for loads and options."""
+    """Functions that differ from those of the tree; each returns a `Run` for loads and options."""
 
     _trees: ClassVar[dict[str, Callable[..., bool]]] = {}
-    """Options with which some of these equal the functions of the tree."""
+    """Conditions on options under which some of these equal the functions of the tree."""
 
     def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:
         if "coordinates" in options:
@@ -312,7 +314,7 @@ class Constrained(Mechanism):
             raise ArgumentError("E-ROBOT-019", problem, remedy, part=name)
         return (multipliers,)
 
-    # Doors --------------------------------------------------------------------------------------
+    # Checks -------------------------------------------------------------------------------------
 
     def require_loops(self, what: str, remedy: str = "use forward_dynamics") -> None:
         pass

@@ -1,12 +1,12 @@
-"""Equations of closed loops: dimensionless, in closed configurations, and the active ones.
+"""Dimensionless equations of closed loops, and the choice of the active ones.
 
 Lengths are divided by the size of their loop, which is the sum of the fixed distances around it.
 
-Loops of files are often closed only to the digits of the file. A planar four-bar whose axes are
-parallel to six digits has five equations for its three joints, of which two determine the motion;
-the others repeat them up to those digits. Solved to rounding, the five have no solution, or lock
-the mechanism. Therefore equations that others imply, up to a tolerance, are dropped, once for all
-states.
+Loops in files are often closed only to the digits of the file. For example, a planar four-bar whose
+axes are parallel to six digits has five equations for its three joints. Two of them determine the
+motion; the others repeat these two up to six digits. If all five are solved to machine precision,
+they have no solution, or they lock the mechanism. Therefore equations that are implied by others up
+to a tolerance are dropped, once for all states.
 """
 
 import math
@@ -35,20 +35,24 @@ STARTS = 16
 """Number of configurations from which closed ones are searched."""
 
 STRIDE, STRIDES = 0.1, 30
-"""Step size (rad, and sizes of the largest loop) along each motion on which dropped equations are
-tested, and the number of steps to each side."""
+"""Step size along each motion on which dropped equations are tested, and steps to each side.
+
+The step size is in rad, and relative to the size of the largest loop.
+"""
 
 BRANCHING = 0.2
-"""Fraction of the smallest initial singular value along such a motion, below which motions meet
-that the dropped equations distinguish."""
+"""Fraction of the smallest initial singular value along a motion that indicates a branch point.
+
+Below this fraction, motions meet that the dropped equations distinguish.
+"""
 
 
 class Agreement(NamedTuple):
     """Active equations, and closed configurations.
 
     rows: scales of the equations, 0 for dropped ones. references: closed configurations of full
-    rank (states, nq). misfit: largest residual of each dropped equation, dimensionless, in these
-    and along the motions from them; 0 for the others.
+    rank (states, nq). misfit: largest dimensionless residual of each dropped equation in the
+    references and along the motions from them; 0 for active equations.
     """
 
     rows: np.ndarray
@@ -57,7 +61,7 @@ class Agreement(NamedTuple):
 
 
 class Equations:
-    """Equations of loops and couplings at a time; the active ones are chosen at t = 0."""
+    """Equations of loops and couplings at one time; the active ones are chosen at t = 0."""
 
     def __init__(self, model: Model, function: Callable[..., Compiled]) -> None:
         self.model = model
@@ -67,7 +71,7 @@ class Equations:
 
     @cached_property
     def positions(self) -> Self:
-        """Same loops with only their equations of position."""
+        """Same loops with only their position-level equations."""
         if self._whole is not None or all(self.model.holonomic_rows):
             return self
         found = type(self)(self.model, self._compile)
@@ -106,13 +110,13 @@ class Equations:
 
     @cached_property
     def tolerance(self) -> float:
-        """Largest contradiction between equations, in rad and relative to the size of the loop."""
+        """Allowed contradiction between equations, in rad and relative to the size of the loop."""
         sizes = [loop_size(self.model, loop) for loop in self.model.loops]
         return max(map(self.model.source.precision.closure, sizes or [1.0]))
 
     @cached_property
     def agreed(self) -> Agreement:
-        """Closed configurations, and the active equations, including all equations of velocity."""
+        """Closed configurations and active equations; all velocity-level equations are active."""
         if self.positions is self:
             return _agreement(self)
         found = self.positions.agreed
@@ -120,29 +124,29 @@ class Equations:
 
     @property
     def rows(self) -> np.ndarray:
-        """Scales of the active equations, 0 for the others."""
+        """Scales of the equations, 0 for dropped ones."""
         return self.agreed.rows
 
     @property
     def references(self) -> np.ndarray:
-        """Closed configurations of full rank, found from neutral and from its surroundings."""
+        """Closed configurations of full rank, searched from the neutral one and near it."""
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
-        """Return scales of residuals for a tolerance; dropped equations have that of the loops."""
+        """Return scales of residuals for a tolerance; dropped equations use `self.tolerance`."""
         share = min(1.0, tolerance / self.tolerance)
         return np.where(self.rows == 0.0, share * self.scales, self.rows)
 
     @cached_property
     def looped(self) -> np.ndarray:
-        """Velocity coordinates that loops or couplings involve."""
+        """Velocity coordinates that are part of loops or couplings."""
         bodies = [i for each in self.model.constraints for i in each.bodies]
         movers = self.model.owners(bodies)
         return np.array([k for k, i in enumerate(self.owners) if i in movers], dtype=int)
 
     @cached_property
     def blocks(self) -> tuple[blocks.Blocks, ...]:
-        """Rows and coordinates of each cluster of loops; empty for a single cluster."""
+        """Rows and coordinates of each cluster of loops; empty if there is a single cluster."""
         model, apart = self.model, clustered(self.model)
         if len(apart) < 2:
             return ()
@@ -163,7 +167,7 @@ class Equations:
         )
 
     def matrix(self, q: np.ndarray) -> np.ndarray:
-        """Return A of the loops, dimensionless: (..., rows, nv)."""
+        """Return the dimensionless matrix A of the loops: (..., rows, nv)."""
         return self.scaled(self.raw_matrix(q))
 
     def scaled(self, A: np.ndarray) -> np.ndarray:
@@ -171,7 +175,7 @@ class Equations:
         return self.rows[:, None] * A * self.columns
 
     def raw_matrix(self, q: np.ndarray) -> np.ndarray:
-        """Return A of the loops: (..., rows, nv)."""
+        """Return the matrix A of the loops: (..., rows, nv)."""
         A = np.asarray(self.function("loop_matrix")(q))
         return A if self._whole is None else A * np.array(self.model.holonomic_rows)[:, None]
 
@@ -184,9 +188,9 @@ class Equations:
         tolerance: float = CLOSED,
         rank: float = RANK,
     ) -> numeric.Found:
-        """Find closed configurations by Newton's method from q, along columns of nonzero scale.
+        """Find closed configurations by Newton's method from q, along columns with nonzero scale.
 
-        Equations of velocity are ignored.
+        Velocity-level equations are ignored.
         """
         scales = self.rows if rows is None else rows
         residual, matrix = self.function("loop_residual"), self.function("loop_matrix")
@@ -201,8 +205,8 @@ class Equations:
 def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
     """Return the smallest sets of loops and couplings that share no joint (Featherstone 8.9).
 
-    Each set consists of indices, with the bodies whose coordinates move them. K has no entries
-    between different sets.
+    Each set consists of the indices of constraints, and the bodies whose coordinates they involve.
+    K has no entries between different sets.
     """
     found: list[tuple[list[int], set[int]]] = []
     for k, constraint in enumerate(model.constraints):
@@ -216,7 +220,7 @@ def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
     return sorted(found, key=lambda cluster: cluster[0])
 
 
-# Which equations count ----------------------------------------------------------------------------
+# Active equations ---------------------------------------------------------------------------------
 
 
 def _agreement(loops: Equations) -> Agreement:
@@ -272,9 +276,9 @@ def _mixed(loops: Equations, found: numeric.Found) -> numeric.Found:
 def _fewer(loops: Equations, starts: np.ndarray) -> Agreement | None:
     """Return the fewest equations that imply the others up to the tolerance; None if all.
 
-    The tolerance is the largest singular value that rounded numbers may cause. A small singular
-    value may also belong to the mechanism, which then moves such that dropped equations are
-    violated.
+    The tolerance is the largest singular value that rounding in the file may cause. A small
+    singular value may also be a property of the mechanism; its motion then violates the dropped
+    equations.
     """
     scales, most = loops.scales, loops.tolerance
     found = loops.solve(starts, loops.columns, scales, tolerance=most, rank=most)
@@ -302,7 +306,7 @@ def _fewer(loops: Equations, starts: np.ndarray) -> Agreement | None:
 
 
 def _walked(loops: Equations, q: np.ndarray, rows: np.ndarray, rank: int) -> np.ndarray:
-    """Return configurations q, and others along every motion that some equations allow."""
+    """Return configurations q, and others along every motion that the equations `rows` allow."""
     found, inside, integrate = [q], loops.looped, loops.function("integrate")
 
     def equations(at: np.ndarray) -> np.ndarray:
@@ -328,7 +332,7 @@ def _walked(loops: Equations, q: np.ndarray, rows: np.ndarray, rank: int) -> np.
 
 
 def _rank(loops: Equations, q: np.ndarray, share: float) -> int:
-    """Return the largest rank of all equations at q; singular values above a share count."""
+    """Return the largest rank of all equations at q; share: see `rank_of`."""
     A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
     return max(rank_of(a, share=share)[0] for a in A)
 
@@ -340,12 +344,12 @@ def _regular(loops: Equations, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def _residual(loops: Equations, q: np.ndarray) -> np.ndarray:
-    """Return the residuals of all equations, dimensionless: (states, rows)."""
+    """Return the dimensionless residuals of all equations: (states, rows)."""
     return np.asarray(loops.scales * loops.function("loop_residual")(q))
 
 
 def _size(loops: Equations, q: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return the violation of some equations: (states,)."""
+    """Return the norm of the residuals of some equations: (states,)."""
     return np.asarray(np.linalg.norm(_residual(loops, q)[:, some], axis=-1))
 
 

@@ -1,4 +1,4 @@
-"""Inverse kinematics as C: one iteration, and the whole search with its stored configurations."""
+"""Export of inverse kinematics as C: one iteration, or the search with stored configurations."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -69,13 +69,13 @@ class Reaching:
         return q, self._met(q)
 
     def _met(self, q: np.ndarray) -> np.ndarray:
-        """Return the numbers of targets that configurations meet; the given ones if weightless."""
+        """Return numbers of targets that configurations meet; given ones where weights are zero."""
         met = np.empty((len(q), self.task.numbers))
         self.task.reached([np.ascontiguousarray(q)], [met])
         return np.where(self.task.weights() > 0.0, met, self._goals)
 
     def sample(self, states: int) -> tuple[np.ndarray, ...]:
-        """Return inputs of the iteration for a test, as numbers that float32 represents exactly."""
+        """Return test inputs of the iteration, as numbers that float32 represents exactly."""
         q, _ = self._postures(states, 2)
         _, goals = self._postures(states, 3)
         memory = np.zeros((states, MEMORY))
@@ -84,7 +84,7 @@ class Reaching:
         return tuple(a.astype(np.float32).astype(float) for a in (q, memory, goals, *fixed))
 
     def search(self, name: str, step: Function, tries: Any, seed: Any) -> Search:
-        """Return the whole search, from a number of stored configurations."""
+        """Return the search; tries: number of stored configurations."""
         count, seed = checked_count("tries", tries), checked_count("seed", seed, least=0)
         starts, met = self._postures(count, seed)
         memories = np.zeros((2, MEMORY))
@@ -105,7 +105,7 @@ class Reaching:
         )
 
     def _tests(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return numbers of reachable targets near a configuration, and the initial guess."""
+        """Return numbers of reachable targets near a configuration, and an initial guess."""
         shifts = 0.05 * np.sin(np.arange(3.0 * self.mechanism.nv)).reshape(3, -1)
         near = self.mechanism.integrate(np.tile(start, (3, 1)), shifts)
         near = np.clip(near, self.bounds.lower, self.bounds.upper)

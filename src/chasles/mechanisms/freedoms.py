@@ -19,7 +19,7 @@ class Freedoms(Equations):
     """Velocity coordinates, and the independent ones, which are chosen at t = 0 for all times."""
 
     def at(self, time: np.ndarray) -> Self:
-        """Return the same loops, with their choices, at another time (...), in s."""
+        """Return the same loops, with the same choices, at another time (...) in s."""
         _ = self.agreed, self.columns, self.independent, self.reference_matrix  # chosen once
         moved = copy(self)
         moved.__dict__.pop("positions", None)
@@ -30,13 +30,13 @@ class Freedoms(Equations):
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
-        """Name of each velocity coordinate: the joint's, with [k] for several."""
+        """Names of the velocity coordinates: the joint's name, with [k] if it has several."""
         bodies = [self.model.bodies[i] for i in self.model.movers]
         return tuple(n for b in bodies for n in freedom_names(b.data.name, b.joint.nv))
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
-        """Coordinate of q whose rate each velocity coordinate is, or None."""
+        """Index in q of the coordinate whose rate is each velocity coordinate, or None."""
         found: list[int | None] = []
         for i, where in self.model.position_slices.items():
             joint = self.model.bodies[i].joint
@@ -47,19 +47,20 @@ class Freedoms(Equations):
 
     @cached_property
     def reference_matrix(self) -> np.ndarray:
-        """Matrix A of the loops in the references: (states, rows, nv)."""
+        """Matrices A of the loops in the references: (states, rows, nv)."""
         return self.raw_matrix(self.references)
 
     @cached_property
     def reference_equations(self) -> np.ndarray:
-        """Matrix A of the loops in the references, in dimensionless form."""
+        """Matrices A of the loops in the references, in dimensionless form."""
         return self.scaled(self.reference_matrix)
 
     @cached_property
     def independent(self) -> np.ndarray:
         """Independent velocity coordinates, in increasing order.
 
-        They include those of the equations of position if some equations constrain only velocities.
+        If some equations constrain only velocities, the independent coordinates of the
+        position-level equations include these.
         """
         if self._whole is not None:
             A = self.reference_equations.copy()
@@ -76,7 +77,7 @@ class Freedoms(Equations):
         return independent_columns(A, rank_of(A[0])[0], self._last_first)
 
     def select(self, names: Sequence[str]) -> np.ndarray:
-        """Return the coordinates of a user's choice, which must determine the others."""
+        """Return the coordinates that the user chose; they must determine the others."""
         if not len(names):
             problem = (
                 "name its independent coordinates, for example "
@@ -116,7 +117,7 @@ class Freedoms(Equations):
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """Order in which coordinates become dependent: those not in q, then last joints first."""
+        """Order in which coordinates become dependent: those not in q first, then last joints."""
         return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
 
     @cached_property
@@ -132,7 +133,7 @@ class Freedoms(Equations):
         return np.flatnonzero(np.max(lengths, axis=0) <= RANK)
 
     def check_moves(self, asked: Any, independent: np.ndarray) -> None:
-        """Raise an error if independent coordinates are required and there are none."""
+        """Raise an error if values are given, but there are no independent coordinates."""
         if not len(independent) and self.model.nv and some_numbers("y", asked).size:
             every = np.arange(self.model.nv)
             loose = f"{self.around(every)} leaves no degree of freedom to {self.names(every)}"

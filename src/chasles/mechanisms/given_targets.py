@@ -1,4 +1,4 @@
-"""Targets, postures and fixed joints that are given to inverse kinematics, checked."""
+"""Check targets, configurations and fixed joints that are given to inverse kinematics."""
 
 from typing import Any
 

@@ -1,9 +1,9 @@
 """Inverse kinematics: configurations that meet targets, within limits, with loops closed.
 
 Every problem is tried from several starting configurations (a low-discrepancy set within the
-limits), nearest to its targets first, until one leads to a solution. The steps are one compiled
-program (`functions.reaching`), and the tries are one machine-code routine (`backends.llvm.search`),
-so that a configuration takes about a microsecond.
+limits), nearest to the targets first, until one leads to a solution. An iteration is a compiled
+program (`functions.reaching`), and the tries are a machine-code routine (`backends.llvm.search`),
+so a problem takes about a microsecond.
 """
 
 import math
@@ -148,8 +148,8 @@ class _Solver:
     def _retry(self, found: Rows, missed: np.ndarray) -> None:
         """Solve problems again with weights in the inverse ratio of the tolerances.
 
-        Errors with wide tolerances then give way to the others. Only solutions replace what the
-        given weights have found.
+        Errors with small tolerances then have priority. Results with the given weights are replaced
+        only by solutions.
         """
         goals, begins = self.goals[missed], np.ascontiguousarray(found[0][missed])
         weights = self._weights / np.maximum(self._tolerances, SMALLEST)
@@ -158,7 +158,7 @@ class _Solver:
         _put(found, missed[solved], [a[solved] for a in some])
 
     def alone(self) -> tuple[Any, BeginOne | None]:
-        """Return the search of one problem at a time, with these weights, and its beginning."""
+        """Return the search for one problem at a time, and its first configuration (or None)."""
         starts, constants = self._starts(None), [self._weights, self._tolerances, self._movable]
         limits, tries = (self.bounds.lower, self.bounds.upper), (RANKED, starts.patience)
         offsets = self.task.poses
@@ -168,7 +168,7 @@ class _Solver:
         return alone, begin
 
     def _beginning(self) -> Beginning | None:
-        """Return first configurations by the closed form; None with fixed joints."""
+        """Return the closed form's first configurations; None with fixed joints or without one."""
         closed = None if self.held else self._branches()
         if closed is None:
             return None
@@ -181,7 +181,7 @@ class _Solver:
         return found
 
     def _begun(self, beginning: Beginning) -> Rows:
-        """Return solutions from first configurations, most of which are solutions themselves."""
+        """Return solutions that start at first configurations, most of which are solutions."""
         begins = beginning(self.goals, self._base(None), self.seed, self.threads)
         found = self._found(self.goals, begins, most=0)
         late = np.flatnonzero(found[1][:, STATUS] != 1.0)
@@ -198,7 +198,7 @@ class _Solver:
         return branches(self.mechanism, self.task, lower, upper, self.held)
 
     def _tried(self, goals: np.ndarray, begins: np.ndarray) -> Rows:
-        """Return solutions from one start each."""
+        """Return solutions from a single start for each problem."""
         return self._found(goals, begins, most=1)
 
     def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:
@@ -208,7 +208,7 @@ class _Solver:
         return self._each(np.clip(posture, self.bounds.lower, self.bounds.upper))
 
     def _each(self, posture: np.ndarray) -> np.ndarray:
-        """Return a row for each problem, or one for all."""
+        """Return one row for each problem, or a single row for all."""
         if posture.ndim == 1:
             return np.ascontiguousarray(posture[None])
         whole = np.broadcast_to(posture, (*self.lead, posture.shape[-1]))
@@ -231,7 +231,7 @@ class _Solver:
         return q, ends, steps
 
     def _base(self, guess: np.ndarray | None) -> np.ndarray:
-        """Return configurations (n or 1, nq) for the joints that no target moves."""
+        """Return configurations (n or 1, nq) for joints that do not affect the targets."""
         here = self.mechanism.neutral()[None] if guess is None else guess
         return np.asarray(np.clip(here, self.bounds.lower, self.bounds.upper))
 
@@ -256,7 +256,8 @@ class _Solver:
         """Return configurations, memories and (steps, try) of problems.
 
         most: number of restarts of a search. 0: it ends with the try from the guess; 1: it
-        continues from there to the smallest error. weights: those given, unless others are.
+        continues from there to the smallest error. weights: weights to use instead of the given
+        ones.
         """
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
@@ -312,7 +313,7 @@ class _Solver:
         return every(self.mechanism, closed, goals, base, count, self._tried, self.threads)
 
     def _checked(self, closed: Branches, rows: np.ndarray | None, count: int) -> Solution:
-        """Return all configurations of a closed form; poses with inexact ones are searched."""
+        """Return all configurations of a closed form; search for poses with inexact results."""
         base = self._base(rows)
         given = closed, self.goals, base, count, self._tolerances, self.threads
         q, residual, many, missed = checked(*given)
@@ -340,11 +341,11 @@ class _Solver:
         return listed(self.mechanism, goals, rows, starts, count, self._tried)
 
     def nearest(self, posture: np.ndarray, guess: np.ndarray | None) -> Solution:
-        """Return the solution nearest to a configuration, by the sum of squared coordinates.
+        """Return the solution nearest to a configuration, by the sum of squared differences.
 
-        It is the nearest of all found solutions. If there may be others, it then moves towards the
-        configuration, and back to the targets on the shortest way, as long as the distance shrinks.
-        Fixed joints keep their positions in the guess, if there is one.
+        It is the nearest of all found solutions. If there may be others, it is moved towards the
+        configuration and back to the targets by the shortest step, as long as the distance
+        decreases. Fixed joints keep their positions in the guess, if there is one.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))

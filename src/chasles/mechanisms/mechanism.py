@@ -43,7 +43,7 @@ class Called:
 
 
 class Named:
-    """Names and sizes of a mechanism, which its robot shares."""
+    """Names and sizes of a mechanism; its robot has the same."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -65,12 +65,12 @@ class Named:
 
     @property
     def joints(self) -> tuple[str, ...]:
-        """Moving joints that own coordinates, in the order of their coordinates."""
+        """Joints that have coordinates, in the order of their coordinates."""
         return tuple(self.model.bodies[i].data.name for i in self.model.movers)
 
     @property
     def driven_joints(self) -> tuple[str, ...]:
-        """Joints with prescribed motion in time (`drive`), in file order; they have no q."""
+        """Joints with prescribed motion (`drive`), in file order; they have no coordinates in q."""
         return tuple(self.model.bodies[i].data.name for i in self.model.driven)
 
     def position_slice(self, joint: str) -> slice:
@@ -83,10 +83,10 @@ class Named:
 
 
 class Mechanism(Named):
-    """Interface, implemented for a tree: all coordinates are independent, no loops."""
+    """Interface of mechanisms, implemented for trees, where all coordinates are independent."""
 
     traits: tuple[str, ...] = ()
-    """Reasons why it is not a plain tree, in words: ("it has loops", "it depends on time")."""
+    """Reasons why it is not a plain tree, for messages: ("it has loops", "it depends on time")."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -94,15 +94,15 @@ class Mechanism(Named):
         self.t: np.ndarray | None = None
         """Time (...) of evaluation in s; None if none was given."""
         self.kept: dict[Any, Any] = {}
-        """Compiled steps of its motion, by everything that determines them."""
+        """Compiled programs and other cached data, by everything that determines them."""
         self.ready: dict[Key, Caller] = {}
-        """Functions of arrays alone, with little overhead, that were called before."""
+        """Functions that were called before, cached for calls with little overhead."""
         self.called: set[str] = set()
         """Functions that were called with options."""
 
     @property
     def rows(self) -> int:
-        """Number of equations of its loops and couplings."""
+        """Number of equations of the loops and couplings."""
         return self.model.loop_rows
 
     @property
@@ -115,7 +115,7 @@ class Mechanism(Named):
         return self.loops.neutral.copy()
 
     def at(self, t: Any) -> Self:
-        """Return the mechanism at a time; itself if it does not depend on time."""
+        """Return the mechanism at a time; the same object if it does not depend on time."""
         return self
 
     # Coordinates --------------------------------------------------------------------------------
@@ -127,12 +127,12 @@ class Mechanism(Named):
 
     @property
     def closing(self) -> Loops:
-        """Positions and rates that keep the loops closed, at its time."""
+        """Positions and rates that keep the loops closed, at the mechanism's time."""
         return self.loops
 
     @cached_property
     def charts(self) -> Charts:
-        """Choices of independent coordinates that suit a configuration."""
+        """Choices of independent coordinates that suit given configurations."""
         return Charts(self.functions)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -196,12 +196,12 @@ class Mechanism(Named):
             return None
 
     def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:
-        """Return a public function with options, under loads."""
+        """Return a public function with options and external forces."""
         name, words = key
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
     def keep(self, key: Key, here: Caller) -> Caller:
-        """Cache a function, in its version with less overhead if there is one."""
+        """Cache a function and return it, in its version with less overhead if there is one."""
         found: Caller = getattr(here, "fast", here)
         with suppress(*UNHASHABLE):  # an unhashable option
             self.ready[key] = found
@@ -223,7 +223,7 @@ class Mechanism(Named):
         f_ext: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> tuple[Compiled | AtTime, Sequence[Any]]:
-        """Return derivatives of a function by some arguments, and the loads that follow them."""
+        """Return derivatives of a function with respect to some arguments, and external forces."""
         self.refuse_open("derivatives", function)
         order = options.get("order", 1)
         names = derivative_names(function, wrt, order=order, model=self.model)
@@ -254,7 +254,7 @@ class Mechanism(Named):
         weights: Any = None,
         **options: Any,
     ) -> Caller:
-        """Return a public function under loads and with options, with loops kept closed."""
+        """Return a public function with external forces and options; it keeps loops closed."""
         check_coordinates(name, coordinates)
         chosen = None if actuated is None else {*some_names("actuated", actuated, name)}
         if weights is not None or (chosen is not None and chosen != {*self.loops.freedoms}):
@@ -290,7 +290,7 @@ class Mechanism(Named):
             self.require_loops(f"{name}(multipliers=)")
         return (np.zeros(0),) if "multipliers" in spaces(name).inputs else ()
 
-    # Doors --------------------------------------------------------------------------------------
+    # Checks -------------------------------------------------------------------------------------
 
     def require_loops(self, what: str, remedy: str = "use forward_dynamics") -> None:
         """Raise an error if there are no loops or couplings."""
@@ -312,7 +312,7 @@ class Mechanism(Named):
 
 
 class Loose(Loops):
-    """Coordinates of a tree: trivial results for functions about loops."""
+    """Coordinates of a tree; functions about loops return trivial results."""
 
     def at(self, time: np.ndarray) -> Self:
         moved = copy(self)
@@ -337,13 +337,13 @@ class Loose(Loops):
 
 
 class Timed(Mechanism):
-    """Tree that depends on time, or combined with `Closed` loops that do: driven joints, couplings.
+    """Tree that depends on time; with `Closed`, a closed mechanism with driven joints or couplings.
 
     Choices that are made once are made at t = 0.
     """
 
     TIMELESS = ("integrate", "difference")
-    """Functions of configurations alone, which need no time."""
+    """Functions that do not depend on time."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
@@ -364,7 +364,7 @@ class Timed(Mechanism):
         return self.loops.at(self.t)
 
     def found(self, key: Key) -> Caller | None:
-        """Return a function that was cached at this time or at another."""
+        """Return a function that was cached at this or another time, evaluated at this time."""
         found = super().found(key)
         if found is None and self.t is not None:
             with suppress(*UNHASHABLE):

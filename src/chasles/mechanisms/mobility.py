@@ -23,8 +23,10 @@ _OFFERED = tuple(
     for kind in sorted(LOOP_JOINTS, key=lambda kind: -LOOP_JOINTS[kind].nv)
     if LOOP_JOINTS[kind].nv and not LOOP_JOINTS[kind].data and LOOP_JOINTS[kind].bounds != "none"
 )
-"""Joint types that may replace a stronger one, those with most degrees of freedom first: all types
-without parameters."""
+"""Joint types that may replace a stronger one: all types without parameters.
+
+Types with the most degrees of freedom come first.
+"""
 
 
 def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
@@ -75,7 +77,7 @@ class Cluster(NamedTuple):
 
 
 def clusters(model: Model) -> tuple[Cluster, ...]:
-    """Return the clusters by names of loops, couplings and joints; joints in none are free."""
+    """Return clusters as names of loops, couplings and joints; joints in no cluster are free."""
     return tuple(
         Cluster(
             tuple(model.constraints[k].name for k in numbers),
@@ -88,10 +90,10 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 def weaker_joints(
     model: Model, t: float, q: np.ndarray, spare: dict[str, int], share: float
 ) -> dict[str, str]:
-    """Return for loops with redundant equations the weakest joint types that keep the rank.
+    """Return the weakest joint types that keep the rank, for loops with redundant equations.
 
-    Each transmits a subset of the forces of the loop's own joint (Featherstone 2008, section 8.10);
-    "free" means that the loop is redundant. share: see `rank_of`.
+    Each type transmits a subset of the forces of the original joint (Featherstone 2008, section
+    8.10). "free" means that the whole loop is redundant. share: see `rank_of`.
     """
     if not any(spare.values()):
         return {}
@@ -115,14 +117,14 @@ def weaker_joints(
 
 
 def _within(trial: Model, model: Model, q: np.ndarray) -> bool:
-    """Return True if the forces transmitted by one model's loop are among the other's."""
+    """Return True if the loop of `trial` transmits only forces that the loop of `model` does."""
     some, all_of = _transmitted(trial, q), _transmitted(model, q)
     left = some - all_of @ np.linalg.lstsq(all_of, some, rcond=None)[0]
     return bool(np.max(np.abs(left), initial=0.0) < 1e-9 * max(1.0, np.max(np.abs(all_of))))
 
 
 def _transmitted(model: Model, q: np.ndarray) -> np.ndarray:
-    """Return T of the only loop, with columns in coordinates of the successor body: (6, rows)."""
+    """Return T of the single loop, with columns in coordinates of the successor body: (6, rows)."""
     (loop,) = model.loops
     T = loop.joint.constraint(
         loop_coordinates(loop, around(model, loop, model.positions(q.tolist())))

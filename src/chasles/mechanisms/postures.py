@@ -21,13 +21,13 @@ SEED, TRIES, COUNT = 0, 200, 16
 """Defaults: seed of the starting configurations, number of tries, and number of solutions."""
 
 RANKED = 128
-"""Number of starting configurations among which those near the targets are searched."""
+"""Number of starting configurations that are ranked by their distance to the targets."""
 
 PATIENT = 40
-"""Number of tries after which slow progress is tolerated longer."""
+"""Number of tries after which slow progress is tolerated for longer."""
 
 FIRMLY = 5
-"""Inverse fraction of the tries, the last ones, that are firm."""
+"""Inverse of the fraction of tries that are firm; these are the last tries."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),
@@ -35,10 +35,12 @@ EAGER, SLOW, STEADY, LAST = (
     (100.0, 0.9999, 1.0),
     (1000.0, 1.0 - 1e-12, 1.0),
 )
-"""Parameters of a try: the largest number of steps, the fraction of the squared error of two steps
-before that must be reached, and its firm damping. EAGER at first, SLOW after PATIENT tries; STEADY
-tries end near the smallest error if a goal is out of reach, and LAST starts at the best
-configuration and ends where the error is smallest."""
+"""Parameters of a try: largest number of steps, required progress, and firm damping.
+
+Required progress is the fraction of the squared error of two steps before that must be reached.
+EAGER is used first, and SLOW after PATIENT tries. STEADY tries end near the smallest error if a
+goal is out of reach. LAST starts at the best configuration and ends where the error is smallest.
+"""
 
 KEPT = 16
 """Number of cached sets of starting configurations of a task."""
@@ -78,7 +80,7 @@ class Prepared:
 
     @cached_property
     def settling(self) -> Any:
-        """Compiled search along the solutions, for a comfortable one."""
+        """Compiled search for a comfortable configuration among the solutions."""
         with COMPILING:
             return backends.search(self.task.settling)
 
@@ -92,7 +94,7 @@ class Prepared:
     def starts(
         self, bounds: Bounds, seed: int, tries: int, held: tuple[tuple[int, float], ...]
     ) -> Starts:
-        """Return the starts of a seed, with some coordinates held at given values."""
+        """Return the starting configurations of a seed; held: coordinates at fixed values."""
         key = (seed, tries, held)
         if key not in self._starts:
             postures = spread(self.mechanism, bounds, RANKED + tries, seed)
@@ -162,7 +164,7 @@ def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.nd
 
 
 def _range(low: float, high: float, reach: float) -> tuple[float, float]:
-    """Return finite limits: without limits, from -reach to reach."""
+    """Return finite limits; an infinite range is replaced by one of width 2 * reach."""
     if not math.isfinite(low):
         low = high - 2.0 * reach if math.isfinite(high) else -reach
     return low, high if math.isfinite(high) else low + 2.0 * reach
@@ -176,8 +178,8 @@ def _drawn(units: tuple[str, ...]) -> int:
 def angles(mechanism: Mechanism) -> list[int]:
     """Return the indices in q of angles that are equivalent modulo full turns.
 
-    Joints that advance as they turn are not, nor are leaders of mimic joints that do not also make
-    full turns, nor joints with a coupling.
+    This excludes joints that advance as they turn, leaders of mimic joints that do not also make
+    full turns, and joints with a coupling.
     """
     if "angles" not in mechanism.kept:
         model = mechanism.model
@@ -195,7 +197,7 @@ def angles(mechanism: Mechanism) -> list[int]:
 
 
 def _returns(joint: Joint, ratio: float) -> bool:
-    """Return True if a joint with one coordinate is at the same place after turns of its leader."""
+    """Return True if a joint with one coordinate has the same pose after a turn of its leader."""
     if joint.nq != 1:
         return True
     first, last = (joint.motion(Vector.of(x)) for x in (0.5, 0.5 + ratio * TURN))

@@ -1,8 +1,8 @@
 """Fast path of inverse kinematics, for one problem.
 
 The data of a set of targets are prepared at the first call and cached. Later calls with other
-numbers copy these into place, run the machine code, and copy the result. Unusual calls take the
-slow path, which returns the same bits, or reports an error.
+numbers copy these numbers into place, run the machine code, and copy the result. Unusual calls take
+the slow path, which returns bitwise identical results, or raises an error.
 """
 
 import itertools
@@ -93,7 +93,7 @@ class Quick:
         """Plans by frames, for poses that are plain arrays."""
 
     def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
-        """Cache a search for later calls with such targets, and a closed form to begin with."""
+        """Cache a search for later calls with such targets; begin: its first configuration."""
         is_plain = len(targets) == len(task.targets) and not any(
             isinstance(value, Target | list) for value in targets.values()
         )

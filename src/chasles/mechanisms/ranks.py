@@ -1,4 +1,4 @@
-"""Ranks of the matrices of closed loops, and the pivots that solve their equations."""
+"""Ranks of the matrices of closed loops, and the choice of pivots for their equations."""
 
 from collections.abc import Sequence
 
@@ -7,20 +7,24 @@ import numpy as np
 from chasles.model.description import Closure
 
 RANK = 1e-8
-"""Fraction of the largest singular value of the loop matrix below which one is zero."""
+"""Singular values of the loop matrix below this fraction of the largest one count as zero."""
 
 SINGULAR = 1e-6
-"""Fraction of the largest singular value below which the dependent coordinates are not determined:
-a residual of 1e-13 then leaves a configuration uncertain by more than 1e-7."""
+"""Dependent coordinates are undetermined if a singular value is below this fraction of the largest.
+
+At a residual of 1e-13, the configuration is then uncertain by more than 1e-7.
+"""
 
 SHARE = 0.1
-"""Fraction of the best candidate that a coordinate must contribute to become dependent. A pivot is
-acceptable if it is at least this fraction of the largest entry left in its column, provided that
-this entry is at least the square of the fraction relative to the largest initial one (or if no
-column satisfies that)."""
+"""Fraction of the best candidate that a coordinate must contribute to become dependent.
+
+A pivot is acceptable if it is at least this fraction of the largest remaining entry in its column.
+That entry must be at least the square of the fraction times the largest initial entry, unless no
+column satisfies this.
+"""
 
 NOTHING = 1e-12
-"""Fraction of the largest entry below which an entry is rounding."""
+"""Entries below this fraction of the largest entry are rounding errors."""
 
 
 def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
@@ -31,9 +35,9 @@ def times(A: np.ndarray, x: np.ndarray) -> np.ndarray:
 def rank_of(
     A: np.ndarray, largest: float | None = None, *, share: float = RANK
 ) -> tuple[int, np.ndarray]:
-    """Return the rank of a matrix, and its singular values (one zero, if there are none).
+    """Return the rank of a matrix and its singular values (a single zero for an empty matrix).
 
-    Singular values above a share of the largest count.
+    The rank is the number of singular values above `share` times the largest.
     """
     values = np.linalg.svd(A, compute_uv=False) if A.size else np.zeros(1)
     top = values[0] if largest is None else largest
@@ -41,26 +45,26 @@ def rank_of(
 
 
 def null_space(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return orthonormal x with A x = 0, for matrices of a rank: (..., columns, motions)."""
+    """Return orthonormal x with A x = 0, for matrices of given rank: (..., columns, motions)."""
     return np.asarray(np.swapaxes(np.linalg.svd(A)[2][..., rank:, :], -1, -2))
 
 
 def smallest(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return the smallest nonzero singular value of matrices of a rank (infinite for rank 0)."""
+    """Return the smallest nonzero singular value of matrices of given rank (inf for rank 0)."""
     if not rank:
         return np.full(A.shape[:-2], np.inf)
     return np.asarray(np.linalg.svd(A, compute_uv=False)[..., rank - 1])
 
 
 def spans(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return the largest entry of each column's coordinate in unit vectors x with A x = 0."""
+    """Return the largest value that each entry takes in unit vectors x with A x = 0."""
     if not A.size:
         return np.ones(A.shape[-1])
     return np.asarray(np.linalg.norm(np.linalg.svd(A)[2][rank:], axis=0))
 
 
 def margin(A: np.ndarray) -> np.ndarray:
-    """Return the smallest singular value relative to the largest (0 with too few rows)."""
+    """Return the ratio of the smallest to the largest singular value (0 with too few rows)."""
     if A.shape[-1] == 0:
         return np.ones(len(A))
     if A.shape[-2] < A.shape[-1]:
@@ -74,8 +78,8 @@ def independent_columns(
 ) -> np.ndarray:
     """Return independent columns of A (states, rows, nv), by threshold pivoting.
 
-    The others become dependent in the given order, unless they contribute less than a share of the
-    best candidate.
+    The other columns become dependent in the given order, but a column that contributes less than
+    `share` of the best candidate is skipped.
     """
     left, dependent = A.copy(), np.zeros(A.shape[-1], dtype=bool)
     for _ in range(rank):
@@ -104,10 +108,10 @@ def choose(
     holonomic: Sequence[bool] = (),
     share: float = SHARE,
 ) -> Closure:
-    """Choose `rank` rows, and the columns that they are solved for among `dependent`.
+    """Choose `rank` rows, and the columns among `dependent` for which they are solved.
 
-    Rows of position come first (`holonomic`, all by default), so that they alone determine the
-    columns that they are solved for. share: as `SHARE`. See Featherstone 2008, section 8.8.
+    Position-level rows (`holonomic`, all by default) come first, so that they alone determine the
+    columns for which they are solved. share: see `SHARE`. See Featherstone 2008, section 8.8.
 
     K (states, rows, nv): the first state determines the size of pivots, all states the zeros. Each
     step selects an acceptable pivot in a column with the fewest initial entries (so that loops stay
@@ -155,7 +159,7 @@ def _eliminated(left: np.ndarray, r: int, c: int) -> np.ndarray:
 
 
 def _pivots(K: np.ndarray) -> tuple[float, ...]:
-    """Return the divisors of elimination in the given order, in the first state."""
+    """Return the pivots of elimination in the given order, in the first state."""
     found = []
     for s in range(K.shape[-1]):
         found.append(float(K[0, s, s]))

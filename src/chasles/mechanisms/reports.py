@@ -16,7 +16,7 @@ _REMEDY = {"qd": ("1/s", "yd"), "qdd": ("1/s2", "yd, ydd")}
 
 
 class LoopError(InputError):
-    """Request about closed loops without a solution; names the loop and the joints."""
+    """Error for a request about closed loops that has no solution; names loops and joints."""
 
 
 class ImpossiblePosition(LoopError):
@@ -45,7 +45,7 @@ class LockedMechanism(LoopError):
 
 @dataclass(frozen=True, eq=False)
 class Mobility(int):
-    """The number of degrees of freedom at a closed configuration, which prints as a report.
+    """Number of degrees of freedom at a closed configuration; prints as a report.
 
     mobility = freedoms (of the tree) - rank (of the loop matrix, which has `rows` rows).
     `redundant` counts for each loop and coupling the rows that earlier ones imply; `couplings`
@@ -183,7 +183,7 @@ def check_rates(
 
 
 def how_open(model: Model, residual: np.ndarray) -> str:
-    """Describe the loop or coupling with the largest residual."""
+    """Return a sentence about the loop or coupling with the largest residual."""
     worst, far = farthest(model, residual)
     if not math.isfinite(far):
         return f"{named(worst)} is undefined"

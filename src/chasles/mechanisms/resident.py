@@ -1,7 +1,7 @@
 """Inverse kinematics of targets on a GPU, solved there (`backends.cuda.search`).
 
-No call waits for the result, so targets are not checked on entry: a target that is not finite, or
-not a rotation, has a configuration of NaN and is not solved.
+No call waits for the result, so targets are not checked on entry. For a target that is not finite,
+or not a rotation, the configuration is NaN, and `solved` is False.
 """
 
 import math
@@ -36,10 +36,10 @@ HOST = ("near", "comfort", "wraps", "solutions", "threads")
 
 
 def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, Any]) -> bool:
-    """Return True if targets are solved on their device.
+    """Return True if targets are solved on the GPU.
 
-    Arrays of PyTorch and JAX are copied to the host, and solutions back, if derivatives are
-    recorded or options require it.
+    If derivatives are recorded, or options require it, arrays of PyTorch and JAX are copied to the
+    host, and solutions are copied back.
     """
     pairs = [target for value in targets.values() for target in _targets(value)]
     arrays = [a for target in pairs for a in _arrays(target) if library_of(a) is not None]
@@ -106,7 +106,7 @@ def resident(
 
 
 def _one(target: Target) -> Target:
-    """Return a target with arrays of one problem: only the last axes of a library's arrays."""
+    """Return a target of a single problem, without the leading axes of a library's arrays."""
 
     def last(value: Any) -> Any:
         if isinstance(value, tuple):
@@ -170,7 +170,7 @@ def _fixed(
 
 
 def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return limits that fix held coordinates, which float32 has rounded."""
+    """Return limits that fix the held coordinates, which are rounded to float32 otherwise."""
     lower, upper = bounds.lower.copy(), bounds.upper.copy()
     for place, value in held:
         lower[place] = upper[place] = value
@@ -180,7 +180,7 @@ def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.n
 def _stages(
     task: Task, constants: list[np.ndarray], tries: int
 ) -> tuple[tuple[list[np.ndarray], int], ...]:
-    """Return inputs of searches in float32, with larger tolerances and fewer tries, and float64."""
+    """Return inputs and tries of two searches: a rough one in float32, and one in float64."""
     weights, tolerances, movable = constants
     rough = np.maximum(tolerances, np.where(task.lengths, ROUGH * size(task.model), ROUGH))
     return ([weights, rough, movable], min(tries, PATIENT)), (constants, tries)

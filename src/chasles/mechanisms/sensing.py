@@ -1,4 +1,4 @@
-"""Values of a mechanism's sensors, from its compiled functions, and sensor errors."""
+"""Values of a mechanism's sensors, computed by compiled functions, and sensor errors."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ _FORCES = ("force", "torque", "force_torque")
 
 @dataclass(frozen=True)
 class ContactForce:
-    """Force of one contact on a link, in the world: arrays (..., 3), in m and N.
+    """Force of one contact on a link, in world coordinates: arrays (..., 3), in m and N.
 
     normal: the component along the contact normal, which pushes the link away; touch sensors
     measure this component. friction: the remainder of the force. moment: moment of torsional and
-    rolling friction, in N m. A contact between two links is two of these, with opposite forces.
+    rolling friction, in N m. A contact between two links needs two objects with opposite forces.
     """
 
     link: str
@@ -62,7 +62,7 @@ def sense(
     f_ext: Mapping[str, Any] | None = None,
     controls: Sequence[Any] = (None, None),
 ) -> dict[str, Any]:
-    """Return values of sensors by name, without errors, as `robot.sense` does.
+    """Return the exact values of sensors by name, as `robot.sense` does.
 
     f_ext: wrenches in addition to contact forces. controls: controls of actuators, and activations.
     """
@@ -130,7 +130,7 @@ def exerted(
 
 
 def _contact(contact: ContactForce) -> Any:
-    """Yield the normal force of a contact, and a wrench about the world's origin for the rest."""
+    """Yield the normal force of a contact, and a wrench at the world's origin for its friction."""
     none = np.zeros(3)
     parts = {
         "point": contact.point,

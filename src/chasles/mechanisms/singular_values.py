@@ -1,6 +1,6 @@
 """Dynamics of closed loops by singular values, for states where compiled equations lose accuracy.
 
-The arrays are those of the robot's function of the same name, followed by wrenches.
+The arrays are those of the robot's method of the same name, followed by wrenches.
 """
 
 from collections.abc import Sequence
@@ -85,8 +85,8 @@ def _solved(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return qdd of the coordinates `free`, with A qdd = k, and multipliers.
 
-    H and f belong to these coordinates. Uses orthonormal bases of the motions that loops allow and
-    forbid; H need not be regular.
+    H and f belong to these coordinates. The solution uses orthonormal bases of the motions that the
+    loops allow and forbid; H may be singular.
     """
     rank = loops.rank(free)
     U, s, Vt = np.linalg.svd(loops.scaled(A)[..., free])

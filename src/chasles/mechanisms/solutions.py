@@ -1,4 +1,4 @@
-"""Results of inverse kinematics, and the full turns that limits allow."""
+"""Results of inverse kinematics, and configurations that differ by full turns."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -17,19 +17,20 @@ class Solution:
     Attributes
     ----------
     q : (..., nq)
-        Configuration within the limits. If a problem is not solved, the one with the smallest error
-        found. With `solutions="all"`, (..., count, nq), NaN beyond those that were found.
+        Configuration within the limits. If a problem is not solved, it is the configuration with
+        the smallest error found. With `solutions="all"`, the shape is (..., count, nq), and unused
+        rows are NaN.
     solved : (...)
         True where every error is within its tolerance and all loops are closed.
     residual : (..., 2)
         Largest angle (rad) and largest distance (m) between q and the targets.
     iterations : (...)
-        Number of steps of all tries together.
+        Total number of steps of all tries.
     limits : (..., nq)
         1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
     complete : (...)
-        True where q has all configurations that exist: with `solutions="all"`, for arms that have a
-        closed form, unless there are more than `count`; full turns do not count as different.
+        True where q has all configurations that exist, up to full turns. This requires
+        `solutions="all"`, an arm with a closed form, and at most `count` configurations.
     """
 
     q: np.ndarray
@@ -59,7 +60,7 @@ def sides(q: np.ndarray, bounds: Bounds) -> np.ndarray:
 def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
     """Add configurations that differ by full turns of limited revolute joints.
 
-    They follow the others, as long as there is room for them.
+    They follow the other configurations, up to the size of the array.
     """
     count = found.q.shape[-2]
     turning = [k for k in angles(mechanism) if math.isfinite(bounds.upper[k] - bounds.lower[k])]

@@ -1,4 +1,4 @@
-"""Bodies, joints, trees and loops."""
+"""Models of mechanisms: bodies, joints, trees and loops."""
 
 from chasles.model.build import build
 from chasles.model.constraints import Coupling, FrameState

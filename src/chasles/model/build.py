@@ -1,4 +1,4 @@
-"""From a description to a model: connect, number, merge fixed joints, align axes."""
+"""Build a model from a description: connect, number, merge fixed joints, align axes."""
 
 import math
 from collections import Counter
@@ -44,7 +44,7 @@ from chasles.model.transmissions import (
 )
 
 _ROUNDING = 1e-15
-"""Entries of constant rotations and positions this near to 0 or +-1 are rounding, not data."""
+"""Entries of constant transforms within this distance of 0 or +-1 are set to 0 or +-1."""
 
 
 def build(source: Description, *, mimic: bool = True, strict: bool = False) -> Model:
@@ -57,7 +57,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     mimic : bool, optional
         Let mimic joints follow their leaders, without coordinates (the default).
     strict : bool, optional
-        Refuse invalid inertias. Default: keep them, with a note.
+        Raise an error for invalid inertias. By default they are kept, with a note.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
 
 
 def connected(source: Description, *, mimic: bool) -> Model:
-    """Return the model without physical checks; the description may have symbols for numbers."""
+    """Return the model without physical checks; numbers of the description may be symbols."""
     ranges.check_numbers(source)
     children = _connect(source)
     validate.check_loops(source)
@@ -156,7 +156,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
 
 
 def with_loop(model: Model, data: LoopData) -> Model:
-    """Return the tree of a model with one loop alone, and no coupling."""
+    """Return the tree of a model with a single loop and no couplings."""
     return replace(model, loops=(_closed(model, data),), couplings=())
 
 
@@ -165,7 +165,7 @@ def _turned(E: Matrix) -> Transform:
 
 
 def _closed(model: Model, data: LoopData) -> Loop:
-    """Return a loop joint between two bodies, and the way around the loop."""
+    """Return a loop joint between two bodies, with the path around the loop."""
     turned, world = _turned(natural_axes(data)), Frame("", WORLD, Transform.identity())
 
     def end(link: str | None, pose: Transform) -> Frame:
@@ -182,7 +182,7 @@ def _closed(model: Model, data: LoopData) -> Loop:
 
 
 def _coupled(model: Model, data: CouplingData) -> Coupling:
-    """Return a coupling, with each coordinate and velocity as a body and an index in its joint."""
+    """Return a coupling; coordinates and velocities are given by body and index in its joint."""
     known, speeds = dict[str, tuple[int, int]](), freedoms(model)
     for i, body in enumerate(model.bodies):
         names = freedom_names(body.data.name, body.joint.nv)
@@ -210,7 +210,7 @@ def _coupled(model: Model, data: CouplingData) -> Coupling:
 
 
 def _turning(model: Model, data: RotorData) -> Body:
-    """Return a rotor: a body without inertia on a joint of its own, driven by other joints."""
+    """Return a rotor: a body without inertia on an additional joint, driven by other joints."""
     tendon = tendon_of(model, data)
     hinge = JointData(data.name, Revolute.kind, None, data.name, armature=data.armature)
     made = _make_joint(hinge, Transform.identity())
@@ -219,22 +219,23 @@ def _turning(model: Model, data: RotorData) -> Body:
 
 
 def compose(second: Transform, first: Transform) -> Transform:
-    """Return the constant transform `second @ first`, with rounding removed and cheap factors."""
+    """Return the constant transform `second @ first`, without rounding errors, in cheap factors."""
     whole = second @ first
     E = Matrix(tuple(tuple(map(_clean, row)) for row in whole.E.matrix().rows))
     return Transform(Rotation.of(E), Vector(tuple(map(_clean, whole.r))))
 
 
 def _clean(x: Number) -> Number:
-    if isinstance(x, Scalar) or not math.isfinite(x):  # which the table of ranges refuses
+    if isinstance(x, Scalar) or not math.isfinite(x):  # the table of ranges refuses these
         return x
     nearest = float(round(x))
     return nearest if abs(nearest) <= 1.0 and abs(x - nearest) < _ROUNDING else float(x)
 
 
 def swept(inertia: RigidInertia) -> RigidInertia:
-    """Return the inertia with entries set to zero that are rounding relative to the largest of
-    their kind.
+    """Return the inertia with rounding errors set to zero.
+
+    Entries are compared with the largest entry of the first moment or of the rotational inertia.
     """
 
     def kept(entries: Iterable[Number]) -> list[Number]:
@@ -246,7 +247,7 @@ def swept(inertia: RigidInertia) -> RigidInertia:
 
 
 def _connect(source: Description) -> dict[str | None, list[JointData]]:
-    """Return joints by parent link or world; raise unless every link is reached exactly once."""
+    """Return the joints of each parent link; raise an error unless each link is reached once."""
     names = [link.name for link in source.links]
     _unique(source, "links", names)
     _unique(source, "joints", [joint.name for joint in source.joints])
@@ -317,7 +318,7 @@ def natural_axes(joint: JointData) -> Matrix:
 
 
 def _from(first: int, *axes: tuple[Number, ...]) -> Matrix:
-    """Return three axes as rows, the first at its place and the others in cyclic order."""
+    """Return three axes as rows, in cyclic order beginning with row `first`."""
     return Matrix(tuple(axes[(k - first) % 3] for k in range(3)))
 
 
@@ -372,7 +373,7 @@ def _driven(data: JointData, joint: Joint) -> Drive | None:
 
 
 def _couple(bodies: list[Body]) -> list[Body]:
-    """Give every mimicking joint its leader, through chains of mimics."""
+    """Set the leader of every mimic joint; chains of mimic joints are resolved."""
     number = {body.data.name: i for i, body in enumerate(bodies)}
 
     def lead(i: int, seen: tuple[str, ...]) -> Follow | None:

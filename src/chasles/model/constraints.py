@@ -1,8 +1,8 @@
-"""User-defined constraints: their inputs, and their programs at each level.
+"""User-defined constraints: inputs, and programs for positions, velocities and accelerations.
 
 A constraint is a program of coordinates, velocities, frames and the time. A row without velocities
 is holonomic: it constrains positions, and its derivative constrains velocities. A row with
-velocities is linear in them and constrains only them (Featherstone 2008, Eq 3.29, 3.30).
+velocities is linear in the velocities and constrains only these (Featherstone 2008, Eq 3.29, 3.30).
 """
 
 from dataclasses import dataclass
@@ -23,9 +23,9 @@ MOVING = ("rate", "v", "twist")
 
 @dataclass(frozen=True)
 class FrameState:
-    """Moving frame as an argument of a constraint, in world axes, in m, rad and s.
+    """State of a frame as an argument of a constraint, in world axes, in m, rad and s.
 
-    rotation: its columns are the frame's axes. velocity: of the frame's origin.
+    rotation: matrix whose columns are the frame's axes. velocity: velocity of the frame's origin.
     """
 
     position: Vector
@@ -54,7 +54,7 @@ class FrameState:
         return Vector(self.rotation.T.rows[k])
 
     def point(self, x: Number, y: Number, z: Number) -> Vector:
-        """Return the position in the world of a point of the frame.
+        """Return the position in the world of a point that is given in the frame.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class FrameState:
         return self.position + self.rotation @ Vector.of(x, y, z)
 
     def velocity_at(self, point: Vector) -> Vector:
-        """Return the velocity of the body's point that is currently at a position.
+        """Return the velocity of the point of the moving body at a given position.
 
         Parameters
         ----------
@@ -84,7 +84,7 @@ class FrameState:
         return self.velocity + self.angular_velocity.cross(point - self.position)
 
     def rates(self) -> list[Number]:
-        """Return the derivatives of the numbers of its pose."""
+        """Return the time derivatives of the pose: rotation by rows, and position."""
         turning = Matrix.skew(self.angular_velocity) @ self.rotation
         return [*(x for row in turning.rows for x in row), *self.velocity]
 
@@ -93,8 +93,8 @@ class FrameState:
 class Coupling:
     """A constraint of a model.
 
-    places, rates: the body of each coordinate and of each velocity, and which of its joint's it is.
-    t: the time, if the constraint depends on it; a symbol while a function is traced.
+    places, rates: the body of each coordinate and of each velocity, and its index in the body's
+    joint. t: the time, if the constraint depends on it; a symbol while a function is traced.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -102,7 +102,7 @@ class Coupling:
     t: Number | None = None
     rates: tuple[tuple[int, int], ...] = ()
     carried: tuple[int, ...] = ()
-    """The bodies between its frames and the world."""
+    """The bodies between the constraint's frames and the world."""
 
     @property
     def name(self) -> str:
@@ -126,7 +126,7 @@ class Coupling:
 
     @property
     def steady(self) -> bool:
-        """Return True if it does no work: it depends on neither time nor a given velocity."""
+        """Return True if the constraint does no work: no dependence on time, no given velocity."""
         psi = velocities(self.data.residual)
         drift = replayed(psi, psi.variables(Arena(RULES)) | resting(psi))
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
@@ -156,10 +156,11 @@ def taken(program: Program) -> tuple[frozenset[str], ...]:
 
 @cache
 def velocities(residual: Program) -> Program:
-    """Return psi, zero for allowed velocities: rows with velocities, derivatives of the others.
+    """Return the program of psi, which is zero for allowed velocities.
 
-    Additional inputs are `rate` of `q` and `twist` of `pose`. The result is linear in velocities,
-    and zero with these except for terms of time and given velocities.
+    Rows with velocities are unchanged; other rows are replaced by their time derivatives.
+    Additional inputs are `rate`, the rate of `q`, and `twist`, the twist of `pose`. psi is linear
+    in the velocities. Without velocities it is zero, except for terms of time and given velocities.
     """
     sizes = {v.name: v.size for v in residual.inputs}
     sizes |= {"rate": sizes["q"]} if "q" in sizes else {}
@@ -177,9 +178,9 @@ def velocities(residual: Program) -> Program:
 
 
 def changes(given: dict[str, list[Number]], names: list[str]) -> dict[str, list[Number]]:
-    """Return the time derivatives of a program's position inputs, in the form for `forward`.
+    """Return the time derivatives of a program's position inputs, as inputs of `forward`.
 
-    given: values of the inputs, `rate` and `twist`.
+    given: values of the inputs, including `rate` and `twist`.
     """
     found = {}
     for name in names:
@@ -194,7 +195,7 @@ def changes(given: dict[str, list[Number]], names: list[str]) -> dict[str, list[
 
 
 def frame_states(pose: list[Number], twist: list[Number]) -> list[FrameState]:
-    """Return the frames of a constraint from the numbers of all."""
+    """Return the frames of a constraint from the concatenated poses and twists."""
     count = len(pose) // POSE
     poses = [tuple(pose[POSE * k : POSE * (k + 1)]) for k in range(count)]
     twists = [tuple(twist[TWIST * k : TWIST * (k + 1)]) for k in range(count)]
@@ -210,7 +211,7 @@ def slopes(residual: Program) -> Program:
 
 @cache
 def accelerations(residual: Program) -> Program:
-    """Return the derivative of psi along all of its inputs."""
+    """Return the program of the directional derivative of psi along all inputs."""
     psi = velocities(residual)
     return forward(psi, [v.name for v in psi.inputs])
 

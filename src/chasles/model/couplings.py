@@ -1,7 +1,7 @@
 """Equations between coordinates, velocities and frames, and motions of joints in time.
 
-Each is a user-defined function, written with the functions of `chasles.expr` and traced once. The
-derivatives that velocities and accelerations need follow from its program.
+Each is a user-defined function, written with the functions of `chasles.expr` and traced once. Its
+derivatives for velocities and accelerations are computed from the traced program.
 """
 
 import inspect
@@ -42,12 +42,12 @@ def coupling(
     name : str
         Name of the coupling.
     freedoms : sequence of str
-        Coordinates by joint, with [k] for a joint with several. Planar, spherical and free joints
-        name theirs: "base[x]", "base[qw]" (`chasles.conventions`).
+        Names of coordinates: the joint, with [k] for a joint with several coordinates. Those of
+        planar, spherical and free joints have names: "base[x]", "base[qw]" (`chasles.conventions`).
     function : callable
         Takes the values of coordinates, rates and frames in this order, in rad, m and s, each frame
-        as a `FrameState`, and the time if its last argument is called t. It returns one number or
-        several, each zero where its equation holds.
+        as a `FrameState`, and the time if its last argument is called t. It returns one or several
+        numbers, which are zero where the equations hold.
     rates : sequence of str, optional
         Velocities, as `robot.independent` names them: "base[3]".
     frames : sequence of str, optional
@@ -64,9 +64,9 @@ def coupling(
     -----
     A row that takes no velocity constrains positions (holonomic). A row that takes velocities
     constrains only velocities (nonholonomic) and must be linear in them; examples are knife edges
-    and rolling (Featherstone 2008, Eq 3.29, 3.30). The function is written with arithmetic and the
-    functions of `chasles.expr` (sin, cos, sqrt, atan2, ...) and run once, on symbols. It should be
-    smooth, and its slope not vanish where it is zero.
+    and rolling (Featherstone 2008, Eq 3.29, 3.30). The function uses arithmetic and the functions
+    of `chasles.expr` (sin, cos, sqrt, atan2, ...) and is called once, with symbols. It should be
+    smooth, and its gradient should not vanish where the function is zero.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def coupling(
 
 
 def _inputs(freedoms: int, rates: int, frames: int, *, timed: bool) -> list[Variable]:
-    """Return the inputs of a coupling's program; none is empty."""
+    """Return the inputs of a coupling's program; empty inputs are omitted."""
     sizes = {"q": freedoms, "v": rates, "pose": POSE * frames, "twist": TWIST * frames}
     found = [Variable(key, (n,)) for key, n in sizes.items() if n]
     return found + [Variable("t", ())] * timed
@@ -144,17 +144,17 @@ def _faults(residual: Program, names: Sequence[str]) -> Iterator[tuple[str, str,
 def gear(
     name: str, joint: str, ratios: Mapping[str, float], offset: float = 0.0, *, where: str = ""
 ) -> CouplingData:
-    """Return the coupling joint = sum of ratio times leader, plus offset: a gear or a differential.
+    """Return the coupling of a gear or differential: joint = sum of ratio * leader + offset.
 
     Parameters
     ----------
     name : str
         Name of the coupling.
     joint : str
-        The joint that follows.
+        Joint that follows the leaders.
     ratios : mapping
-        Ratio by leading joint (with [k] for a joint with several coordinates), in units of the
-        joint's coordinate for one unit of the leader's.
+        Ratio for each leading joint (with [k] for a joint with several coordinates), in units of
+        the follower's coordinate per unit of the leader's.
     offset : float, optional
         Offset (rad or m).
     where : str, optional
@@ -198,9 +198,9 @@ def linear(data: CouplingData) -> tuple[list[float], float] | None:
 
 
 def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]) -> CouplingData:
-    """Return the coupling with some coordinates held at values and some velocities zero, by name.
+    """Return the coupling with some coordinates held at values, and some velocities zero.
 
-    It may then have no input; its rows are the same.
+    values, still: by name. The result has the same rows, and may have no inputs.
     """
     names = tuple(name for name in data.freedoms if name not in values)
     rates = tuple(name for name in data.rates if name not in still)
@@ -228,8 +228,9 @@ Terms = dict[Powers, float]
 
 
 def terms(data: CouplingData) -> Terms | None:
-    """Return the residual as a polynomial in coordinates and rates; None if it is not one, or
-    depends on time.
+    """Return the residual as a polynomial in coordinates and rates.
+
+    The result is None if the residual is not a polynomial, or depends on time.
     """
     if data.timed or data.frames or data.rows != 1:
         return None
@@ -274,11 +275,10 @@ def _product(a: Terms, b: Terms) -> Terms:
 def polynomial(
     name: str, rows: Sequence[tuple[float, Mapping[str, int]]], *, where: str = ""
 ) -> CouplingData:
-    """Return the equation in which a sum of factors times powers of coordinates (rad, m) and rates
-    is zero.
+    """Return the coupling that sets a polynomial in coordinates (rad, m) and rates to zero.
 
-    Each row holds a factor, and the power of each coordinate, or of each velocity, whose name ends
-    in '. Coordinates and velocities are each in the order of the rows.
+    Each row has a factor, and powers by name of the coordinate; a name that ends in ' means the
+    velocity. Coordinates and velocities are each in the order of the rows.
     """
     names = list(dict.fromkeys(freedom for _, powers in rows for freedom in powers))
     freedoms = [each for each in names if not each.endswith("'")]
@@ -297,7 +297,7 @@ def polynomial(
 
 
 def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | None:
-    """Return the rows from which `polynomial` makes a coupling; None if it is not a polynomial."""
+    """Return the rows with which `polynomial` makes the coupling; None for others."""
     found = terms(data)
     if found is None:
         return None
@@ -308,14 +308,14 @@ def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | 
     ]
     said = dict.fromkeys(name for _, row in rows for name in row)
     if sorted(said, key=lambda name: name.endswith("'")) != list(names):
-        rows[0] = rows[0][0], dict.fromkeys(names, 0) | rows[0][1]  # says their order
+        rows[0] = rows[0][0], dict.fromkeys(names, 0) | rows[0][1]  # preserves their order
     return rows
 
 
 # Motions in time ---------------------------------------------------------------------------------
 
 Motion = Callable[[Number], Number | Sequence[Number]]
-"""A joint's coordinate at time t, or its coordinates if it has several."""
+"""Function from the time t to a joint's coordinate, or to its coordinates if it has several."""
 
 
 def motion(function: Motion, *, joint: str = "") -> Program:
@@ -370,7 +370,7 @@ def motion(function: Motion, *, joint: str = "") -> Program:
 
 @dataclass(frozen=True)
 class Drive:
-    """A prescribed motion of a joint. ratio, offset: those of a joint that mimics it.
+    """Prescribed motion of a joint. ratio, offset: applied to it, for a joint that mimics another.
 
     t: the time; a symbol while a function is traced, None before evaluation.
     """

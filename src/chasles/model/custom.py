@@ -1,4 +1,4 @@
-"""User-defined joint types, checked against the contract."""
+"""Check user-defined joint types against the contract of joint types."""
 
 import random
 from dataclasses import is_dataclass
@@ -13,11 +13,14 @@ from chasles.model.description import JointData, LoopData, faulty, part_of
 from chasles.model.joints import Joint
 
 _SLACK = 1e-9
-"""Relative tolerance, above the rounding of derivatives and far below a wrong formula's error."""
+"""Relative tolerance; above rounding errors of derivatives, far below errors of wrong formulas."""
 
 
 def check_custom(data: JointData, joint: Joint) -> None:
-    """Raise if members of a user-defined joint type contradict each other at a few positions."""
+    """Raise an error if methods of a user-defined joint type contradict each other.
+
+    They are compared at a few positions.
+    """
     name = f"its type {type(joint).__name__}"
     try:
         _check(name, joint, closes=isinstance(data, LoopData))

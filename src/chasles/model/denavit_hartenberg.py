@@ -1,15 +1,14 @@
 """Serial arms from Denavit-Hartenberg tables.
 
-Both conventions give a link the frame that its joint moves (z is the joint's axis):
+In both conventions, the frame of a link is the frame that its joint moves (z is the joint axis):
 
-- modified (proximal): T = Rx(alpha) Tx(a) Rz(theta) Tz(d) leads from link i-1 to link i, and the
-  link's frame is the table's (Balafoutis and Patel 1991, 2.3.1, who give a and alpha the index i);
-- standard (distal): T = Rz(theta) Tz(d) Tx(a) Rx(alpha); the table's frame i sits at the far end of
-  link i, at Tx(a) Rx(alpha) in the link's own frame.
+- modified (proximal): T = Rx(alpha) Tx(a) Rz(theta) Tz(d) leads from link i-1 to link i. The link
+  frame is that of the table (Balafoutis and Patel 1991, 2.3.1, where a and alpha have the index i).
+- standard (distal): T = Rz(theta) Tz(d) Tx(a) Rx(alpha). Frame i of the table is at the far end of
+  link i, at Tx(a) Rx(alpha) in the link frame.
 
-Frame i of the table is the frame named `dh<i>`. The extended form has one more length, b along y in
-addition to a along x: Tx(a) Ty(b) for Tx(a) (Legnani et al. 1996, part II, fig. 6, which calls d
-s).
+Frame i of the table is named `dh<i>`. The extended form has an additional length b along y: Tx(a)
+is replaced by Tx(a) Ty(b) (Legnani et al. 1996, part II, fig. 6, where d is called s).
 """
 
 import math
@@ -36,19 +35,20 @@ Convention = Literal["standard", "modified"]
 class DHRow:
     """One row of a table (m, rad, kg): a joint, and the link that it moves.
 
-    theta, d, a, alpha: the constants; the joint's coordinate is added to theta (kind "revolute") or
+    theta, d, a, alpha: the constants. The joint coordinate is added to theta (kind "revolute") or
     to d ("prismatic"), so that one of the two is the offset of the coordinate. A "cylindrical"
-    joint has two coordinates, one for each; a "helical" one adds its coordinate to theta, and pitch
-    (m/rad) times the coordinate to d (Featherstone 2008, section 4.3). b: one more length along y
-    (the extended form; zero in Denavit and Hartenberg's).
+    joint has two coordinates, which are added to theta and d. For a "helical" joint, the coordinate
+    is added to theta, and pitch (m/rad) times the coordinate to d (Featherstone 2008, section 4.3).
+    b: additional length along y (the extended form; zero in Denavit and Hartenberg's).
 
-    mass, center (of mass) and inertia are in the axes of the row's frame. inertia: [xx, yy, zz],
-    [xx, yy, zz, xy, xz, yz] (entries of the tensor: xy is minus the integral of x y dm) or a 3x3
-    matrix, kept as six numbers; inertia_about: "center" (of mass) or "frame" (its origin).
+    mass, center (of mass) and inertia are given along the axes of the row's frame. inertia: [xx,
+    yy, zz], [xx, yy, zz, xy, xz, yz] (entries of the tensor: xy is minus the integral of x y dm) or
+    a 3x3 matrix, stored as six numbers. inertia_about: "center" (of mass) or "frame" (its origin).
 
-    limits: of the coordinate, where it is one. velocity, effort: the largest. armature: the rotor's
-    inertia as the joint feels it. damping, friction: viscous coefficient and dry friction. name,
-    link: those of the joint and of the link, "joint<i>" and "link<i>" if empty. where: "file:line".
+    limits: lower and upper limit of the coordinate, if there is one. velocity, effort: largest
+    values. armature: rotor inertia reflected to the joint. damping, friction: viscous coefficient
+    and dry friction. name, link: names of the joint and the link; "joint<i>" and "link<i>" if
+    empty. where: "file:line".
     """
 
     theta: float
@@ -78,7 +78,7 @@ class DHRow:
         self._check_kind()
 
     def _check_kind(self) -> None:
-        """Raise for numbers that the type of joint does not have."""
+        """Raise an error for numbers that do not apply to the joint type."""
         joint = JOINTS[self.kind]
         if self.pitch and "pitch" not in joint.data:
             problem = f"a {self.kind} joint has no pitch"
@@ -93,7 +93,7 @@ class DHRow:
 
     @property
     def rigid(self) -> RigidInertia:
-        """The link's inertia, about the origin and in the axes of the row's frame."""
+        """Inertia of the link about the origin of the row's frame, along its axes."""
         c, I = Vector(tuple(self.center)), Symmetric(*self.inertia)
         if self.inertia_about == "frame":
             return RigidInertia(self.mass, c * self.mass, I)
@@ -106,14 +106,14 @@ class DHRow:
 
 
 _SAME = ("armature", "damping", "friction", "pitch", "where")
-"""Fields that joints have as well."""
+"""Fields that `JointData` has as well."""
 
 REQUIRED = tuple(f.name for f in fields(DHRow) if f.default is MISSING)
 """The fields that every row must have."""
 
 
 def row_of(given: Mapping[str, Any]) -> DHRow:
-    """Return a row from its fields by name; raise for a missing or unknown field."""
+    """Return a row from its fields by name; missing or unknown fields raise an error."""
     for key in given:
         if key not in FIELDS:
             raise ModelError("E-DH-001", f"unknown field {key!r}", suggest(str(key), FIELDS))
@@ -190,7 +190,7 @@ class DHTable:
 
 
 def _coordinates(row: DHRow, q: str) -> dict[str, str]:
-    """Return the constants that a joint's coordinates are added to, and each coordinate's name."""
+    """Return the names of the coordinates of a joint, by the constant to which each is added."""
     units = JOINTS[row.kind].units
     names = [q] if len(units) == 1 else [f"{q}[{k}]" for k in range(len(units))]
     own = {{"rad": "theta", "m": "d"}[unit]: name for unit, name in zip(units, names, strict=True)}
@@ -243,8 +243,8 @@ def dh_chain(
 ) -> Description:
     """Return the arm of a table: links base, link1, ..., joints joint1, ..., frames dh1, ...
 
-    base: the pose of frame 0, which is link base, in the world. tips: named poses in the last frame
-    of the table.
+    base: the pose in the world of frame 0, which is that of link base. tips: named poses in the
+    last frame of the table.
     """
     links, joints, frames = [LinkData("base", RigidInertia.zero())], [], []
     if base is not None and base != Transform.identity():
@@ -267,7 +267,7 @@ def dh_chain(
 
 
 def transform(pose: Pose) -> Transform:
-    """Return the transform to a frame with this homogeneous matrix, right angles exact."""
+    """Return the transform to a frame with this homogeneous matrix, with exact right angles."""
     R, p = Matrix(tuple(row[:3] for row in pose[:3])), Vector(tuple(row[3] for row in pose[:3]))
     return _exact(Transform.from_pose(R, p))
 
@@ -278,9 +278,10 @@ def matrix(X: Transform) -> np.ndarray:
 
 
 class Factors(NamedTuple):
-    """The constants of Rx(alpha) Tx(a) Rz(theta) Tz(d), and how far a pose is from such a product.
+    """Constants of Rx(alpha) Tx(a) Rz(theta) Tz(d), and the deviation of a pose from this product.
 
-    tilt: the cosine between the first x axis and the last z axis. across: their distance (m).
+    tilt: cosine of the angle between the first x axis and the last z axis. across: distance between
+    these axes (m).
     """
 
     a: float
@@ -292,7 +293,7 @@ class Factors(NamedTuple):
 
 
 def factors(T: np.ndarray) -> Factors:
-    """Return the constants of a pose; those of Tx Rx and of Rz Tz commute within each pair."""
+    """Return the constants of a pose; Tx commutes with Rx, and Rz with Tz."""
     a, y, z = map(float, T[:3, 3])
     sin, cos = float(-T[1, 2]), float(T[2, 2])
     alpha, theta = math.atan2(sin, cos), math.atan2(float(-T[0, 1]), float(T[0, 0]))

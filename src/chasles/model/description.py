@@ -1,4 +1,4 @@
-"""Descriptions of mechanisms by a file or a builder, before any choice of numbering or frames."""
+"""Descriptions of mechanisms from files or builders, before any choice of numbering or frames."""
 
 import math
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Mimic:
-    """This joint's coordinate is multiplier times that of another joint, plus an offset."""
+    """Relation of a mimic joint: its coordinate is multiplier * (that of `joint`) + offset."""
 
     joint: str
     multiplier: float = 1.0
@@ -50,9 +50,10 @@ class Mimic:
 
 @dataclass(frozen=True)
 class LinkData:
-    """A link and its inertia in its own frame. `where` is "file:line". `massless` means that it has
-    no inertia by intention. `lifted` is the part of its weight that is compensated (MuJoCo's
-    gravcomp), 1 for all.
+    """A link and its inertia in the link frame.
+
+    where: "file:line". massless: True if the link intentionally has no inertia. lifted: compensated
+    fraction of its weight (MuJoCo's gravcomp).
     """
 
     name: str
@@ -67,17 +68,18 @@ class JointData:
     """A joint between two links.
 
     parent: the parent link, or None for the world. pose: the joint's frame in the parent link's
-    frame; child_pose: in the child link's frame (its own, unless given). The two coincide at zero
-    displacement. axis: unit vector in the joint's frame (the second axis of a universal joint, its
-    y, is perpendicular and arbitrary unless `second_axis` says which; that of a rack and pinion is
-    the rack's direction). pitch: meters per radian of a helical joint. radius: of a pinion or a
-    rolling sphere, in m. reversed: the joint's motion is that of the parent against the child.
-    custom: a joint of a user-defined type (then kind is "custom"); its own numbers count, all
-    others are those given here. motion: a prescribed motion, made by `chasles.model.motion`; the
-    joint then has no coordinates. stiffness: that of a spring in each degree of freedom, at rest
-    where the coordinates are `rest` (default: zero displacement). start: coordinates of
-    `robot.neutral()`. forces: the range of all actuators' force on it; lifted: actuators exert its
-    share of the compensated weight, too.
+    frame. child_pose: the joint's frame in the child link's frame (the identity by default). The
+    two frames coincide at zero displacement. axis: unit vector in the joint's frame. second_axis:
+    the second axis (y) of a universal joint, perpendicular to the first and arbitrary by default;
+    for a rack and pinion, the direction of the rack. pitch: meters per radian of a helical joint.
+    radius: radius of a pinion or a rolling sphere, in m. reversed: the coordinates describe the
+    motion of the parent relative to the child. custom: a joint of a user-defined type (kind is then
+    "custom"); its own parameters are used, and all others are those given here. motion: a
+    prescribed motion, made by `chasles.model.motion`; the joint then has no coordinates. stiffness:
+    stiffness of a spring in each degree of freedom, whose rest position is `rest` (default: zero
+    displacement). start: coordinates in `robot.neutral()`. forces: range of the total actuator
+    force on the joint. lifted: True if actuators also exert the joint's share of the compensated
+    weight.
     """
 
     name: str
@@ -107,27 +109,30 @@ class JointData:
 
     @property
     def traits(self) -> type[Joint]:
-        """Class of its type, with the data that files and other libraries need."""
+        """Class of the joint type, with the data that files and other libraries need."""
         return traits(self.kind)
 
     @property
     def resists(self) -> bool:
-        """Return True if forces of its own act along its motion: such a joint needs coordinates."""
+        """Return True if the joint has armature, damping, friction or a spring.
+
+        Such a joint needs coordinates.
+        """
         return any((self.armature, self.damping, self.friction, self.stiffness))
 
 
 def freedom_names(joint: str, count: int) -> tuple[str, ...]:
-    """Return the names of a joint's degrees of freedom: its own name, or with [k] for several."""
+    """Return the names of a joint's degrees of freedom: the joint's name, with [k] for several."""
     return (joint,) if count == 1 else tuple(f"{joint}[{k}]" for k in range(count))
 
 
 @dataclass(frozen=True)
 class LoopData(JointData):
-    """A joint that closes a loop: between two links that the tree connects already.
+    """A joint that closes a loop, between two links that the tree already connects.
 
-    parent (None for the world) and pose are those of its predecessor frame, child and child_pose
-    those of its successor frame. kind: any joint type, or "fixed" for a weld. It has no
-    coordinates: its constraints are equations between those of the tree.
+    parent (None for the world) and pose define its predecessor frame, child and child_pose its
+    successor frame. kind: any joint type, or "fixed" for a weld. A loop joint has no coordinates;
+    its constraints are equations between the coordinates of the tree.
     """
 
 
@@ -135,11 +140,12 @@ class LoopData(JointData):
 class CouplingData:
     """Equations between coordinates, velocities and frames: a gear, a wheel, any residual = 0.
 
-    `freedoms` names coordinates by joint, with [k] for a joint with several, or [x], [qw], ...
-    where velocities are not their rates. rates: velocities, as `robot.independent` names them.
-    frames: links and frames. residual: the program of one row or more, its inputs `q`, `v`, `pose`
-    and `twist` of these in turn, and the time `t`, each if there is any. `chasles.model.gear`,
-    `chasles.model.coupling` and `chasles.model.rolling` make it.
+    `freedoms`: names of coordinates: the joint, with [k] for a joint with several coordinates. If
+    velocities are not the rates of coordinates, names such as [x] and [qw] replace [k]. `rates`:
+    velocities, as `robot.independent` names them. `frames`: links and frames. `residual`: program
+    with one or more rows; its inputs are `q`, `v`, `pose` and `twist` of these parts, and the time
+    `t`, without empty ones. Use `chasles.model.gear`, `chasles.model.coupling` or
+    `chasles.model.rolling` to make a coupling.
     """
 
     name: str
@@ -161,7 +167,7 @@ class CouplingData:
 
     @property
     def plain(self) -> bool:
-        """Return True for one equation between coordinates only."""
+        """Return True for a single equation between coordinates only."""
         return self.rows == 1 and not self.rates and not self.frames
 
 
@@ -169,9 +175,9 @@ class CouplingData:
 class RollingData(CouplingData):
     """Contact without slipping, made by `chasles.model.rolling`.
 
-    `frames` are the rolling one and its ground. `kind` is "blade", "wheel" or "ball". `radius` is
-    in m. `axis` is that of the blade or wheel, in its frame. `touching` is True if it also stays on
-    the plane.
+    frames: the rolling frame and the frame of the ground, if given. kind: "blade", "wheel" or
+    "ball". radius: in m. axis: axis of the blade or wheel, in its frame. touching: True if the
+    contact must also stay on the plane.
     """
 
     kind: str = "wheel"
@@ -191,12 +197,12 @@ class FrameData:
 
 @dataclass(frozen=True)
 class Closure:
-    """Solution method of the loops of one mechanism: decided once, checked in every state.
+    """Solution method of the loops of a mechanism, chosen once and checked in every state.
 
-    `rows` are independent equations of the loops (rows of `loop_matrix`), in the order of their
-    use. `dependent` is the velocity coordinate that each is solved for. `pivots` are the divisors
-    at the configuration of the choice; if one becomes small, another choice is better. `scales`
-    make all rows dimensionless (1 for angles, 1/size of the loop for lengths).
+    rows: independent equations of the loops (rows of `loop_matrix`), in the order of elimination.
+    dependent: the velocity coordinate for which each row is solved. pivots: pivots at the
+    configuration of the choice; if one becomes small, another choice is better. scales: factors
+    that make all rows dimensionless (1 for angles, 1/size of the loop for lengths).
     """
 
     rows: tuple[int, ...]
@@ -207,10 +213,10 @@ class Closure:
 
 @dataclass(frozen=True)
 class Precision:
-    """Precision of the numbers of a mechanism, which decides whether its loops agree.
+    """Precision of the numbers of a mechanism; it determines whether loop equations agree.
 
-    `significant` and `decimals` are the most digits of any number in its file, in total and after
-    the point; numbers in memory have all digits. `loops` is the allowed contradiction between loop
+    significant, decimals: largest number of digits of any number in the file, in total and after
+    the decimal point; numbers in memory have all digits. loops: allowed contradiction between loop
     equations, in rad and relative to the size of the loop; None derives it from the digits.
     """
 
@@ -232,16 +238,15 @@ class Precision:
 
     @property
     def counts(self) -> bool:
-        """Return True if a copy with all digits may be judged otherwise."""
+        """Return True if a copy written with all digits might give another tolerance."""
         few = min(self.significant, self.decimals) < self.ROUNDED + 3
         return self.loops is not None or (few and self.significant >= self.ROUNDED)
 
     def closure(self, size: float) -> float:
-        """Return the allowed contradiction between equations of a loop of a size (m),
-        dimensionless.
+        """Return the dimensionless contradiction allowed between equations of a loop; size: in m.
 
-        A length is known to half a unit of its last digit, and so is a direction, whose entries are
-        about 1.
+        Lengths are known to half a unit of their last digit, and so are the entries of directions,
+        which are about 1.
         """
         if self.loops is not None:
             return self.loops
@@ -254,20 +259,20 @@ class Precision:
 
 @dataclass(frozen=True)
 class Description:
-    """Links, joints and frames in file order. `lock`, `attach` and similar functions make new ones.
+    """Links, joints and frames of a mechanism in file order; immutable.
 
-    `joints` form the tree; `loops` close it, and `couplings` relate its coordinates; `rotors` add
-    inertia to several joints at once. `independent` names the coordinates that the others follow
-    through loops and couplings, as in `robot.independent`; by default the library chooses.
-    `closure` is the library's choice of how dynamics solves the loops. `massless` means that no
-    masses are known, so that only kinematics is available. `shapes` are visual and collision
-    shapes; only distances and contact depend on them. `planes` are infinite and solid below z = 0
-    of their pose, of kind "plane". `excluded` are pairs of links that the file does not let
-    collide; `paired` are pairs of shapes that collide regardless of their bits, with the friction
-    of the pair. `sensors` are in file order; nothing else depends on them. `precision` decides
-    whether loops are meant to close. `actuators` are in file order, which is the order of controls.
-    `fluid` surrounds the links. `unsupported` lists ignored parts of the file that act on the
-    machine.
+    `lock`, `attach` and similar functions return new descriptions. `joints` form the tree, `loops`
+    close it, and `couplings` relate its coordinates. `rotors` are tendons, and rotors that add
+    inertia to several joints at once. `independent` names the coordinates that determine the others
+    through loops and couplings, as in `robot.independent`; by default they are chosen
+    automatically. `closure` is the solution method of the loops in dynamics. `massless` means that
+    no masses are known, so that only kinematics is available. `shapes` are visual and collision
+    shapes; only distances and contact depend on them. `planes` are infinite shapes of kind "plane",
+    solid below z = 0 of their pose. `excluded` are pairs of links that do not collide. `paired` are
+    pairs of shapes that collide regardless of their bits, with the friction of the pair. `sensors`
+    are in file order; nothing else depends on them. `precision` determines whether loops are meant
+    to close. `actuators` are in file order, which is the order of controls. `fluid` surrounds the
+    links. `unsupported` lists ignored parts of the file that act on the mechanism.
     """
 
     name: str
@@ -297,7 +302,7 @@ class Description:
 
 Part = LinkData | JointData | CouplingData | RotorData | ActuatorData | KeyframeData
 Named = Part | FrameData | Description
-"""Parts that errors refer to: each has a name and, except a frame, its place in a file."""
+"""Parts that errors refer to; all have a name, and all but frames have a place in a file."""
 
 
 def part_of(data: Named) -> str:
@@ -307,12 +312,12 @@ def part_of(data: Named) -> str:
 
 
 def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError:
-    """Return the error of a part of a mechanism, with its name and its place in the file."""
+    """Return an error about a part of a mechanism, with its name and its place in the file."""
     return ModelError(code, problem, remedy, part=part_of(data), file=getattr(data, "where", ""))
 
 
 def some(names: Iterable[str], most: int = 6) -> str:
-    """Return the first few of some names, in quotes."""
+    """Return the first few names, in quotes."""
     first = list(islice(names, most + 1))
     return ", ".join(map(repr, first[:most])) + ", ..." * (len(first) > most)
 
@@ -321,7 +326,7 @@ def some(names: Iterable[str], most: int = 6) -> str:
 
 
 def traits(kind: str) -> type[Joint]:
-    """Return the class of a joint type by its name; the contract itself for user-defined types."""
+    """Return the class of a joint type by name; the base class `Joint` for user-defined types."""
     return TYPES.get(kind, Joint)
 
 
@@ -336,11 +341,11 @@ def spelled(format: str, *, own: bool = False) -> dict[str, str]:
 
 
 def spelling(kind: str, format: str) -> str:
-    """Return the word of a file format for a joint type; "" if it has none."""
+    """Return a file format's word for a joint type; "" if it has none."""
     return traits(kind).names.get(format, "").partition(" ")[0]
 
 
 def as_bounded(kind: str, bounded: bool) -> str:
-    """Return the type with bounds, or without: a revolute joint without is continuous."""
+    """Return the joint type with or without bounds; a revolute joint without is continuous."""
     joint = traits(kind)
     return joint.twin if joint.twin and (joint.bounds == "none") is bounded else kind

@@ -20,11 +20,11 @@ Pose = tuple[tuple[float, ...], ...]
 IDENTITY: Pose = tuple(tuple(float(i == k) for k in range(4)) for i in range(4))
 
 _ROUNDED = 1e-9
-"""Relative difference below which matrix entries are equal up to rounding of printed digits."""
+"""Matrix entries are equal up to rounding of printed digits below this relative difference."""
 
 
 def number(value: Any) -> float:
-    """Return a finite number of bearable size."""
+    """Return a number of absolute value at most `LARGEST`; raise an error for anything else."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError
     if not abs(x := float(value)) <= LARGEST:
@@ -33,7 +33,7 @@ def number(value: Any) -> float:
 
 
 def numbers(count: int) -> Callable[[Any], tuple[float, ...]]:
-    """Return a number of numbers."""
+    """Return a conversion that accepts a given count of numbers."""
 
     def convert(value: Any) -> tuple[float, ...]:
         entries = tuple(map(number, value))
@@ -78,7 +78,7 @@ def _within(key: str) -> "Field":
 
 
 def _interval(value: Any) -> tuple[float, float]:
-    """Return limits in order; a table is written for chasles, so others are refused."""
+    """Return limits; a lower limit above the upper one is refused."""
     lower, upper = (float(x) if x in (-math.inf, math.inf) else number(x) for x in value)
     if lower > upper:
         raise ValueError
@@ -106,7 +106,7 @@ def _text(value: Any) -> str:
 
 
 class Field(NamedTuple):
-    """Conversion of a given value (or an error), and a description of valid values."""
+    """Conversion of a given value, which may raise an error, and a description of valid values."""
 
     convert: Callable[[Any], Any]
     wanted: str
@@ -134,11 +134,11 @@ TABLE: dict[str, Field] = {
     "name": _NAME,
     "gravity": Field(numbers(3), "three finite numbers"),
 }
-"""The plain fields of a table."""
+"""The fields of a table that are not poses or rows."""
 
 
 def checked(known: dict[str, Field], key: str, value: Any) -> Any:
-    """Return a field's value in its own form, or raise an error that describes valid values."""
+    """Return the converted value of a field, or raise an error that describes valid values."""
     if key not in known:
         problem = f"there is no {_cut(key)} here"
         raise ModelError("E-DH-090", problem, f"give one of {', '.join(known)}")
@@ -150,7 +150,7 @@ def checked(known: dict[str, Field], key: str, value: Any) -> Any:
 
 
 def checked_pose(what: str, value: Any) -> Pose:
-    """Return a homogeneous matrix that is a displacement, or raise an error."""
+    """Return a homogeneous matrix of a rigid displacement, or raise an error."""
     try:
         rows = tuple(map(numbers(4), value))
         rotation([row[:3] for row in rows[:3]])

@@ -1,9 +1,9 @@
-"""Denavit-Hartenberg tables of serial arms that were described in other frames.
+"""Denavit-Hartenberg tables of serial arms that are described in other frames.
 
-Along an arm, turns and shifts about the joint axes (Z = Rz Tz) alternate with those about the
-common normals between them (X = Rx Tx): base X0 Z1 X1 Z2 ... Zn Xn tool. A modified row is X(i-1)
-Z(i), a standard one Z(i) X(i), so both conventions have the same frames: frame i lies on axis i,
-and its x axis meets axis i+1 at a right angle. Lengths in m, angles in rad.
+Along an arm, rotations about and translations along the joint axes (Z = Rz Tz) alternate with those
+of the common normals between them (X = Rx Tx): base X0 Z1 X1 Z2 ... Zn Xn tool. A modified row is
+X(i-1) Z(i), and a standard row is Z(i) X(i), so both conventions have the same frames: frame i is
+on axis i, and its x axis meets axis i+1 at a right angle. Lengths are in m, angles in rad.
 """
 
 import math
@@ -31,14 +31,14 @@ _ROUNDING = 1e-12
 """Rounding error of a zero after rotating and moving frames, relative to numbers of size one."""
 
 _EXACT = 1e-13
-"""Distance from zero, or from a right angle, below which constants of a table are exact."""
+"""Constants of a table within this distance of zero or of a right angle are made exact."""
 
 _NEARLY_PARALLEL = 1e-6
 """Axes that enclose a smaller angle (rad) without being parallel have no usable common normal."""
 
 
 class OnAxis(NamedTuple):
-    """Frame on the z axis of another, turned about it by an angle and shifted by a height."""
+    """Frame on the z axis of another frame, rotated about z and shifted along z."""
 
     angle: float
     height: float
@@ -54,11 +54,11 @@ class OnAxis(NamedTuple):
 def dh_table(model: Model, convention: Convention, tool: str | None = None) -> DHTable:
     """Return a table with the coordinates, the motion and the masses of a serial arm.
 
-    An arm whose link frames are those of a table keeps them. Any other gets frames by the rules of
-    Balafoutis and Patel (1991, section 2.3): origins at the feet of common normals and x axes along
-    them (along z(i) x z(i+1) where axes intersect); of the normals of parallel axes the one that is
-    nearest to the origin before it. tool: the frame at the end of the table (the robot's last that
-    moves with the last link). Links that do not move are left out.
+    If the link frames already fit a table, they are kept. Otherwise frames follow the rules of
+    Balafoutis and Patel (1991, section 2.3): origins are at the feet of the common normals, and x
+    axes are along the normals (along z(i) x z(i+1) where axes intersect). Among the normals of
+    parallel axes, the one nearest to the previous origin is used. tool: the frame at the end of the
+    table (default: the robot's last frame on the last link). Fixed links are omitted.
     """
     bodies, tip = _serial(model), _tip(model, tool)
     P = [matrix(body.joint.placement) for body in bodies]
@@ -87,7 +87,7 @@ _NO_STEP = Factors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def _serial(model: Model) -> tuple[Body, ...]:
-    """Return the bodies of a serial arm with joints that tables can describe, or raise."""
+    """Return the bodies of a serial arm; raise an error if a table cannot describe it."""
     for loop in model.loops:
         raise _refused("E-DH-008", loop.name, "it closes a loop")
     for coupling in model.couplings:
@@ -135,8 +135,9 @@ def _tip(model: Model, tool: str | None) -> np.ndarray:
 
 
 def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | None:
-    """Return frame 0: that of the link that carries the arm, or the world's, if a row can start
-    there.
+    """Return frame 0, if a row can start there: the frame of the arm's base link, or the world.
+
+    The result is None if a row can start at neither.
     """
     link = model.bodies[0].data.parent
     for T in (np.eye(4) if link is None else matrix(model.frames[link].placement), np.eye(4)):
@@ -147,14 +148,12 @@ def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | No
 
 
 def _fits(f: Factors) -> bool:
-    """Return True if a pose is X Z: the x axis before it meets the z axis behind it at a right
-    angle.
-    """
+    """Return True if a pose is X Z: the first x axis meets the last z axis at a right angle."""
     return max(abs(f.tilt), abs(f.across) / max(1.0, abs(f.d))) < _ROUNDING
 
 
 def _start(frame: np.ndarray, placement: np.ndarray) -> OnAxis:
-    """Return the end of X from a frame to the next axis, with theta and d zero, in that body."""
+    """Return the frame on the next axis at the end of X (theta = d = 0), in the next body."""
     f = factors(_inverse(frame) @ placement)
     return OnAxis(-f.theta, -f.d)
 
@@ -167,8 +166,9 @@ def _fitted(
     *,
     standard: bool,
 ) -> list[OnAxis]:
-    """Return a frame on every axis. P: pose of each joint in the previous body. start: see
-    `_start`.
+    """Return a frame on every axis.
+
+    P: pose of each joint in the previous body. start: see `_start`.
     """
     found = []
     for (body, after), ahead in zip(pairwise(bodies), P[1:], strict=True):
@@ -187,9 +187,7 @@ def _sine(ahead: np.ndarray) -> float:
 
 
 def _meeting(start: OnAxis, ahead: np.ndarray) -> OnAxis:
-    """Return the frame on the z axis whose x axis meets the z axis of the frame ahead at a right
-    angle.
-    """
+    """Return the frame on the z axis whose x axis meets the next z axis at a right angle."""
     (px, py, pz), (zx, zy, zz), sine = ahead[:3, 3], ahead[:3, 2], _sine(ahead)
     if sine <= _ROUNDING:
         coincide = math.hypot(px, py) <= _ROUNDING * max(1.0, abs(pz))
@@ -201,7 +199,7 @@ def _meeting(start: OnAxis, ahead: np.ndarray) -> OnAxis:
 
 
 def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
-    """Return the last frame: the tool's if on the axis, else (standard) one that meets its z."""
+    """Return the last frame: the tool's if on the axis; else (standard) x meets the tool's z."""
     f = factors(tip)
     if _fits(f) and max(abs(f.a), abs(f.alpha)) < _ROUNDING:
         return OnAxis(f.theta, f.d)
@@ -222,7 +220,7 @@ def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
 
 
 def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: bool) -> DHRow:
-    """Return the row of a joint, whose link's mass data move to the row's frame."""
+    """Return the row of a joint, with the link's inertia converted to the row's frame."""
     data, bounds = body.data, body.data.limits
     try:
         constants = _angle(Z.theta), _length(Z.d), _length(X.a), _angle(X.alpha)
@@ -244,12 +242,12 @@ def _row(body: Body, Z: Factors, X: Factors, frame: np.ndarray, *, standard: boo
 
 
 def _reserved(link: str) -> bool:
-    """Return True if a table already has a frame of that name."""
+    """Return True if tables use this name for a frame."""
     return link in ("base", "tool") or (link.startswith("dh") and link[2:].isdigit())
 
 
 def _angle(x: float) -> float:
-    """Return an angle with right angles exact, -pi as pi."""
+    """Return an angle with exact right angles, and pi for -pi."""
     quarters = round(x / (math.pi / 2.0))
     if abs(x - quarters * (math.pi / 2.0)) < _EXACT:
         return (2 if quarters == -2 else quarters) * (math.pi / 2.0)

@@ -1,4 +1,4 @@
-"""Edits of mechanisms: each function returns a new description."""
+"""Edit mechanisms; each function returns a new description."""
 
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ from chasles.model.passes import equivalent
 from chasles.model.sensors import SensorData
 
 _HOLDS = 1e-9
-"""Tolerance of a coupling between locked joints only, as that of `closed` for loops."""
+"""Tolerance of a coupling between locked joints only, like the tolerance of loops."""
 
 
 def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
@@ -72,7 +72,7 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
 def _driven_still(
     source: Description, locked: Container[str], tendons: Container[str]
 ) -> tuple[ActuatorData, ...]:
-    """Return the actuators; those of locked joints and of their tendons exert no force."""
+    """Return the actuators; those on locked joints and on removed tendons exert no force."""
     return tuple(
         replace(data, kind="", target="", reference="")
         if (data.kind == "joint" and data.target in locked)
@@ -87,7 +87,7 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """Return the rotors with only the joints that still move; the others rest at positions."""
+    """Return the rotors with only the moving joints; positions: those of the other joints."""
     found, places = [], positions or {}
     for rotor in source.rotors:
         pairs = zip(rotor.freedoms, rotor.ratios, strict=True)
@@ -109,7 +109,10 @@ def _turned_by(
 def _coupled_still(
     model: Model, data: CouplingData, positions: Mapping[str, Vector]
 ) -> CouplingData | None:
-    """Return a coupling with numbers for locked coordinates; None if it has no others."""
+    """Return a coupling with locked coordinates replaced by numbers.
+
+    The result is None if nothing else is left; the coupling must then hold.
+    """
     values: dict[str, Number] = {}
     still: set[str] = set()
     joints = {body.data.name: body.joint for body in model.bodies}
@@ -139,7 +142,7 @@ def _coupled_still(
 
 
 def _held(model: Model, i: int, q: Vector) -> JointData:
-    """Return the joint of body i as a fixed joint: its child's frame where q puts it."""
+    """Return the joint of body i as a fixed joint, with its child at coordinates q."""
     body = model.bodies[i]
     child = model.frames[body.name].placement @ body.joint.transform(q)
     parent = body.data.parent
@@ -152,8 +155,8 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
 def drive(model: Model, motions: Mapping[str, Program]) -> Description:
     """Return joints with prescribed motions instead of coordinates.
 
-    One degree of freedom of a joint with several, "joint[k]", belongs to one of the joints in
-    series that replace it (Featherstone 2008, section 3.4); all of these then have their own names.
+    If a single degree of freedom "joint[k]" is driven, joints in series with these names replace
+    the joint (Featherstone 2008, section 3.4).
     """
     whole = {
         freedom: model.bodies[i].data
@@ -178,7 +181,7 @@ def drive(model: Model, motions: Mapping[str, Program]) -> Description:
 
 
 def sensors_left(source: Description) -> tuple[SensorData, ...]:
-    """Return the sensors of a changed mechanism whose frames and joints it still has."""
+    """Return the sensors whose frames and joints still exist in a changed mechanism."""
     frames = {link.name for link in source.links} | {frame.name for frame in source.frames}
     joints = {joint.name for joint in source.joints if joint.kind != Fixed.kind}
     joints |= {rotor.name for rotor in source.rotors}
@@ -208,9 +211,9 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
 
 
 def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
-    """Return the part of the mechanism that hangs on a link, the link itself held fixed (or free).
+    """Return the subtree of a link, with the link fixed to the world, or on a free joint.
 
-    A loop that the cut opens is left out, with a note, and so is a coupling with joints outside.
+    Loops, couplings and tendons that lead out of the subtree are omitted with a note.
     """
     source, link = model.source, a_name("a link", link, "subtree")
     if link not in {entry.name for entry in source.links}:
@@ -273,7 +276,7 @@ def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
 def _driven_within(
     source: Description, joints: set[str], tendons: set[str], links: Container[str | None]
 ) -> tuple[ActuatorData, ...]:
-    """Return the actuators of a part of a mechanism; those of parts outside are left out."""
+    """Return the actuators that drive only the given joints, tendons and links."""
     frames = {frame.name for frame in source.frames if frame.link in links}
     frames |= {link.name for link in source.links if link.name in links}
     parts = {"joint": joints, "tendon": tendons, "": {""}}
@@ -287,7 +290,7 @@ def _driven_within(
 def _keys_within(
     source: Description, joints: Container[str], actuators: Container[str]
 ) -> tuple[KeyframeData, ...]:
-    """Return the keyframes of a part of a mechanism."""
+    """Return the keyframes, with only the given joints and actuators."""
 
     def among(named: Named, parts: Container[str]) -> Named:
         return tuple((name, numbers) for name, numbers in named if name in parts)
@@ -305,7 +308,7 @@ def _keys_within(
 
 
 def _around(source: Description, links: Container[str | None]) -> FluidData | None:
-    """Return the fluid around some links."""
+    """Return the fluid with only the boxes of some links."""
     if source.fluid is None:
         return None
     boxes = tuple(box for box in source.fluid.boxes if box.link in links)
@@ -313,7 +316,7 @@ def _around(source: Description, links: Container[str | None]) -> FluidData | No
 
 
 def unsprung(source: Description) -> Description:
-    """Return the mechanism without springs of joints and tendons, which are listed as left out."""
+    """Return the mechanism without springs; `unsupported` lists the ignored springs."""
     every: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
     parts = [part for part in every if part.stiffness]
     if not parts:
@@ -328,7 +331,7 @@ def unsprung(source: Description) -> Description:
 
 
 def opened(source: Description, names: Sequence[str] | None) -> Description:
-    """Return the mechanism without the named loops, couplings and mimics; None means all."""
+    """Return the mechanism without the named loops, couplings and mimics; None removes all."""
     ties = [loop.name for loop in source.loops] + [data.name for data in source.couplings]
     chosen = ties if names is None else names
     mimics = [joint.name for joint in source.joints if joint.mimic is not None]
@@ -351,10 +354,10 @@ def opened(source: Description, names: Sequence[str] | None) -> Description:
 
 
 def simplified(model: Model) -> Description:
-    """Return the same equation of motion with more zeros in the inertias (Featherstone 2008, 9.7).
+    """Return a mechanism with the same equation of motion and more zeros in its inertias.
 
     The inertia that moves with a joint is assigned to its child link, except the part that does not
-    affect the joint, which moves to the parent.
+    affect the joint, which is assigned to the parent (Featherstone 2008, 9.7).
     """
     carrier = {link.name: model.frames[link.name].body for link in model.source.links}
     moved = {

@@ -1,4 +1,4 @@
-"""Checks of argument types, before arguments are used: names, numbers, mappings."""
+"""Check types of arguments before they are used: names, numbers, mappings."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from chasles.errors import ArgumentError, InputError
 
 
 def a_name(what: str, value: Any, part: str = "") -> str:
-    """Return a name, or raise; what: description of the argument for the message."""
+    """Return a name, or raise an error; what: description of the argument for the message."""
     if not isinstance(value, str):
         problem = f"{what} must be a name, not {type(value).__name__}"
         raise ArgumentError("E-CALL-110", problem, part=part)
@@ -28,7 +28,7 @@ def some_names(what: str, value: Any, part: str = "") -> list[str]:
 
 
 def a_mapping(what: str, value: Any, part: str = "") -> Mapping[str, Any]:
-    """Return a mapping with names as keys, or raise."""
+    """Return a mapping with names as keys, or raise an error."""
     if not isinstance(value, Mapping):
         problem = f"{what} must be a dictionary, not {type(value).__name__}"
         raise ArgumentError("E-CALL-112", problem, part=part)
@@ -38,7 +38,7 @@ def a_mapping(what: str, value: Any, part: str = "") -> Mapping[str, Any]:
 
 
 def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
-    """Return an array of real numbers with their precision, or raise."""
+    """Return an array of real numbers, or raise an error; floats keep their precision."""
     try:
         found = np.asarray(value)
         if found.dtype.kind in "fiub" or (found.dtype == object and None not in found.ravel()):
@@ -50,7 +50,7 @@ def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
 
 
 def a_number(what: str, value: Any, part: str = "") -> float:
-    """Return one real number, or raise."""
+    """Return one real number, or raise an error."""
     found = some_numbers(what, value, part)
     if found.ndim:
         problem = f"{what} must be one number, not an array of shape {found.shape}"
@@ -59,7 +59,7 @@ def a_number(what: str, value: Any, part: str = "") -> float:
 
 
 def a_flag(what: str, value: Any, part: str = "") -> bool:
-    """Return the truth value of an argument; raise if it has none, as an array of several."""
+    """Return the truth value of an argument; raise an error if it has none, such as an array."""
     try:
         return bool(value)
     except Exception:
@@ -87,11 +87,11 @@ def a_generator(value: Any, part: str = "") -> np.random.Generator:
 
 
 UNHASHABLE = (TypeError, ValueError)
-"""The errors of `hash`: a writable memoryview raises the second."""
+"""Errors that `hash` raises; a writable memoryview raises ValueError."""
 
 
 def check_hash(function: str, name: str, value: Any) -> None:
-    """Raise if an option is not hashable, because programs are looked up by their options."""
+    """Raise an error if an option is not hashable; programs are cached by their options."""
     try:
         hash(value)
     except UNHASHABLE:

@@ -1,4 +1,4 @@
-"""The same mechanism in other joints: trees from any graph (Featherstone 2008, 4.1), series."""
+"""Trees from graphs of links and joints (Featherstone 2008, 4.1), and joints in series."""
 
 import heapq
 import itertools
@@ -38,16 +38,16 @@ def from_graph(
 ) -> Description:
     """Return the mechanism of links and joints that may form loops, in any order.
 
-    joints: between any two links, or from the world (parent None) to one; each with its frame on
-    both, `pose` on the parent and `child_pose` on the child. base: the link that is fixed to the
-    world, if any. loops: joints that are to close loops, by name; the others that must are chosen
-    so that the tree has as many as can be of the joints that need coordinates (`actuated` ones, by
-    name, and those that mimic, are mimicked, coupled, damped or have an armature), and is of least
-    depth.
+    joints: joints between any two links, or from the world (parent None) to a link, with their
+    frames `pose` on the parent and `child_pose` on the child. base: the link that is fixed to the
+    world, if any. loops: names of joints that close loops. If more loop joints are needed, they are
+    chosen such that the tree contains as many as possible of the joints that need coordinates, and
+    has the smallest depth. These are `actuated` joints (names), and joints that mimic, are
+    mimicked, coupled or damped, or have an armature.
 
     A part that no joint connects to the base or the world gets a free joint, with a note. Tree
-    joints keep their order and their coordinates; one that the tree meets at its child has parent
-    and child exchanged.
+    joints keep their order and their coordinates. If the tree reaches a joint at its child link,
+    parent and child are exchanged.
     """
     by_name = _checked(name, links, joints, base, loops, actuated)
     wanted = {*actuated, *_coupled(joints, couplings), *(j.name for j in joints if j.resists)}
@@ -127,9 +127,9 @@ def _tree(
     loops: set[str],
     wanted: set[str],
 ) -> tuple[list[JointData], list[str]]:
-    """Return the joints of a spanning tree from the world on, and notes (Prim's rule).
+    """Return the joints of a spanning tree from the world outward, and notes (Prim's rule).
 
-    At its border wanted joints come first, then those that lead to the least depth, then in order.
+    Wanted joints are added first, then those that lead to the smallest depth, then in order.
     """
     depth: dict[str | None, int] = {}
     tree: list[JointData] = []
@@ -173,7 +173,7 @@ def _tree(
 def on_free_joint(
     links: Sequence[LinkData], joints: tuple[JointData, ...]
 ) -> tuple[JointData, ...]:
-    """Return a free joint, root_joint, for the root link (if there is one), then the joints."""
+    """Return the joints with a free joint "root_joint" first, if there is a single root link."""
     children = {joint.child for joint in joints}
     roots = [link for link in links if link.name not in children]
     if len(roots) != 1:
@@ -220,7 +220,7 @@ class Numbering(NamedTuple):
 
     @property
     def loops(self) -> tuple[str, ...]:
-        """The loop joints: a choice of them for `from_graph`."""
+        """The loop joints, as `from_graph` accepts them."""
         return self.joints[len(self.bodies) :]
 
 
@@ -230,8 +230,8 @@ def regular_numberings(
     """Yield every regular numbering of links and joints that may form loops.
 
     links, joints, base: as in `from_graph`; every link must be connected. Each spanning tree has
-    one for each order in which parents come before their children, times the orders of the loop
-    joints: there may be very many.
+    one numbering for each order of bodies with parents before children, times the number of orders
+    of the loop joints. There may be very many.
     """
     arcs = _checked("graph", links, joints, base, (), ())
     ends: dict[str, tuple[str | None, str | None]] = {
@@ -255,7 +255,7 @@ def _grown(
     numbers: dict[str | None, int],
     tree: tuple[str, ...],
 ) -> Iterator[Numbering]:
-    """Yield every numbering that begins with some bodies, extended by each arc that leaves them."""
+    """Yield every numbering that begins with the given bodies and tree joints."""
     if len(tree) == count:
         rest = [name for name in ends if name not in tree]
         bodies = tuple(name for name in numbers if name is not None)
@@ -277,14 +277,14 @@ def _grown(
 def in_series(
     source: Description, keep: str = "", only: Collection[str] | None = None
 ) -> Description:
-    """Return the mechanism with compound joints replaced by joints of one degree of freedom in
-    series.
+    """Return the mechanism with joints in series instead of compound joints.
 
-    Coordinates, velocities and forces are the same, in the same order. A joint "j" with several
-    degrees of freedom becomes the joints "j[0]", "j[1]", ..., as `robot.independent` names them; a
-    screw or pinion "j" stays a turn "j", and "j.slide" follows it. Links between them are massless.
-    Reversed axes become opposite ones. keep: a file format, whose own types stay as they are unless
-    reversed. only: the names of the joints to change; by default all.
+    Each joint in series has one degree of freedom. Coordinates, velocities and forces are the same,
+    in the same order. A joint "j" with several degrees of freedom becomes the joints "j[0]",
+    "j[1]", ..., as `robot.independent` names them. A screw or pinion "j" becomes a rotation "j" and
+    a translation "j.slide" that follows it. Links between the joints are massless. Joints with
+    reversed axes get opposite axes. keep: a file format; joint types of the format are kept unless
+    they are reversed. only: names of the joints to change; by default all.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)
@@ -312,7 +312,7 @@ def taken_names(source: Description) -> tuple[set[str], set[str]]:
 
 
 def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
-    """Return the joints in series, in the order of the tree; not yet linked."""
+    """Return the joints in series in tree order, not yet connected to links."""
     axes, series = natural_axes(joint).rows, joint.traits.series
     names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
     rest, first = iter(joint.rest), iter(joint.start)
@@ -338,7 +338,7 @@ def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
 
 
 def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> list[JointData]:
-    """Return the joints from the parent of the compound joint to its child, in order."""
+    """Connect joints in series between the parent and the child of the compound joint."""
     none = Transform.identity()
     parents, children = [whole.parent, *between], [*between, whole.child]
     linked = [
@@ -351,15 +351,16 @@ def _linked(whole: JointData, parts: list[JointData], between: list[str]) -> lis
 
 
 def _between(joint: JointData, name: str, taken: set[str]) -> LinkData:
-    """Return a massless link that a part of a joint carries."""
+    """Return a massless link between two joints in series."""
     link = unused_name(f"{joint.child}.{name}", taken)
     return LinkData(link, RigidInertia.zero(), joint.where, massless=True)
 
 
 def at_children(source: Description, apart: Callable[[JointData], bool]) -> Description:
-    """Return the mechanism with the frames of joints where their child links have theirs.
+    """Return the mechanism with joint frames equal to the frames of their child links.
 
-    apart: which joints need it; such a joint carries a massless link that its child is fixed to.
+    apart: returns True for joints that need this. A moving joint then carries a massless link, to
+    which its child is fixed.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)

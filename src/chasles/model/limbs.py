@@ -1,7 +1,7 @@
 """Limbs of a model that have the same form.
 
-Limbs of the same form have the same sequence of joints and differ only in numbers. With symbols for
-these numbers, an algorithm has the same trace for each limb (`expr.lanes`).
+Limbs of the same form have the same sequence of joints and differ only in numbers. If symbols
+replace these numbers, an algorithm has the same trace for each limb (`expr.lanes`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,19 +13,19 @@ from chasles.expr import Number, Seat
 from chasles.model.model import Model
 
 Different = Callable[[Sequence[float]], Sequence[Number]]
-"""Replacement of numbers in which limbs of one form differ."""
+"""Function that replaces the numbers in which limbs of one form differ."""
 
 
 @dataclass(frozen=True)
 class Alike:
-    """The limbs of a model that have one form, by kind, and the numbers in which they differ."""
+    """Limbs of a model grouped by form, and the numbers in which limbs of a group differ."""
 
     model: Model
     kinds: tuple[tuple[tuple[int, ...], ...], ...]
 
     @staticmethod
     def of(model: Model) -> "Alike":
-        """Return all forms that two or more limbs have."""
+        """Return the groups of two or more limbs of the same form."""
         kinds: dict[Any, list[tuple[int, ...]]] = {}
         for limb in model.limbs:
             bodies = [model.bodies[i] for i in limb]
@@ -80,7 +80,7 @@ class Alike:
 
 
 def _form(x: Any) -> Any:
-    """Return a value with its numbers left out."""
+    """Return a value with its numbers replaced by the type float."""
     if type(x) is float:
         return float
     if is_dataclass(x):
@@ -107,5 +107,5 @@ def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
 
 
 def _given(x: Any) -> list[Any]:
-    """Return the fields that a dataclass is made from."""
+    """Return the fields that are arguments of a dataclass's constructor."""
     return [f for f in fields(x) if f.init]

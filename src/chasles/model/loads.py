@@ -28,7 +28,7 @@ class Load:
     def change(self, d: Motion) -> Force:
         """Return the change of f in body coordinates due to a small displacement d of the body.
 
-        The part of d that the force does not follow moves it the opposite way, seen from the body.
+        Seen from the body, the force moves opposite to the part of d that it does not follow.
         """
         w = Vector.zero() if self.turns else d.angular
         u = Vector.zero() if self.moves else d.linear + d.angular.cross(self.point)

@@ -16,9 +16,9 @@ Triple = tuple[float, float, float]
 
 
 class StretchData(NamedTuple):
-    """A straight piece of a tendon, between points of two links (in m, in their frames).
+    """A straight segment of a tendon between points of two links (in m, in their frames).
 
-    factor: how much its length counts, below 1 behind a pulley.
+    factor: factor of its length in the length of the tendon, below 1 after a pulley.
     """
 
     start: str
@@ -30,17 +30,16 @@ class StretchData(NamedTuple):
 
 @dataclass(frozen=True)
 class RotorData:
-    """A tendon, or a rotor that several joints turn: one length, with inertia, spring and damper.
+    """A tendon, or a rotor driven by several joints: a length with inertia, spring and damper.
 
-    Its velocity is the sum of ratio * velocity over `freedoms`, and its length the same sum of
-    coordinates, plus offset. `freedoms` names the velocities it is geared to, as
-    `robot.independent` does: joints, with [k] for a joint with several. path: instead of these, a
-    tendon between points of links. armature: kg m2 if the velocity is in rad/s, kg if it is in m/s;
-    the mass matrix gains armature times the outer product of the ratios with themselves. stiffness:
-    of a spring that pulls where the length is above `rest[1]`, and pushes where it is below
-    `rest[0]`. damping: viscous coefficient of its velocity. forces: the range of all actuators'
-    force on it. limits: the range of its length, at whose ends it stops. friction: dry friction
-    along its velocity (N m or N).
+    The velocity is the sum of ratio * velocity over `freedoms`; the length is the same sum of
+    coordinates, plus offset. `freedoms`: names of velocities, as in `robot.independent`: joints,
+    with [k] for a joint with several. path: instead of these, segments between points of links.
+    armature: kg m2 if the velocity is in rad/s, kg if it is in m/s; armature times the outer
+    product of the ratios is added to the mass matrix. stiffness: stiffness of a spring, which pulls
+    if the length is above `rest[1]` and pushes if it is below `rest[0]`. damping: viscous
+    coefficient. forces: range of the total actuator force. limits: range of the length, with stops
+    at both ends. friction: dry friction (N m or N).
     """
 
     name: str
@@ -62,15 +61,16 @@ class RotorData:
 class ActuatorData:
     """An actuator: the force gain * input + bias, along the velocity of its transmission.
 
-    kind: what it drives: "joint", "tendon", "site" (a frame), "crank" (a slider-crank, whose slider
-    is the frame `reference`), or "" for one that is not supported and exerts no force. target: the
-    name of that part. gear: factors of the force, one for a joint or tendon; of joints with several
-    degrees of freedom and of frames six, as MuJoCo has them: force, then moment. in_parent: gears
-    are along the axes of the parent. reference: the frame in which a frame is moved; "" for the
-    world. gain, bias: (constant, per length, per velocity), of the transmission. dynamics: "none"
-    (the input is the control), "integrator" or "filter" (the input is an activation, whose rate is
-    the control, or (control - activation)/constant). constant: time constant in s. rod: length of a
-    crank's rod in m. controls, forces, activations: ranges; the first two are kept by `actuate`.
+    kind: the driven part: "joint", "tendon", "site" (a frame), "crank" (a slider-crank whose slider
+    is the frame `reference`), or "" for an unsupported actuator, which exerts no force. target:
+    name of the driven part. gear: factors of the force: one for a joint or tendon; six for frames
+    and for joints with several degrees of freedom, as in MuJoCo (force, then moment). in_parent:
+    True if gears are along the axes of the parent. reference: frame relative to which a frame is
+    driven; "" for the world. gain, bias: coefficients (constant, by length, by velocity) of the
+    transmission. dynamics: "none" (the input is the control), "integrator" or "filter" (the input
+    is an activation, whose rate is the control, or (control - activation)/constant). constant: time
+    constant in s. rod: length of a crank's rod in m. controls, forces, activations: ranges;
+    `actuate` clips to the first two.
     """
 
     name: str
@@ -91,7 +91,7 @@ class ActuatorData:
 
     @property
     def active(self) -> bool:
-        """Return True if it has an activation, which is part of the state."""
+        """Return True if the actuator has an activation, which is part of the state."""
         return self.dynamics != "none"
 
 
@@ -103,7 +103,7 @@ TRANSMISSIONS = ("joint", "tendon", "site", "crank", "")
 
 
 class BoxData(NamedTuple):
-    """A link as a fluid meets it: a box of edges `size` (m), at `pose` in the link's frame."""
+    """Box that represents a link in a fluid: edges `size` (m), at `pose` in the link's frame."""
 
     link: str
     pose: Transform
@@ -126,9 +126,9 @@ Named = tuple[tuple[str, tuple[float, ...]], ...]
 
 @dataclass(frozen=True)
 class KeyframeData:
-    """A state that a file has under a name: numbers by joint and by actuator, absent ones zero.
+    """A named state in a file, with numbers by joint and by actuator; missing numbers are zero.
 
-    Positions that are absent are those of `JointData.start`.
+    Missing positions are those of `JointData.start`.
     """
 
     name: str

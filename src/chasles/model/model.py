@@ -1,4 +1,4 @@
-"""The tree that algorithms walk: bodies in regular numbering, frames, and where coordinates lie.
+"""Tree on which algorithms run: bodies in regular numbering, frames, places of coordinates.
 
 Long because a model and its parts (bodies with joints, rotors, frames, loops) are read together.
 """
@@ -25,7 +25,7 @@ WORLD = -1
 
 
 class Follow(NamedTuple):
-    """A coordinate that follows that of body `leader`: ratio times it, plus offset."""
+    """Relation of a coordinate that follows another: ratio * (that of body `leader`) + offset."""
 
     leader: int
     ratio: float
@@ -33,12 +33,11 @@ class Follow(NamedTuple):
 
 
 LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
-"""Derivatives of loads by a step of q, and by qd: blocks by body."""
+"""Derivatives of loads with respect to a step of q, and to qd: blocks by pairs of bodies."""
 
 
 class Share(NamedTuple):
-    """Contribution of degree of freedom k of the joint of body i to a velocity: ratio times its
-    own.
+    """Contribution to a velocity: ratio times that of degree of freedom k of the joint of body i.
 
     If it represents all degrees of freedom of a joint, k is the first.
     """
@@ -49,9 +48,9 @@ class Share(NamedTuple):
 
 
 class Stretch(NamedTuple):
-    """A straight piece of a tendon between points r and s (m) of bodies a and b.
+    """A straight segment of a tendon between points r and s (m) of bodies a and b.
 
-    Its length counts by `factor`.
+    Its length is multiplied by `factor`.
     """
 
     a: int
@@ -63,12 +62,11 @@ class Stretch(NamedTuple):
 
 @dataclass(frozen=True)
 class Body:
-    """A moving body, and the joint to its parent, which may follow others or have a prescribed
-    motion.
+    """A moving body and its joint, which may follow another joint or have a prescribed motion.
 
-    A rotor has no coordinate and no link; `geared` lists the degrees of freedom that drive it. That
-    of a tendon has a path, from which `algorithms.spatial.tendons` has its gears for a position,
-    and its acceleration with all others zero, the drift.
+    A rotor has neither a coordinate nor a link; `geared` lists the degrees of freedom that drive
+    it. The rotor of a tendon has a `path`. From the path, `algorithms.spatial.tendons` computes
+    `geared` at a position, and `drift`, its acceleration if all joint accelerations are zero.
     """
 
     name: str
@@ -84,18 +82,18 @@ class Body:
 
     @property
     def turned(self) -> bool:
-        """Return True for a rotor, which other joints drive."""
+        """Return True for a rotor that other joints drive."""
         return bool(self.geared or self.path)
 
     @property
     def owns(self) -> bool:
-        """Return True if its joint has coordinates of its own."""
+        """Return True if the joint has its own coordinates."""
         return self.follow is None and self.drive is None and not self.turned
 
 
 @dataclass(frozen=True)
 class Frame:
-    """A named frame: fixed to a body (or to the world), at `placement` in the body's frame."""
+    """A named frame fixed to a body or the world, at `placement` in the body's frame."""
 
     name: str
     body: int
@@ -112,7 +110,7 @@ def each_of(handles: Handles) -> tuple[Frame, ...]:
 
 
 class Passage(NamedTuple):
-    """A body of a loop; its joint's motion adds to that around the loop with this sign."""
+    """A body of a loop, and the sign with which its joint's motion adds to that of the loop."""
 
     i: int
     sign: float
@@ -122,8 +120,8 @@ class Passage(NamedTuple):
 class Loop:
     """A joint that closes a loop, from a frame of one body to a frame of another.
 
-    The loop runs from the predecessor inward to body `root`, where the two branches part, and
-    outward to the successor: `path` has its moving bodies, each after its parent, with sign -1 on
+    The loop runs from the predecessor inward to body `root`, where the two branches meet, and
+    outward to the successor. `path` lists its moving bodies, each after its parent, with sign -1 on
     the predecessor's branch and +1 on the successor's.
     """
 
@@ -150,7 +148,7 @@ class Loop:
 
 
 class Step(NamedTuple):
-    """One body as an algorithm meets it."""
+    """One body in the recursion of an algorithm: number, parent, joint and inertia."""
 
     i: int
     p: int
@@ -165,10 +163,11 @@ class Step(NamedTuple):
 class Model:
     """A kinematic tree, the loops that close it, and the couplings between its coordinates.
 
-    A parent's number is below its children's. Body frames are chosen for cheap arithmetic (the
-    joint's axis is z); users see links and frames, by name. source: what it was built from.
-    rotors: bodies without inertia, numbered after all others, whose joints have the armature that
-    several joints of the tree turn together. An algorithm meets them as any other body.
+    A parent's number is lower than those of its children. Body frames are chosen for cheap
+    arithmetic (the joint axis is z); users refer to links and frames by name. source: description
+    from which the model was built. rotors: bodies without inertia, numbered after all others, whose
+    joints have the armature that several joints of the tree drive together. Algorithms treat them
+    like other bodies.
     """
 
     name: str
@@ -181,17 +180,20 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia without loops, so that the tree's mass matrix is singular"""
+    """Joints that move no inertia without loops, so that the tree's mass matrix is singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Carrier of each body that turns relative to a body other than its parent (`passes.py`)"""
+    """Carrier of each body whose rotation is relative to a body other than its parent.
+
+    See `passes.summed_angles`.
+    """
     mimic: bool = field(default=True, compare=False)
-    """True if mimic joints follow their leaders, if there are any."""
+    """True if mimic joints (if any) follow their leaders."""
     lossless: bool = False
     """True if damping and friction are ignored, including those of tendons and fluid."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
-    """Derivatives of the joint loads by positions and velocities, at a position"""
+    """Derivatives of joint loads with respect to positions and velocities, at a position."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
-    """Called before each body that an algorithm meets on its way outward or inward"""
+    """Called before each body of a recursion, outward or inward."""
 
     @cached_property
     def mimics(self) -> bool:
@@ -205,16 +207,16 @@ class Model:
 
     @cached_property
     def timed(self) -> bool:
-        """Return True if it depends on time through a joint or a coupling."""
+        """Return True if a joint or a coupling depends on time."""
         return bool(self.driven) or any(coupling.data.timed for coupling in self.couplings)
 
     @cached_property
     def driven(self) -> tuple[int, ...]:
-        """The bodies whose joints are driven in time, in the order of the file."""
+        """The bodies whose joints have prescribed motions, in file order."""
         return tuple(i for i in self.in_file_order if self.bodies[i].drive is not None)
 
     def at(self, t: Number) -> "Model":
-        """Return the mechanism at a time (s, or a symbol); itself if it does not depend on time."""
+        """Return the mechanism at a time (s, or a symbol); `self` if it does not depend on time."""
         if not self.timed:
             return self
         bodies = (
@@ -226,7 +228,7 @@ class Model:
 
     @property
     def gravity(self) -> Motion:
-        """Gravity as a spatial acceleration of the world's frame."""
+        """Gravity as a spatial acceleration, in the world frame."""
         return Motion(Vector.zero(), self.gravity_vector)
 
     def outward(self) -> Iterator[Step]:
@@ -268,7 +270,7 @@ class Model:
 
     @cached_property
     def loaded(self) -> bool:
-        """Return True if springs, tendons, compensated weight or fluid act on its joints."""
+        """Return True if springs, tendons, compensated weight or fluid act on the joints."""
         source = self.source
         parts: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
         springs = (part.stiffness for part in parts)
@@ -308,7 +310,7 @@ class Model:
 
     @cached_property
     def limbs(self) -> list[list[int]]:
-        """Bodies of each chain that ends without a branch; bodies inward of a branch are trunk."""
+        """Bodies of each unbranched chain that ends in a tip; the other bodies are the trunk."""
         trunk: set[int] = set()
         for i in range(len(self.bodies) - 1, -1, -1):
             below = self.children[i]
@@ -323,7 +325,7 @@ class Model:
 
     @property
     def floating(self) -> bool:
-        """Return True if the whole tree is attached by one free joint: a floating base."""
+        """Return True for a floating base: a single free joint carries the whole tree."""
         roots = self.children[WORLD]
         root = self.bodies[roots[0]] if len(roots) == 1 else None
         return root is not None and root.owns and root.joint.floating
@@ -338,26 +340,26 @@ class Model:
             raise ModelError("E-MODEL-034", problem, suggest(name, self.frames), part=part)
         return self.frames[name]
 
-    # Where coordinates lie: in the order of the joints in the file ---------------------------
+    # Places of coordinates, in the order of the joints in the file ---------------------------
 
     @cached_property
     def in_file_order(self) -> tuple[int, ...]:
-        """All bodies, in the order in which the file has their joints."""
+        """All bodies, in the order of their joints in the file."""
         rank = {joint.name: k for k, joint in enumerate(self.source.joints)}
         return tuple(sorted(range(len(self.bodies)), key=lambda i: rank[self.bodies[i].data.name]))
 
     @cached_property
     def in_tree_order(self) -> tuple[int, ...]:
-        """The bodies whose joints own coordinates, parents first (no fill-in when factored)."""
+        """Bodies whose joints have coordinates, parents first (factors have no fill-in)."""
         return tuple(i for i, body in enumerate(self.bodies) if body.owns)
 
     @cached_property
     def movers(self) -> tuple[int, ...]:
-        """The bodies whose joints own coordinates, in the order of the coordinates."""
+        """Bodies whose joints have coordinates, in the order of the coordinates."""
         return tuple(i for i in self.in_file_order if self.bodies[i].owns)
 
     def mover(self, joint: str) -> int:
-        """Return the body whose joint has this name and owns coordinates."""
+        """Return the body of the joint with this name; it must have coordinates."""
         part, joint = f"robot {self.name!r}", a_name("a joint", joint)
         i = next((i for i, body in enumerate(self.bodies) if body.data.name == joint), WORLD)
         if i == WORLD:
@@ -411,7 +413,7 @@ class Model:
 
     @property
     def steady_rows(self) -> list[float]:
-        """1 for each equation of loops and couplings that does not depend on time, else 0."""
+        """1 for each equation of loops and couplings that does no work, and 0 for others."""
         loops = [1.0] * sum(loop.rows for loop in self.loops)
         return loops + [float(each.steady) for each in self.couplings for _ in range(each.rows)]
 
@@ -423,7 +425,7 @@ class Model:
 
     @property
     def rolls(self) -> tuple[str, ...]:
-        """Names of the nonholonomic constraints, which constrain velocities alone."""
+        """Names of the nonholonomic constraints, which constrain only velocities."""
         return tuple(each.name for each in self.couplings if not all(each.holonomic))
 
     @property
@@ -468,7 +470,7 @@ class Model:
         return found
 
     def undriven(self, order: int) -> dict[int, Vector]:
-        """Return every joint's rate of an order with the rates of all coordinates zero."""
+        """Return every joint's rate of an order if the rates of all coordinates are zero."""
         return self.followed({i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}, order)
 
     def at_rest(self) -> dict[int, Vector]:
@@ -476,7 +478,7 @@ class Model:
         return {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.parts)}
 
     def shares(self, i: int) -> tuple[Share, ...]:
-        """Return the coordinates that move joint i, by owning body; none if it is driven."""
+        """Return the coordinates that move joint i, with their bodies; empty if it is driven."""
         body = self.parts[i]
         if body.turned:
             return tuple(
@@ -494,7 +496,7 @@ class Model:
         return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
-        """Return forces on coordinates; a follower's force acts through its ratio (G' tau)."""
+        """Return generalized forces on coordinates; followers act through their ratios (G' tau)."""
         total = {i: [*Vector.zero(self.bodies[i].joint.nv)] for i in self.movers}
         for i, t in tau.items():
             for owner, first, ratio in self.shares(i):
@@ -513,7 +515,7 @@ def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
 
 
 def suggest(name: str, known: Mapping[str, object]) -> str:
-    """Return the names that a misspelled one may mean, or else the valid names."""
+    """Return a suggestion for a misspelled name: similar names, or else the valid names."""
     import difflib
 
     if not known:

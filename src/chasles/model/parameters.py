@@ -1,4 +1,4 @@
-"""Numbers of a mechanism by name, and mechanisms with other numbers (or symbols) in their place.
+"""Parameters of a mechanism by name, and mechanisms with other values (or symbols) for them.
 
 | name | shape | what |
 |---|---|---|
@@ -9,8 +9,8 @@
 | `<joint>.stiffness` | () | stiffness of the joint's spring, N m/rad or N/m |
 | `gravity` | (3,) | acceleration of gravity, world axes, m/s2 |
 
-`edited` also takes `<joint>.armature`, `<joint>.damping` and `<joint>.friction`, which are numbers
-only.
+`edited` also accepts `<joint>.armature`, `<joint>.damping` and `<joint>.friction`, which cannot be
+symbols.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,7 +35,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
 
 
 def shape(source: Description, name: str) -> tuple[int, ...]:
-    """Return the shape of a parameter; raise if the mechanism has no such parameter."""
+    """Return the shape of a parameter; raise an error if the mechanism does not have it."""
     part, _, what = a_name("a parameter", name).rpartition(".")
     known = {
         "mass": {link.name for link in source.links},
@@ -51,7 +51,7 @@ def shape(source: Description, name: str) -> tuple[int, ...]:
 
 
 def nominal(source: Description, name: str) -> list[float]:
-    """Return the current value of a parameter in the mechanism, flat."""
+    """Return the current value of a parameter as a flat list."""
     shape(source, name)
     part, _, what = name.rpartition(".")
     if what == "gravity":
@@ -68,7 +68,7 @@ def nominal(source: Description, name: str) -> list[float]:
 
 
 def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> Description:
-    """Return the mechanism with other values (or symbols) for the named parameters, given flat."""
+    """Return the mechanism with other values (or symbols) for named parameters, as flat lists."""
     for name in values:
         shape(source, name)
     gravity = Vector(tuple(values.get("gravity", source.gravity.entries)))
@@ -78,11 +78,11 @@ def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> 
 
 
 JOINT_NUMBERS = ("armature", "damping", "friction")
-"""Numbers of joints that `edited` takes."""
+"""Parameters of joints that only `edited` accepts."""
 
 
 def edited(source: Description, values: Mapping[str, Sequence[float]]) -> Description:
-    """Return the mechanism with other numbers for named parameters, `JOINT_NUMBERS` included."""
+    """Return the mechanism with other numbers for named parameters, including `JOINT_NUMBERS`."""
     joints = {joint.name: joint for joint in source.joints}
     rest: dict[str, Sequence[float]] = {}
     for name, flat in values.items():

@@ -1,7 +1,8 @@
-"""Passes: changes of a model before an algorithm is traced, so that its program is shorter.
+"""Passes, which change a model before an algorithm is traced so that its program is shorter.
 
-Each is a function from model to model and a row of `PASSES`. All but "frictionless" keep the
-equation of motion. `programs.py` says which ones apply; `robot.explain` prints what each is worth.
+Each pass is a function from model to model, and a row of `PASSES`. All but "frictionless" keep the
+equation of motion. `programs.py` defines which passes apply; `robot.explain` prints how many
+operations each saves.
 """
 
 import math
@@ -26,18 +27,21 @@ def _symbolic(*numbers: Number) -> bool:
 
 # Frames -------------------------------------------------------------------------------------------
 #
-# A joint about or along z leaves it open where on its axis the frame of its body stands, and at
-# which angle. Origins slide along their axes so that offsets between them vanish or meet; the
-# frames of last bodies turn so that their centers of mass lie in the plane y = 0.
+# A joint about or along z does not determine the position of its body's frame along z, nor its
+# angle about z. Origins are shifted along their axes so that more offsets between them are zero.
+# Frames of last bodies are rotated so that their centers of mass are in the plane y = 0.
 
 _ROUNDING = 1e-15
 _ENTRY, _DEPTH, _FORCE = 10, 1, 18
-"""About how many operations of a Newton-Euler recursion go with an entry of an offset, with one
-along z (another entry of Omega), and with a joint whose force, not its moment alone, is needed."""
+"""Approximate numbers of operations of a Newton-Euler recursion.
+
+They are for a nonzero entry of an offset, for an entry along z (another entry of Omega), and for a
+joint whose force is needed in addition to its moment.
+"""
 
 
 def sparse_frames(model: Model) -> Model:
-    """Return the same mechanism, with the same links and frames, in cheaper body frames."""
+    """Return the same mechanism, links and frames, with cheaper body frames."""
     d = _slides(model)
     angles = [_angle(body, bool(model.children[i])) for i, body in enumerate(model.bodies)]
     moves = [Transform(about(2, angle), Z * d[i]) for i, angle in enumerate(angles)]
@@ -65,9 +69,9 @@ def sparse_frames(model: Model) -> Model:
 
 
 def _slides(model: Model) -> dict[int, float]:
-    """Return the shift of each origin along z, decided outward; offsets move outward on a tie.
+    """Return the shift of each origin along z, chosen outward; ties move offsets outward.
 
-    No farther than twice the longest offset: along skew axes slides would grow without bound.
+    Shifts are at most twice the longest offset; along skew axes they would grow without bound.
     """
     offsets = [body.joint.placement.r for body in model.bodies]
     farthest = 2.0 * max((math.sqrt(r.dot(r)) for r in offsets if not _symbolic(*r)), default=0.0)
@@ -80,7 +84,7 @@ def _slides(model: Model) -> dict[int, float]:
 
 
 def _options(model: Model, i: int, carried: float) -> list[float]:
-    """Return candidate shifts: none, or those that zero an entry of an adjacent offset."""
+    """Return candidate shifts: zero, and those that make an entry of an adjacent offset zero."""
     joint = model.bodies[i].joint
     z, r = joint.placement.E.T @ Z, joint.placement.r - Z * carried
     beyond = [model.bodies[c].joint.placement.r[2] for c in model.children[i]]
@@ -91,7 +95,7 @@ def _options(model: Model, i: int, carried: float) -> list[float]:
 
 
 def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> tuple[int, int]:
-    """Return the operations of the offsets that meet in body i, then its own nonzero entries."""
+    """Return the operations of all offsets at body i, and the nonzero entries of its own."""
     here = _offset(model, i, carried, shift)
     total, needed = _price(model, i, here, forced)
     for c in model.children[i]:
@@ -147,7 +151,7 @@ def _angle(body: Body, carries: bool) -> float:
 
 
 def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
-    """Return a rotated inertia, with the entries that the rotation removes exactly zero."""
+    """Return a rotated inertia; the entries that the rotation eliminates are exactly zero."""
     x, y, z = inertia.h
     if angle == 0.0:
         return inertia
@@ -159,28 +163,28 @@ def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
 # Inertias: dynamic equivalence (Featherstone 2008, 9.7) -------------------------------------------
 
 _FLAT = 1e-14
-"""Relative: a few rounded sums and differences of moments."""
+"""Relative rounding error of a few sums and differences of moments."""
 
 Choice = Callable[[Symmetric], Number]
-"""Amount of a rotational inertia about z to move: any amount k of diag(k, k, 0) may move."""
+"""Function that returns the amount k of inertia diag(k, k, 0) to move; any k is possible."""
 
 
 def by_moments(I: Symmetric) -> Number:
-    """Choose k so that the moment I_yy vanishes, for algorithms with moments of inertia."""
+    """Return k that makes I_yy zero, for algorithms that use moments of inertia."""
     return I.yy
 
 
 def by_products(I: Symmetric) -> Number:
-    """Choose k so that the integral of z z dm vanishes, for algorithms with 4x4 matrices."""
+    """Return k that makes the integral of z z dm zero, for algorithms that use 4x4 matrices."""
     return 0.5 * (I.xx + I.yy - I.zz)
 
 
 def equivalent(model: Model, choice: Choice = by_moments) -> Model:
     """Return a model with the same equation of motion and more zeros among its inertias.
 
-    From the tips inward, the part of a body's inertia that its joint does not feel moves to the
-    parent. Joint forces and accelerations stay the same; reactions, momentum, energy and center of
-    mass do not, so only the equation of motion may be computed from it. Bodies may come out with
+    From the tips inward, the part of a body's inertia that does not affect its joint is moved to
+    the parent. Joint forces and accelerations stay the same. Reactions, momentum, energy and center
+    of mass change, so only the equation of motion may be computed from the result. Bodies may have
     zero or negative mass.
     """
     inertia = {i: I for i, _, _, I in model.outward()}
@@ -203,7 +207,7 @@ def is_round(inertia: RigidInertia) -> bool:
 
 
 def _flattened(inertia: RigidInertia) -> RigidInertia:
-    """Make I_zz = I_xx + I_yy exact if it holds to rounding, so that no z z dm remains."""
+    """Make I_zz = I_xx + I_yy exact if it holds up to rounding, so that z z dm is zero."""
     I = inertia.I
     if _symbolic(*I) or not math.isclose(I.xx + I.yy, I.zz, rel_tol=_FLAT):
         return inertia
@@ -213,12 +217,12 @@ def _flattened(inertia: RigidInertia) -> RigidInertia:
     return replace(inertia, I=replace(I, zz=I.xx + I.yy))
 
 
-# Rotors: bodies whose angle makes no difference ---------------------------------------------------
+# Rotors: bodies whose angle has no effect ---------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Rotor(Revolute):
-    """A turning joint whose body is described in axes that do not turn with it."""
+    """A revolute joint whose body is described in axes that do not rotate with it."""
 
     def motion(self, q: Vector) -> Transform:
         return Transform(Rotation((Plane(2, 1.0, 0.0),)), Vector.zero())
@@ -227,7 +231,7 @@ class Rotor(Revolute):
 def still_rotors(model: Model) -> Model:
     """Return the same equation of motion, with axisymmetric last bodies in nonrotating axes.
 
-    Named frames and loops are left out, because those on such a body do rotate.
+    Named frames and loops are omitted, because they would rotate with such a body.
     """
     bodies = list(model.bodies)
     for i, _, joint, inertia in model.outward():
@@ -243,9 +247,9 @@ def still_rotors(model: Model) -> Model:
 def natural_units(model: Model) -> Model:
     """Return a model with the most frequent offset between axes as unit of length.
 
-    The unit of mass changes with its square, so that moments and accelerations keep theirs. This
-    requires that all joints are revolute and that no force or position is computed: frames and
-    loops are omitted.
+    Masses are multiplied by the square of the unit, so that moments and angular accelerations are
+    unchanged. This requires that all joints only rotate, and that no force or position is computed;
+    frames and loops are omitted.
     """
     lengths = Counter(_offsets(model))
     if not lengths or not all(body.joint.pivots for body in model.bodies):
@@ -262,7 +266,7 @@ def natural_units(model: Model) -> Model:
 
 
 def _offsets(model: Model) -> Iterator[Number]:
-    """Yield lengths that recursions multiply by, so no offsets from the base or along its axes."""
+    """Yield the lengths in recursions, without offsets from the base or along its axes."""
     for body in model.bodies:
         if body.parent != WORLD:
             count = 2 if _on_fixed_axis(model, body.parent) else 3
@@ -272,16 +276,16 @@ def _offsets(model: Model) -> Iterator[Number]:
 
 # Parallel axes ------------------------------------------------------------------------------------
 #
-# Several parallel joints turn a body relative to the body before them, the carrier, by the sum of
-# their angles. If the carrier turns about an axis of the base, its angular velocity has one
+# Several parallel joints rotate a body relative to the body before them, the carrier, by the sum of
+# their angles. If the carrier rotates about an axis of the base, its angular velocity has one
 # component, and two after rotation by the summed angle. This takes fewer operations than passing
 # it from parent to parent. Otherwise the carrier of a body is its parent.
 
 
 class Turn(NamedTuple):
-    """Motion of a body relative to its carrier, by the parallel joints of the bodies `joints`.
+    """Motion of a body relative to its carrier, due to the parallel joints of bodies `joints`.
 
-    X: from coordinates of the carrier to its own. axis: common to both, zero if it is the parent.
+    X: transform from the carrier to the body. axis: common axis; zero if the carrier is the parent.
     """
 
     carrier: int
@@ -291,7 +295,7 @@ class Turn(NamedTuple):
 
 
 def summed_angles(model: Model) -> Model:
-    """Return the same mechanism with the carriers of bodies whose carrier is not their parent."""
+    """Return the same mechanism with `carriers`, for bodies whose carrier is not their parent."""
     carriers: dict[int, int] = {}
     for i, p, *_ in model.outward():
         if p != WORLD and _turns_on(model, i, carrier := carriers.get(p, model.bodies[p].parent)):
@@ -300,9 +304,7 @@ def summed_angles(model: Model) -> Model:
 
 
 def _turns_on(model: Model, i: int, carrier: int) -> bool:
-    """Return True if joint i is parallel to its parent's, and their carrier rotates about a fixed
-    axis.
-    """
+    """Return True if joint i is parallel to its parent's, and the carrier has a fixed axis."""
     body = model.bodies[i]
     return (
         isinstance(body.joint, Revolute)

@@ -1,9 +1,9 @@
 """Physical ranges of the numbers of robots, contacts and controllers: one row per field.
 
 All public functions and readers apply them. A number that is not finite is always refused. A finite
-number outside its range is an error in Python. A file loads with the replacement that the row
-defines, and a note names both numbers. Long because the table and the functions that apply it to a
-mechanism and to a file are kept together.
+number outside its range raises an error in Python. In a file, it is replaced as the row defines,
+and a note names both numbers. Long because the table and the functions that apply it to a mechanism
+and to a file are kept together.
 """
 
 import math
@@ -31,16 +31,16 @@ from chasles.model.machine import ActuatorData, FluidData, RotorData
 from chasles.model.shapes import ShapeData
 
 LARGEST = 1e100
-"""Largest number; beyond it, products of lengths and masses leave the range of a double."""
+"""Largest allowed number; above it, products of lengths and masses may overflow."""
 
 
 class Range(NamedTuple):
-    """Range of a number: from `least` to `most`, both included unless `positive`.
+    """Range of a number, from `least` to `most`; `positive` excludes `least`.
 
-    unit: of the number; "" where it has none, or that of its joint. endless: infinity is allowed,
-    and means no limit. taken: what a file's number below `least` is read as; None keeps the number
-    (a mass), or refuses it. lint: the check of `chasles lint` that reports such a number. several:
-    an array is allowed.
+    unit: unit of the number; "" if it has none, or depends on the joint. endless: True if infinity
+    is allowed, which means no limit. taken: replacement for a negative number in a file; None keeps
+    the number (a mass), or refuses it. lint: the check of `chasles lint` that reports such a
+    number. several: True if an array is allowed.
     """
 
     unit: str = ""
@@ -54,7 +54,7 @@ class Range(NamedTuple):
 
     @property
     def wanted(self) -> str:
-        """The numbers that fit, in words."""
+        """Phrase that describes the valid numbers, for messages."""
         if self.most < math.inf:
             return f"a number from {self.least:g} to {self.most:g}"
         kind = "positive" if self.positive else "zero or a positive"
@@ -64,7 +64,7 @@ class Range(NamedTuple):
 
     @property
     def all_wanted(self) -> str:
-        """The numbers that fit an entry of several, in words."""
+        """Phrase that describes the valid entries of an array, for messages."""
         if self.most < math.inf:
             return f"numbers from {self.least:g} to {self.most:g}"
         if self.least < 0.0:
@@ -189,12 +189,15 @@ RANGES: dict[str, Range] = {
     "ComputedTorque.damping": Range("1/s", 0.0, several=True),
     "ComputedTorque.target": Range("rad or m", several=True),
 }
-"""Ranges by part, class or function, and field. Sizes of shapes are checked elsewhere: an invalid
-shape is left out, because the motion does not depend on it."""
+"""Ranges by part, class or function, and field.
+
+Sizes of shapes are checked elsewhere: an invalid shape is omitted, because the motion does not
+depend on it.
+"""
 
 
 def fault_of(owner: Any) -> str:
-    """Return the fault in the fields of an instance of a class with rows; "" if none."""
+    """Return the first fault in the fields of an object whose class has rows; "" if none."""
     for kind in type(owner).__mro__:
         for key in RANGES:
             part, _, name = key.partition(".")
@@ -204,7 +207,7 @@ def fault_of(owner: Any) -> str:
 
 
 def value_fault(key: str, value: Any) -> str:
-    """Return the fault of a value as the field of a row; "" if there is none."""
+    """Return the fault of a value for a row of `RANGES`; "" if there is none."""
     if not isinstance(value, bool) and RANGES[key].holds(value):
         return ""
     return f"{key.partition('.')[2]} must be {RANGES[key].wanted}, not {value!r:.60}"
@@ -214,7 +217,7 @@ def value_fault(key: str, value: Any) -> str:
 
 
 class Entry(NamedTuple):
-    """A field of a part of a mechanism with its numbers. name: the field as messages have it."""
+    """A field of a part of a mechanism with its numbers. name: name of the field in messages."""
 
     part: Named
     key: str
@@ -223,7 +226,7 @@ class Entry(NamedTuple):
 
     @property
     def place(self) -> str:
-        """Its file and line; "" where it is not from a file."""
+        """File and line of the part; "" if it is not from a file."""
         where: str = getattr(self.part, "where", "")
         return where
 
@@ -233,7 +236,7 @@ class Entry(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Return True if all of its numbers are symbols or within their range."""
+        """Return True if all numbers are symbols or within their range."""
         return all(isinstance(x, Scalar) or _plain(x, self.row) for x in self.numbers)
 
     @property
@@ -328,7 +331,7 @@ def _pose(pose: Transform) -> tuple[Number, ...]:
 
 
 def check_numbers(source: Description) -> None:
-    """Raise for numbers outside their ranges, except negative masses, which cause notes.
+    """Raise an error for numbers outside their ranges, except negative masses, which cause notes.
 
     A dynamically equivalent robot (`Robot.simplified`) may have negative masses.
     """
@@ -374,10 +377,10 @@ Acting = TypeVar("Acting", RotorData, ActuatorData)
 
 
 def admitted(source: Description) -> Description:
-    """Return the mechanism of a file, with numbers within their ranges; notes say what was changed.
+    """Return the mechanism of a file with numbers within their ranges, and notes on the changes.
 
-    Negative numbers are read as their rows say, and limits in the wrong order are exchanged. What
-    is not finite is an error.
+    Negative numbers are replaced as their rows define, and limits in the wrong order are exchanged.
+    Numbers that are not finite raise an error.
     """
     notes: list[str] = []
 
@@ -410,7 +413,7 @@ def admitted(source: Description) -> Description:
 
 
 def _taken(found: Iterable[Entry], source: Description, notes: list[str]) -> dict[str, Any]:
-    """Return what negative numbers of a file are read as, by field; a note for each field."""
+    """Return replacements of negative numbers in a file, by field; add a note for each field."""
     changed: dict[str, Any] = {}
     for entry in found:
         taken = entry.row.taken

@@ -34,19 +34,19 @@ def rolling(
     name : str
         Name of the constraint.
     kind : {"blade", "wheel", "ball"}
-        A blade (a knife edge or a skate) does not move along `axis` at the origin of `frame`. A
+        The origin of the frame of a blade (a knife edge or a skate) does not move along `axis`. A
         wheel is a thin disc of `radius` about `axis`, centered at the origin of `frame`, whose
-        lowest point does not move. A ball is the same for a sphere.
+        lowest point does not move. A ball is a sphere whose lowest point does not move.
     frame : str
         Frame of the blade, wheel or ball.
     on : str, optional
-        Link or frame whose plane z = 0 it is on. Default: the world.
+        Link or frame whose plane z = 0 is the ground. Default: the world.
     radius : float, optional
         Radius of a wheel or ball (m).
     axis : array_like, shape (3,), optional
         Axis in `frame`.
     touching : bool, optional
-        Add the equation that it stays on the plane. Omit it where the tree keeps it there.
+        Add the equation that the contact stays on the plane. Omit it if the tree ensures this.
     where : str, optional
         Place of the constraint in a file, for error messages.
 
@@ -57,9 +57,9 @@ def rolling(
 
     Notes
     -----
-    Multipliers are forces (N): of a blade along its axis; of a wheel along its heading and its
-    axle, both in the plane; of a ball along x and y of the plane; then along the normal if it is
-    touching.
+    Multipliers are forces (N). For a blade, the force is along its axis. For a wheel, forces are
+    along its heading and its axle, both projected into the plane. For a ball, forces are along x
+    and y of the plane. If `touching`, the force along the normal follows.
 
     Examples
     --------
@@ -125,4 +125,4 @@ KINDS: dict[str, Callable[[FrameState, FrameState, Vector, float], Contact]] = {
     "wheel": _wheel,
     "ball": _ball,
 }
-"""Contact of each kind."""
+"""Function that returns the contact, by kind."""

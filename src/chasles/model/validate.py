@@ -24,26 +24,26 @@ from chasles.model.joints import LOOP_JOINTS, TYPES, Joint
 from chasles.model.model import WORLD, Model
 
 _TOLERANCE = 1e-6
-"""Relative: published inertias are printed with few digits, so equalities hold only roughly."""
+"""Relative tolerance of inertias, which are often published with few digits."""
 
 _SINGULAR = 1e-13
-"""Relative inertia of a degree of freedom, compared with everything it carries, that counts as
-zero.
-"""
+"""Inertia of a degree of freedom, relative to everything it carries, that counts as zero."""
 
 _WEAK = 1e-5
-"""Relative inertia of a degree of freedom, compared with everything it carries, below which digits
-are lost; the smallest of the published robots is 7e-4.
+"""Inertia of a degree of freedom, relative to everything it carries, below which digits are lost.
+
+The smallest value among published robots is 7e-4.
 """
 
 FAR = 30.0
-"""Radii of gyration between a body's center of mass and its frame that cost three digits; valid
-inertias of published robots have up to 4.
+"""Distance between a body's center of mass and its frame, in radii of gyration, that costs digits.
+
+At this distance three digits are lost. Valid inertias of published robots have up to 4.
 """
 
 
 def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[str, ...]:
-    """Return a note for each link with an impossible inertia; with `strict`, raise instead."""
+    """Return a note for each link with an impossible inertia; if `strict`, raise an error."""
     notes, moving = [], {body.name for body in model.bodies}
     for link in source.links:
         fault, none = _fault(link.inertia), not any((link.inertia.m, *link.inertia.I))
@@ -60,7 +60,7 @@ def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[
 
 
 def check_type(joint: JointData, known: Sequence[str]) -> None:
-    """Raise if the joint type is neither known nor user-defined."""
+    """Raise an error if the joint type is neither known nor user-defined."""
     if joint.kind == "custom" and isinstance(joint.custom, Joint):
         return
     if joint.kind == "custom" or joint.custom is not None:
@@ -83,7 +83,7 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
 
 
 def missing_end(joint: JointData, links: Container[str | None]) -> str | None:
-    """Return the fault of the links that a joint connects, if one of them does not exist."""
+    """Return the fault of a joint if one of its links does not exist, or None."""
     for role, link in (("parent", joint.parent), ("child", joint.child)):
         if link not in links:
             return f"its {role} link {link!r} does not exist"
@@ -91,7 +91,7 @@ def missing_end(joint: JointData, links: Container[str | None]) -> str | None:
 
 
 def check_loops(source: Description) -> None:
-    """Raise for duplicate names and for loop joints of invalid types, links or options."""
+    """Raise an error for duplicate names, and loop joints with invalid types, links or options."""
     links: set[str | None] = {None, *(link.name for link in source.links)}
     names = {joint.name for joint in source.joints}
     for loop in source.loops:
@@ -124,7 +124,7 @@ def check_loops(source: Description) -> None:
 
 
 def check_unused(source: Description) -> tuple[str, ...]:
-    """Return a note for each loop with numbers that have no effect without coordinates."""
+    """Return a note for each loop with parameters that have no effect without coordinates."""
     remedies = {
         "armature, damping and friction": "make it a tree joint, and close the loop elsewhere",
         "limits": "set limits on tree joints",
@@ -140,7 +140,7 @@ def check_unused(source: Description) -> tuple[str, ...]:
 def check_frames(model: Model) -> tuple[str, ...]:
     """Return a note for each body whose frame is so far away that its inertia loses digits.
 
-    Its inertia about the origin is then m c^2 and rounding (Featherstone 2008, section 10.1).
+    Its inertia about the origin is then almost entirely m c^2 (Featherstone 2008, section 10.1).
     """
     notes = []
     for name, radii in far_frames(model):
@@ -167,14 +167,15 @@ def _radii(inertia: RigidInertia) -> float:
 
 
 def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Find the joints that move no inertia, with which the mass matrix is singular.
+    """Find the joints that move no inertia; they make the mass matrix singular.
 
-    Returns their names, and notes: one for each of them that no loop or coupling moves, and one for
-    each joint that moves so little inertia compared with what it carries that digits are lost.
-    Kinematics, inverse dynamics and the mass matrix of such a robot are defined. Judged by the
-    pivots of the articulated-body recursion at an arbitrary configuration: one that vanishes there
-    does so nearly everywhere. A follower adds to its leader's inertia, a rotor to that of one of
-    the joints that turn it (its outer product has rank one); a driven joint gives way to nothing.
+    Returns their names, and notes. There is a note for each of these joints that no loop or
+    coupling moves, and for each joint that moves so little inertia, relative to everything it
+    carries, that digits are lost. Kinematics, inverse dynamics and the mass matrix of such a robot
+    are still defined. The criterion is the pivots of the articulated-body recursion at an arbitrary
+    configuration; a pivot that is zero there is zero nearly everywhere. A follower adds to its
+    leader's inertia, and a rotor to that of one of the joints that drive it (its outer product has
+    rank one). A driven joint does not yield to forces.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)
@@ -214,11 +215,11 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]:
-    """Return the inertia that followers and rotors add to each degree of freedom of the joints that
-    move them.
+    """Return the inertia that followers and rotors add to the joints that move them.
 
-    `felt` is the inertia that each degree of freedom moves by itself. A rotor counts once: for one
-    that moves nothing else, if there is one.
+    The result and `felt`, the inertia that each degree of freedom moves by itself, are by body and
+    degree of freedom. A rotor counts once, for a degree of freedom that moves nothing else if there
+    is one.
     """
     led = {i: [0.0] * len(own) for i, own in felt.items()}
     for i, body in enumerate(model.parts):
@@ -231,7 +232,7 @@ def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]
 
 
 def _share(D: np.ndarray, carried: np.ndarray) -> float:
-    """Return the smallest share that a joint feels of the rigid composite inertia beyond it."""
+    """Return the smallest ratio of a joint's articulated inertia to the rigid composite inertia."""
     if not np.all(np.isfinite(D)) or not np.all(np.abs(carried) > 0.0):
         return 0.0
     scale = np.sqrt(np.abs(carried))
@@ -259,13 +260,13 @@ def _at(data: LinkData | JointData) -> str:
 
 
 def is_solid(inertia: RigidInertia) -> bool:
-    """Return True if a body resists every acceleration: mass, and moments about all axes."""
+    """Return True if a body has mass and moments of inertia about all axes."""
     moments = np.linalg.eigvalsh(_about_center(inertia))
     return bool(inertia.m > 0.0 and moments[0] > _TOLERANCE * moments[-1])
 
 
 def is_massless(inertia: RigidInertia) -> bool:
-    """Return True for a body without any inertia; one that is a parameter may have some."""
+    """Return True for a body without inertia; symbolic inertias count as nonzero."""
     return not any(isinstance(x, Scalar) or x for x in (inertia.m, *inertia.h, *inertia.I))
 
 
@@ -276,16 +277,16 @@ def _fault(inertia: RigidInertia) -> str | None:
 
 
 class Fault(NamedTuple):
-    """The fault of an impossible inertia: the check of `chasles lint`, and the fact."""
+    """Fault of an impossible inertia: the check of `chasles lint`, and a description."""
 
     check: str
     what: str
 
 
 def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
-    """Return the fault of a mass (kg) and a 3x3 inertia about its center (kg m2), None if possible.
+    """Return the fault of a mass (kg) and a 3x3 inertia about its center (kg m2), or None.
 
-    A thin rod or a lamina, whose mass has no extent in some direction, is the limit that passes.
+    A thin rod or a lamina, whose mass has no extent in some direction, is still accepted.
     """
     if m < 0.0:
         return Fault("negative-mass", f"mass {m:g} kg is negative")

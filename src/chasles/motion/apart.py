@@ -9,12 +9,12 @@ import numpy as np
 from chasles.motion.controllers import BUILT_IN
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ufunc, type)
-"""Types whose values cannot be changed by a call; modules and built-in functions are handled apart.
+"""Types whose values a call cannot change; modules and built-in functions are handled separately.
 """
 
 
 class MayRemember(Exception):
-    """Error for a function that uses an object that a call may change."""
+    """Error for a function that uses an object which a call may change."""
 
 
 def apart(function: FunctionType, made: dict[int, Any] | None = None) -> FunctionType:

@@ -1,4 +1,4 @@
-"""Motions of a plan in machine code: a controller traced into the step, on the CPU or a GPU."""
+"""Compiled motions of a plan, with the controller traced into the step, on CPU or GPU."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -29,7 +29,7 @@ from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.stepping import EFFORT
 
 WHOLE = 1e-9
-"""Tolerance, relative to a step, within which a duration is a multiple of dt."""
+"""Tolerance, relative to dt, within which a duration counts as a multiple of dt."""
 
 
 def attempted(
@@ -41,7 +41,7 @@ def attempted(
     device: str | None,
     threads: int | None,
 ) -> Trajectory | str:
-    """Return the compiled motion of a plan, or why its controller cannot be compiled."""
+    """Return the compiled motion of a plan, or the reason why it cannot be compiled."""
     dt, total = _equal_steps(plan)
     try:
         made, why = _made(robot, plan, dt, compiled, batch=np.ndim(q) > 1)
@@ -99,7 +99,7 @@ def stepped(
 def _traced_step(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[stepping.Stepped, str]:
-    """Return the step with its controller traced, or one with torques as inputs and the reason."""
+    """Return the step with its controller traced, or else with torques as inputs and the reason."""
     control, why = plan.control, ""
     if follows(control):
         why = "control follows a trajectory"
@@ -124,7 +124,7 @@ def _traced_step(
 
 
 def _equal_steps(plan: Plan) -> tuple[float, int]:
-    """Return the size of equal steps, which is dt if it divides the duration, and their number."""
+    """Return the size of equal steps (dt if it divides the duration) and their number."""
     dt = checked_step(DT if plan.dt is None else plan.dt, "simulate: dt")
     whole = checked_step(plan.duration, "simulate: duration")
     total = step_count(whole, dt)
@@ -144,7 +144,7 @@ def _made(
 
 
 def _apart(control: Any) -> Any:
-    """Return a copy of a function, or of controls with one, without shared mutable objects."""
+    """Return a copy of a function, or of its `Controls`, without shared mutable objects."""
     if isinstance(control, Controls):
         return Controls(_apart(control.function))
     return apart(control)
@@ -153,7 +153,7 @@ def _apart(control: Any) -> Any:
 def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
     """Return why a traced function may differ from the original (state, randomness), or "".
 
-    The function is called with two states, one after the other or, for a batch, together.
+    The function is called with two states: one after the other, or as a batch.
     """
     assert made.control is not None
     model, rng, expected = robot.model, np.random.default_rng(0), []
@@ -227,7 +227,7 @@ def _run(
 
 
 def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
-    """Return joint torques or controls, with an axis for steps if they differ within the batch."""
+    """Return joint torques or controls; if they are batched, insert an axis for steps."""
     if given is None:
         return None
     array = given if library_of(given) else some_numbers(name, given, "simulate")
@@ -237,7 +237,7 @@ def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
 def _resumed(
     model: Model, resume: End, q: Array, qd: Array, total: int, activations: int
 ) -> tuple[Any, Any, Any, Any, int]:
-    """Return the state from which a compiled motion resumes, and the number of steps before."""
+    """Return the state from which a compiled motion resumes, and the number of steps so far."""
     end = resumed(resume)
     done, lead = int(end.memory[DONE]), np.broadcast_shapes(np.shape(q)[:-1], np.shape(qd)[:-1])
     if not 0 < done < total or end.q.shape[:-1] != lead or end.qd.shape[-1] != model.nv:
@@ -251,9 +251,9 @@ def _resumed(
 def _transfers(
     device: str | None, *states: Any
 ) -> tuple[Callable[[Any], Any], Callable[[Trajectory], Trajectory]] | None:
-    """Return functions that move arrays to a device, and a motion back to that of the states.
+    """Return functions that move arrays to a device, and a motion back.
 
-    Return None if the states are on the device.
+    Return None if the states are already on the device.
     """
     if device not in (None, "cpu", "cuda"):
         problem = f"device must be 'cpu' or 'cuda', not {device!r}"

@@ -1,4 +1,4 @@
-"""Interface of a robot that the simulation needs."""
+"""Interface of a robot that the simulation requires."""
 
 from typing import Any, Protocol
 

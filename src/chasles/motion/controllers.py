@@ -1,8 +1,8 @@
 """Controllers that are traced into a step: joint torques as expressions of time and state.
 
-A controller is a function tau(t, q, qd) of numbers, which uses the functions of `chasles.expr` for
-anything beyond arithmetic, or one of the classes of this module. A trainable controller is a
-function tau(t, q, qd, p), where p are its parameters.
+A controller is a function tau(t, q, qd), written with arithmetic and functions of `chasles.expr`,
+or an instance of one of the classes of this module. A trainable controller is a function
+tau(t, q, qd, p), where p are its parameters.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ Numbers = Sequence[Number]
 
 @dataclass(frozen=True)
 class _Law:
-    """Base of controllers, called with a model, an arena and symbols; arrays become tuples."""
+    """Base class of controllers; arrays among their fields are converted to tuples."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -44,7 +44,7 @@ class _Law:
             raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
 
     def _gains(self, name: str, size: int) -> list[float]:
-        """Return a field, which is one number or `size` numbers, as a list of `size` numbers."""
+        """Return a field that holds one number or `size` numbers as a list of `size` numbers."""
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
         if array.shape not in ((), (size,)):
@@ -54,7 +54,7 @@ class _Law:
 
 
 def follows(control: Any) -> bool:
-    """Return True for a controller whose target is a trajectory: a function t -> q, qd, qdd."""
+    """Return True if the target of a controller is a trajectory, a function t -> q, qd, qdd."""
     return isinstance(control, _Law) and callable(getattr(control, "target", None))
 
 
@@ -73,9 +73,10 @@ def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) 
 class PDControl(_Law):
     """tau = stiffness (target - q) - damping qd (+ feedforward), joint by joint.
 
-    stiffness in N m/rad (N/m), damping in N m s/rad (N s/m), one number or nv; target (nq,):
-    differences are taken along the configuration space. feedforward (nv,) in N m (N). The target
-    may be a trajectory (`chasles.trajectory`); damping then acts on velocities relative to it.
+    stiffness: in N m/rad (N/m), one number or nv. damping: in N m s/rad (N s/m), one number or nv.
+    target (nq,): desired position; differences are taken on the configuration space. feedforward
+    (nv,): in N m (N). The target may be a trajectory (`chasles.trajectory`); damping then acts on
+    velocities relative to it.
     """
 
     stiffness: Any
@@ -115,9 +116,9 @@ class GravityCompensation(_Law):
 class ComputedTorque(_Law):
     """Inverse dynamics of qdd = stiffness (target - q) - damping qd: independent damped springs.
 
-    stiffness in 1/s2, damping in 1/s, one number or nv; target (nq,), or a trajectory
-    (`chasles.trajectory`), whose accelerations are added. For a robot with closed loops, the
-    independent coordinates behave as these springs (`computed_torque`).
+    stiffness: in 1/s2, one number or nv. damping: in 1/s, one number or nv. target: position (nq,),
+    or a trajectory (`chasles.trajectory`), whose accelerations are added. For a robot with closed
+    loops, the independent coordinates behave like these springs (`computed_torque`).
     """
 
     stiffness: Any
@@ -149,7 +150,7 @@ def computed_torque(
     """Return the joint torques of a computed-torque controller.
 
     Errors decay as independent oscillators: tau = M (qdd_wanted + damping edot + stiffness e) + h,
-    with e the step along `integrate` from q to q_wanted.
+    where e is the displacement from q to q_wanted, as in `integrate(q, e)`.
 
     Parameters
     ----------
@@ -160,14 +161,15 @@ def computed_torque(
     qd : array_like, shape (..., nv)
         Joint velocities (rad/s or m/s).
     q_wanted, qd_wanted, qdd_wanted : array_like
-        Desired positions, velocities and accelerations; closed for a robot with loops.
+        Desired positions, velocities and accelerations; for a robot with loops, they must keep the
+        loops closed.
     stiffness : float or array_like, shape (..., nv)
         Proportional gain (1/s2).
     damping : float or array_like, shape (..., nv)
         Derivative gain (1/s).
     actuated : sequence of str, optional
-        Degrees of freedom that have motors, as in `Robot.inverse_dynamics`. Default: the
-        independent ones.
+        Degrees of freedom with motors, as in `Robot.inverse_dynamics`. Default: the independent
+        ones.
 
     Returns
     -------
@@ -177,7 +179,7 @@ def computed_torque(
     Notes
     -----
     See Balafoutis and Patel (1991), section 7.2.1. For a robot with loops, the errors of its n
-    `independent` coordinates decay this way, with gains (..., n), and the others follow.
+    `independent` coordinates decay this way, with gains (..., n); the others follow from them.
 
     Examples
     --------
@@ -206,10 +208,10 @@ _NUMBERS = frozenset({float, int, np.float64})
 def _tracking(
     mechanism: Mechanism, single: Sequence[bool], fallback: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return `computed_torque` of a tree as one compiled function of its arrays.
+    """Return `computed_torque` of a tree as one compiled function of arrays.
 
-    single: True for stiffness and for damping if the gain is one number. fallback: the function
-    called for arguments that the compiled entry does not accept.
+    single: for stiffness and for damping, True if the gain is one number. fallback: function to
+    call with arguments that the compiled entry does not accept.
     """
     model = mechanism.model
     own = any(joint.custom is not None for joint in model.source.joints)
@@ -319,7 +321,10 @@ def _law(control: Any, model: Model, arena: Arena, t: Number, *given: Any) -> li
 
 
 def controlled(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
-    """Return a built-in controller as a function tau(t, q, qd) of arrays, also for closed loops."""
+    """Return a built-in controller as a function tau(t, q, qd) of arrays.
+
+    ComputedTorque also supports closed loops.
+    """
     if follows(control):
         return _following(mechanism, control)
     if not isinstance(control, ComputedTorque) or not mechanism.traits:
@@ -383,7 +388,7 @@ def checked_parameters(parameters: Any, control: Any) -> int:
 
 
 def parameter_count(parameters: Any) -> int:
-    """Return the number m of controller parameters from an array (..., m); 0 for None."""
+    """Return the number m of controller parameters, given an array (..., m); 0 for None."""
     if parameters is None:
         return 0
     shape = np.shape(

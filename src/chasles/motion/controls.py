@@ -1,4 +1,4 @@
-"""Actuator controls along a motion: joint torques, and activations, which are states.
+"""Actuator controls along a motion, with joint torques and activations.
 
 Activations are integrated together with q and qd. Each follows its control within the range that
 the file specifies (mujoco.readthedocs.io, "Computation", actuation model).
@@ -29,8 +29,8 @@ OWN = ("parameters", "ctrl")
 class Controls:
     """Actuators of a robot and the source of their controls.
 
-    function: ctrl(t, q, qd) that returns the controls (..., nu), with the parameters as a fourth
-    argument if there are any; None if the controls are numbers.
+    function: function ctrl(t, q, qd) that returns the controls (..., nu); if there are parameters,
+    they are a fourth argument. None if the controls are numbers.
     """
 
     function: Callable[..., Any] | None = None
@@ -43,7 +43,7 @@ class Controls:
         return Controls(_in_time(ctrl) if _takes_time_alone(ctrl) else ctrl)
 
     def program(self, model: Model, parameters: int = 0) -> Program:
-        """Return the program of joint torques, activation rates and controls."""
+        """Return the program for joint torques, activation rates and controls."""
         arena, nu, na = Arena(RULES), len(model.source.actuators), activations(model)
         sizes = {"q": model.nq, "qd": model.nv} | ({"act": na} if na else {})
         sizes |= {"parameters": parameters} if parameters else {}
@@ -85,7 +85,7 @@ def _takes_time_alone(ctrl: Callable[..., Any]) -> bool:
 
 
 def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of time as one of time and state; a trajectory gives its positions."""
+    """Return ctrl(t, q, qd) for a function of time, or for the positions of a trajectory."""
 
     def ctrl(t: Any, q: Any, qd: Any) -> Any:
         found = given(t)
@@ -97,7 +97,7 @@ def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
 def called(
     function: Callable[..., Any], arguments: Sequence[Any], size: int, what: str
 ) -> list[Number]:
-    """Call a function with symbols and return its numbers; what: their name in messages."""
+    """Call a function with symbols and return its results; what: their name in messages."""
     try:
         forces: Any = function(*arguments)
     except ModelError:
@@ -124,7 +124,7 @@ def named_results(
 
 
 def only_forces(control: Program) -> Program:
-    """Return the program of the joint torques alone."""
+    """Return the program for the joint torques alone."""
     arena = Arena(RULES)
     tau = named_results(control, arena, control.variables(arena))["tau"]
     return Program.from_outputs("control", control.inputs, [(control.outputs[0], tau)])
@@ -140,9 +140,10 @@ def kept_within(model: Model, act: Any) -> list[Number]:
 
 
 def durations(model: Model, dt: float) -> list[float]:
-    """Return the times for which rates act in a step dt; exact for filters of a constant control.
+    """Return the times (s) by which activation rates are multiplied in a step dt.
 
-    The difference between a filter's activation and its control decays as exp(-t/constant).
+    For filters, the step is exact if the control is constant: the difference between a filter's
+    activation and its control decays as exp(-t/constant).
     """
     found = []
     for data in model.source.actuators:

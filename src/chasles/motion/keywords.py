@@ -39,7 +39,7 @@ def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]
 
 
 def renamed(**names: str) -> Callable[[T], T]:
-    """Accept deprecated keywords (old="new") of a function, or of a class and its attributes."""
+    """Accept deprecated keywords (old="new") of a function or class, and attributes of a class."""
 
     def accepting(target: T) -> T:
         call: Any = vars(target)["__init__"] if isinstance(target, type) else target

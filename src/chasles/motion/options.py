@@ -20,8 +20,8 @@ from chasles.motion.records import End, Event
 from chasles.motion.steps.integrators import Free
 
 MOST_STEPS = 10**10
-"""Largest number of steps of a motion: 15 minutes of the fastest compiled steps, months of the
-others.
+"""Maximum number of steps of a motion: 15 minutes with the fastest compiled steps, months with
+slower ones.
 """
 
 AUTOMATIC = "auto"
@@ -36,7 +36,7 @@ Forces = Array | Callable[[float, np.ndarray, np.ndarray], Array] | None
 
 @dataclass(frozen=True)
 class Span:
-    """Duration and start time (s), largest number of steps, and the end to resume from."""
+    """Duration and start time (s), maximum number of steps, and the end to resume from."""
 
     duration: float | None = None
     start: float | None = None
@@ -60,7 +60,7 @@ class Stepping:
 
 @dataclass(frozen=True)
 class Loads:
-    """Joint torques or a controller with its parameters, external wrenches, joint friction.
+    """Joint torques or a controller with its parameters, external wrenches, and joint friction.
 
     ctrl: controls of the file's actuators instead of joint torques; act: initial activations.
     """
@@ -92,9 +92,10 @@ class Closing:
 
 @dataclass(frozen=True)
 class Output:
-    """Recorded states: at times (n,) in s, or one out of `every` steps and the last; progress bar.
+    """Recorded states: at times (n,) in s, or every `every` steps and at the end.
 
-    sensors: record all sensors or the named ones at these states; noise: seed of the sensor errors.
+    progress: show a progress bar. sensors: record all sensors, or the named ones, at these states.
+    noise: seed of the sensor errors.
     """
 
     times: Array = None
@@ -112,7 +113,7 @@ class Plan(Output, Closing, Touch, Loads, Stepping, Span):
 
     @property
     def asked(self) -> Any:
-        """Controller of torques or of actuators, as given: a function or numbers."""
+        """Controller of the joint torques or the actuators, as given by the user."""
         return self.control.function if isinstance(self.control, Controls) else self.control
 
 
@@ -188,7 +189,7 @@ def check_resolution(start: float, dt: float, function: str) -> None:
 
 
 def planned(options: Mapping[str, Any]) -> Plan:
-    """Return the plan of grouped and individual options; duration defaults to steps times dt."""
+    """Return the plan for grouped and individual options; duration defaults to steps times dt."""
     values: dict[str, Any] = {}
     for name, kind in GROUPS.items():
         group = options.get(name)

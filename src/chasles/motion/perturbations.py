@@ -27,7 +27,7 @@ def torque_perturbations(
     qd, qdd : array_like, shape (..., nv)
         Joint velocities and accelerations.
     dq, dqd, dqdd : array_like, shape (..., nv)
-        Their small changes; dq is along `integrate`.
+        Small changes of q, qd and qdd; dq is a displacement, as in `integrate(q, dq)`.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def torque_perturbations(
 
     Notes
     -----
-    The matrices of `Robot.inverse_dynamics_sensitivities` are not formed, so that the time is
+    The matrices of `Robot.inverse_dynamics_sensitivities` are not formed, so the computing time is
     proportional to the number of joints (Balafoutis and Patel 1991, section 7.2).
 
     Examples

@@ -20,7 +20,7 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Largest default number of passes for a robot with many joints."""
+"""Maximum default number of passes, for a robot with many joints."""
 
 
 class ResolvedRate:
@@ -158,7 +158,7 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _array(name: str, value: Any, size: int) -> np.ndarray:
-    """Return `size` non-negative numbers from one or `size`; accelerations must be positive."""
+    """Return `size` non-negative numbers, given one or `size`; accelerations must be positive."""
     array = np.atleast_1d(np.asarray(value, float))
     whole = np.full(size, array[0]) if array.shape == (1,) else numbers(name, array, size).copy()
     wrong = ~(whole >= 0.0) | ((whole == 0.0) & (name == "acceleration"))

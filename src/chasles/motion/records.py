@@ -1,4 +1,4 @@
-"""Events and records of a motion: states at times, contacts, and data to resume from."""
+"""Events and records of a motion: states, contacts, and data to resume from."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -15,8 +15,9 @@ from chasles.motion.contract import read_only
 class Event:
     """Zero crossing of function(t, q, qd).
 
-    direction: only upward (1), only downward (-1), or both (0). then: a function (t, q, qd) -> (q,
-    qd) that returns the state from which the motion continues, for example after an impact.
+    direction: detect only upward (1), only downward (-1), or both (0) crossings. then: a function
+    (t, q, qd) -> (q, qd) that returns the state from which the motion continues, for example after
+    an impact.
     terminal: True if the motion ends at the event. Default: True without `then`. The arrays passed
     to `function` are read-only; `then` receives copies, which it may change and return.
 
@@ -47,7 +48,7 @@ class Event:
         return self.stops or self.then is not None
 
     def value(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
-        """Return the value of the function, checked."""
+        """Evaluate the function and check its value."""
         found = np.asarray(self.function(t, *read_only(q, qd)), dtype=float)
         if found.size != 1 or not math.isfinite(found.item()):
             problem = f"event {self.name!r} returned {found!r:.60} at t = {t:.6g} s"
@@ -55,7 +56,7 @@ class Event:
         return found.item()
 
     def after(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the state after the event, checked."""
+        """Call `then` and check the state that it returns."""
         assert self.then is not None
         try:
             state = [np.array(part, dtype=float) for part in self.then(t, q.copy(), qd.copy())]
@@ -79,7 +80,7 @@ class Occurrence(NamedTuple):
 
 
 class Touching(NamedTuple):
-    """Record of the contact points of a trajectory, at its times.
+    """Record of the contact points at the times of a trajectory.
 
     `forces` (..., n, points, 3) act on the body, along the world axes, in N. `gaps` (..., n,
     points) are in m. `states` (..., n, states) are the states of soft surfaces and friction,
@@ -92,12 +93,12 @@ class Touching(NamedTuple):
 
 
 class End(NamedTuple):
-    """End of a partial motion, with all data that the next step needs: `simulate(resume=end)`.
+    """End of a partial motion, with all data to continue it by `simulate(resume=end)`.
 
     t: time in s. q, qd: the state; states of soft contacts and activations are appended to q. over:
-    True if the duration has passed or an event ended the motion. memory: further data that the
-    motion keeps between steps, as arrays by name (numbers of steps, the next step size, independent
-    coordinates of closed loops).
+    True if the duration has passed or an event ended the motion. memory: additional data
+    that the motion keeps between steps, as arrays by name (such as the number of steps, the next
+    step size, and the independent coordinates of closed loops).
     """
 
     t: float
@@ -119,11 +120,11 @@ class Trajectory:
     ground; -1 if there is none. sensors: {name: (..., n, size)} if `sensors` were requested. act
     (..., n, na): activations if controls were given.
 
-    Integrator "time-stepping" only, each with shape (...): iterations, the mean number per step;
-    unsolved, the number of steps that did not converge; residual, the largest residual of the
-    momentum balance relative to the momentum; work, the work of all impulses at end-of-step
-    velocities (J); excess, the largest work in a step beyond the energy released by overlaps and
-    restitution (J).
+    The following, each with shape (...), are for integrator "time-stepping" only. iterations: mean
+    number of iterations per step. unsolved: number of steps that did not converge. residual:
+    largest residual of the momentum balance, relative to the momentum. work: work of all impulses
+    at end-of-step velocities (J). excess: largest work in a step in excess of the energy that
+    overlaps and restitution release (J).
     """
 
     t: np.ndarray

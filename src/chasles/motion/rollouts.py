@@ -1,4 +1,4 @@
-"""Rollouts: motions of fixed steps that are always compiled, and their gradients."""
+"""Rollouts: compiled motions with fixed step size, and their gradients."""
 
 from collections.abc import Sequence
 from typing import Any, Required, TypedDict, Unpack
@@ -85,25 +85,25 @@ def rollout(
     qd : array_like, shape (..., nv)
         Initial joint velocities (rad/s or m/s).
     tau, control : array_like or controller, optional
-        Joint torques (N m or N), by one of these names: constant (nv,), one row per step (...,
-        steps, nv), or a controller that is traced into the step: a function tau(t, q, qd) of
-        numbers that returns nv of them (with the functions of `chasles.expr` beyond arithmetic), or
+        Joint torques (N m or N), under either name: constant (nv,), one row per step (..., steps,
+        nv), or a controller that is traced into the step. A controller is a function tau(t, q, qd)
+        that returns nv numbers, written with arithmetic and functions of `chasles.expr`, or
         `PDControl`, `GravityCompensation` or `ComputedTorque` of `chasles.rollouts`.
     ctrl : array_like or function, optional
         Controls of actuators instead of torques: constant (nu,), one row per step (..., steps, nu),
         or a function, as in `simulate`.
     act : array_like, shape (..., na), optional
-        Activations at the start. Default: zero.
+        Initial activations. Default: zero.
     dt : float
         Step size (s).
     steps : int
         Number of steps.
     every : int, optional
-        Record one state out of this many, and the last.
+        Number of steps between recorded states; the last state is always recorded.
     parameters : array_like, shape (..., m), optional
-        Parameters p of a controller tau(t, q, qd, p), which is traced once for all values.
+        Parameters p of a controller tau(t, q, qd, p), which is traced only once for all values.
     integrator : {"semi-implicit", "euler", "rk4"}, optional
-        Integrator on the configuration space: first order, or fourth order for "rk4".
+        Integrator on the configuration space; "rk4" is of fourth order, the others of first order.
     start : float, optional
         Time of the first step (s).
     dissipation : bool, optional
@@ -118,14 +118,14 @@ def rollout(
     Returns
     -------
     Trajectory
-        Recorded states. `Trajectory.touching` holds forces, gaps and states of contacts;
-        `Trajectory.unstable` the first step that is too long for the ground, with a warning (not on
-        a GPU).
+        Recorded states. `Trajectory.touching` holds forces, gaps and states of contacts. If the
+        step size is too large for the ground, `Trajectory.unstable` holds the first unstable step,
+        and a warning is issued (not on a GPU).
 
     Notes
     -----
-    CuPy arrays are computed on their GPU in one launch, in float32 if all are float32, without
-    checks for finite values.
+    With CuPy arrays, the motion is computed on their GPU in one launch, in float32 if all arrays
+    are float32, without checks for finite values.
 
     Examples
     --------
@@ -160,17 +160,17 @@ def rollout_pullback(
         As in `rollout`; NumPy arrays only.
     covectors : tuple of array_like, shape (..., n, nv)
         Derivatives of the function with respect to the recorded q and qd, or None for zero.
-        Derivatives with respect to q are along `integrate`.
+        Changes of q are displacements, as in `integrate`.
 
     Returns
     -------
     tuple of ndarray
-        Gradients for each member of a batch, also with respect to shared inputs.
+        Gradients for each member of a batch, including those with respect to shared inputs.
 
     Notes
     -----
-    Memory grows with the square root of `steps`, in addition to the arguments and results (the
-    adjoint method with checkpoints: Griewank and Walther 2008, chapter 12).
+    Memory grows with the square root of `steps`, in addition to the arguments and results (adjoint
+    method with checkpoints: Griewank and Walther 2008, chapter 12).
 
     Examples
     --------

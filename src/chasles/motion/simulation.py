@@ -1,4 +1,4 @@
-"""Motions of a robot from a state: `simulate`, compiled if possible, else step by step."""
+"""Simulation of a robot from an initial state, compiled if possible, else step by step."""
 
 from dataclasses import replace
 from types import FunctionType
@@ -47,7 +47,8 @@ def simulate(
     The simulation is compiled if everything can be traced: a robot without loops that does not
     depend on time, an explicit integrator with fixed steps, soft contacts, and joint torques that
     are constant, given per step, or computed by a controller from t, q and qd only. Otherwise it
-    runs step by step in Python. `Trajectory.compiled` and `Trajectory.why` report which and why.
+    runs step by step in Python. `Trajectory.compiled` is True if the motion was compiled;
+    otherwise, `Trajectory.why` is the reason.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def simulate(
     duration : float
         Simulated time (s).
     dt : float, optional
-        Largest step size (s). Default: 0.001; "dopri5" chooses any step size unless dt is given.
+        Largest step size (s). Default: 0.001; for "dopri5", unlimited.
     integrator : str, optional
         Name in `chasles.INTEGRATORS`. Default: the classical Runge-Kutta method of fourth order,
         "rk4". All integrators work on the configuration space, so rotations remain rotations.
@@ -73,10 +74,10 @@ def simulate(
         MuJoCo does (semi-implicit Euler only).
     control : callable or controller, optional
         Function tau(t, q, qd) of joint torques (..., nv), or `PDControl`, `GravityCompensation` or
-        `ComputedTorque` of `chasles.rollouts`. A function is traced if it uses arithmetic, sums and
-        products of NumPy and functions of `chasles.expr`, and if it returns the same again;
-        otherwise it is called with the arrays of the whole batch, as objects are. It must not write
-        to q and qd. Use compiled=False for a function with state.
+        `ComputedTorque` of `chasles.rollouts`. A function is traced if it uses only arithmetic,
+        sums and products of NumPy and functions of `chasles.expr`, and if repeated calls return the
+        same result. Otherwise it is called with the arrays of the entire batch, and so are callable
+        objects. It must not write to q and qd. Use compiled=False for a function with state.
     parameters : array_like, shape (..., m), optional
         Parameters p of a traced function tau(t, q, qd, p).
     tau : array_like, shape (..., nv), optional
@@ -85,7 +86,7 @@ def simulate(
     ctrl : array_like, callable or trajectory, optional
         Controls of the file's actuators (`robot.actuators`) instead of joint torques: constant
         (..., nu), one row per step (..., steps, nu), a function ctrl(t, q, qd), a function of time,
-        or a trajectory, whose positions are the controls. They are clamped to their ranges.
+        or a trajectory whose positions are the controls. Controls are clamped to their ranges.
     act : array_like, shape (..., na), optional
         Initial activations. Default: zero. Activations are states of the motion, clamped to their
         ranges after each step; `Trajectory.act` holds them.
@@ -95,7 +96,7 @@ def simulate(
         Include damping and dry friction of joints. Friction holds a joint exactly at rest until the
         load exceeds it (except with rigid contacts and limits).
     start : float, optional
-        Initial time (s). Default: that of `at_time`, or 0.
+        Initial time (s). Default: the time of `robot.at_time(t)`, or 0.
     events : sequence of Event, optional
         Events of a single state; see `chasles.Event`. If an event changes the state, the states
         before and after are both recorded.
@@ -103,11 +104,11 @@ def simulate(
         Increasing times (s) at which states are recorded by interpolation, instead of after each
         step.
     every : int, optional
-        Record one state out of this many steps, and the last.
+        Number of steps between recorded states; the last state is always recorded.
     progress : bool, optional
         Show a progress bar.
     sensors : bool or sequence of str, optional
-        Record all sensors, or those named, in `Trajectory.sensors`.
+        Record all sensors, or the named ones, in `Trajectory.sensors`.
     noise : int or numpy.random.Generator, optional
         Seed of the sensor noise. Default: no noise.
     contacts : sequence of Pair or "file", optional
@@ -120,10 +121,10 @@ def simulate(
     limits : bool, optional
         Stop joints at their limits.
     steps : int, optional
-        Stop after this number of steps, at `Trajectory.end`.
+        Stop after this number of steps; resume from `Trajectory.end`.
     resume : End, optional
         End of an earlier part from which the motion continues, with all other arguments unchanged.
-        The parts together equal the uninterrupted motion bit for bit.
+        Together, the parts are bitwise identical to the uninterrupted motion.
     closure : ClosureFunction, optional
         Function that closes the loops instead of Newton's method.
     stabilization : float, optional
@@ -155,18 +156,19 @@ def simulate(
 
     Notes
     -----
-    Soft contacts, `SoftContact(...)`, integrate the states of surfaces and friction with the
-    motion; `Trajectory.touching` holds them with forces and gaps. Use an implicit integrator for
-    stiff ground; if steps are too long for it, a warning is issued and `Trajectory.unstable` holds
-    the first such step. Rigid contacts, `Rigid(...)`, need a single state and an explicit
-    integrator: bodies touch, separate, stick, slide and collide. Each change is located within its
-    step, like an event, and named in `Trajectory.events`: "impact", "gain", "loss", "slip" or
-    "stick" and the point. Contacts are detected at the ends of each step, so dt must be short
-    enough that no body passes through a small or thin one.
+    With soft contacts, `SoftContact(...)`, the states of surfaces and friction are integrated with
+    the motion; `Trajectory.touching` holds them, with forces and gaps. Use an implicit integrator
+    for stiff ground. If the step size is too large for the ground, a warning is issued, and
+    `Trajectory.unstable` holds the first unstable step. Rigid contacts, `Rigid(...)`, need a single
+    state and an explicit integrator: bodies touch, separate, stick, slide and collide. Each change
+    is located within its step, like an event, and named in `Trajectory.events`: "impact", "gain",
+    "loss", "slip" or "stick", followed by the name of the point. Contacts are detected at the ends
+    of each step, so dt must be short enough that no body passes through a small or thin one.
 
-    For a robot with loops, q and qd must keep them closed (`assemble`, `complete`). The independent
-    coordinates are integrated and the others follow to 1e-13, so that nothing drifts. If a pivot of
-    these equations falls below a third of its initial value, other coordinates become independent.
+    For a robot with loops, q and qd must keep the loops closed (`assemble`, `complete`). The
+    independent coordinates are integrated, and the others are computed from them to 1e-13, so that
+    loops do not drift apart. If a pivot of these equations falls below a third of its initial
+    value, other coordinates become independent.
 
     Examples
     --------
@@ -195,7 +197,7 @@ def _motion(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Run a plan: by time stepping, compiled, or step by step with the reason."""
+    """Run a plan by time stepping, compiled, or step by step with the reason in `why`."""
     if plan.integrator == TIME_STEPPING:
         return stepped(robot, plan, q, qd, compiled, device, threads)
     why = "compiled=False was given" if compiled is False else obstacle(robot, plan, compiled)
@@ -229,7 +231,7 @@ def _chosen(robot: Machine, plan: Plan) -> Plan:
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
-    """Return the part of a plan that cannot be compiled, except a control function; "" if none."""
+    """Return why a plan cannot be compiled, or ""; control functions are not checked."""
     control, resume = plan.asked, plan.resume
     remembers = callable(control) and not isinstance(control, FunctionType | BUILT_IN)
     for found, words in (

@@ -3,7 +3,7 @@
     w = M z + d,   w >= 0,   z >= 0,   w'z = 0
 
 z are the magnitudes of contact forces and w the resulting separation accelerations (Featherstone
-2008, Eq 11.42). Lemke's method solves one problem, projected Gauss-Seidel solves batches. Quadratic
+2008, Eq 11.42). Lemke's method solves one problem; projected Gauss-Seidel solves batches. Quadratic
 programs (DAQP, extra `contact`), in forces or accelerations, have the same solutions (Eq 11.43 and
 11.44). The program in accelerations is Gauss' principle of least constraint: it is strictly convex
 for any contacts, and therefore preferable if there are more contacts than degrees of freedom. Cone
@@ -22,7 +22,7 @@ Array = Any
 
 SLACK = 1e-11
 """Allowed negative value of w, relative to the largest |d| after scaling, to absorb rounding
-errors. It keeps problems feasible in which two opposite contacts just fit.
+errors. With it, a body that just fits between two opposite contacts is feasible.
 """
 
 PIVOT = 1e-11
@@ -30,28 +30,28 @@ PIVOT = 1e-11
 """
 
 PENETRATE = "allow a small penetration, or check the contact geometry"
-"""Remedy if no forces keep contacts apart."""
+"""Remedy if no forces prevent penetration."""
 
 TIE = 1e-12
-"""Ratios closer to each other than this, after scaling, are treated as equal."""
+"""Ratios that differ by less than this, after scaling, are treated as equal."""
 
 OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
 
 PROXIMAL = 1e-4
 """Weight of DAQP's proximal term, relative to a diagonal of ones. It makes steps unique if M is
-singular, and vanishes as they converge. Among 1e-3 to 1e-6, this value found every unbounded
-program within DAQP's iteration limit.
+singular, and vanishes as the iteration converges. Of the values from 1e-3 to 1e-6, this one found
+every unbounded program within DAQP's iteration limit.
 """
 
 SETTLED = 1e-12
-"""Change of z in the last proximal step, relative to a largest |d| of one."""
+"""Tolerance of the change of z in a proximal step, for problems scaled to a largest |d| of 1."""
 
 TOLERANCE = 1e-10
-"""Tolerance of DAQP's bounds, relative to a largest entry of one."""
+"""Tolerance of DAQP's bounds, for problems scaled to a largest entry of 1."""
 
 CLARABEL = 1e-10
-"""Tolerances of Clarabel; with smaller ones it may not terminate."""
+"""Tolerances of Clarabel; with smaller values it may not terminate."""
 
 CERTAIN = 1e-6
 """Largest size of A u, relative to b.u = -1, for which u proves that a problem has no solution."""
@@ -61,8 +61,8 @@ class Infeasible(InputError):
     """No forces satisfy a contact problem; `ray` is a certificate if one is known.
 
     For a symmetric positive semidefinite M, `ray` is u >= 0 with M u = 0 and d.u < 0: forces that
-    cause no motion, at contacts that nevertheless approach each other (Farkas' lemma). Its largest
-    entry is 1.
+    cause no motion, at contacts that nevertheless approach each other (Farkas' lemma). The largest
+    entry of `ray` is 1.
     """
 
     def __init__(self, *text: str, ray: np.ndarray | None = None, **place: Any) -> None:
@@ -104,8 +104,8 @@ def lemke(M: Array, d: Array) -> np.ndarray:
     Notes
     -----
     The lexicographic rule breaks ties, so that no basis repeats (Cottle, Pang and Stone 1992,
-    chapter 4). For a symmetric positive semidefinite M (or any copositive-plus one) a ray proves
-    that there is no solution. For other M, it means only that none was found.
+    chapter 4). For a symmetric positive semidefinite M (or any copositive-plus M), a ray
+    proves that there is no solution. For other M, it means only that no solution was found.
 
     Examples
     --------
@@ -127,8 +127,8 @@ def lemke(M: Array, d: Array) -> np.ndarray:
 def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return the indices of the basic z in a solution of w = A z + b.
 
-    Variables are numbered w, z, z0 in w - A z - e z0 = b. z0 leaves the basis last. The basis
-    inverse is recomputed in each pivot, not updated.
+    Variables are numbered w, z, z0 in w - A z - e z0 = b. z0 leaves the basis last. The inverse
+    of the basis is recomputed at each pivot, not updated.
     """
     n = len(b)
     columns, right = np.hstack([np.eye(n), -A, -np.ones((n, 1))]), np.column_stack([b, np.eye(n)])
@@ -179,9 +179,9 @@ def boxed(A: Array, b: Array, low: Array, high: Array) -> np.ndarray:
     """Return z (n,) with w = A z + b such that w >= 0 where z < high and w <= 0 where z > low.
 
     A (n, n), b, low (n,), high (n,); high may be infinite. The problem is solved by Lemke's method,
-    with multipliers of the upper bounds as further unknowns. If A is symmetric positive
-    semidefinite and all bounds are finite, there is always a solution. Otherwise the function may
-    raise `Infeasible` like `lemke`.
+    with multipliers of the upper bounds as additional unknowns. If A is symmetric positive
+    semidefinite and all bounds are finite, there is always a solution. Otherwise, the function may
+    raise `Infeasible`, as `lemke` does.
     """
     A, b, low, high = (np.asarray(a, dtype=float) for a in (A, b, low, high))
     n, scale, ends = len(b), scales(A), np.flatnonzero(np.isfinite(high))
@@ -208,7 +208,7 @@ def gauss_seidel(
     start : array_like, shape (..., n), optional
         Initial forces, such as those of the last step.
     sweeps : int, optional
-        Largest number of sweeps.
+        Maximum number of sweeps.
     tolerance : float, optional
         Largest residual |min(w, M_ii z)|, relative to the largest |d| of a problem.
 
@@ -258,7 +258,7 @@ def scales(M: np.ndarray) -> np.ndarray:
 
 
 def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return M (n, n) and d (n,), checked to be finite; name: the function named in errors."""
+    """Return M (n, n) and d (n,) after checks; name: the function named in errors."""
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if d.ndim != 1 or M.shape != (len(d), len(d)):
         problem = f"M {M.shape} and d {d.shape} must have shapes (n, n) and (n,)"
@@ -285,8 +285,8 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
     Returns
     -------
     z : ndarray, shape (n,)
-        Minimizer, which also solves the complementarity problem; one of the solutions if M is
-        singular.
+        Minimizer, which also solves the complementarity problem; if M is singular, one of several
+        solutions.
 
     Raises
     ------
@@ -316,7 +316,7 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
 
 
 def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return z without the error of the proximal term: w of all active forces vanishes."""
+    """Return z without the error of the proximal term, so that w is zero where z > 0."""
     acting = z > 0.0
     exact = z.copy()
     step = np.linalg.lstsq(A[np.ix_(acting, acting)], -(A @ z + b)[acting], rcond=1e-12)[0]
@@ -344,13 +344,13 @@ def accelerations_program(
     T : array_like, shape (n, nc)
         Contact normals.
     bias : array_like, shape (nc,)
-        Part of the separation accelerations that does not depend on qdd.
+        Separation accelerations at qdd = 0.
 
     Returns
     -------
     qdd : ndarray, shape (n,)
-        Accelerations that minimize (qdd - H^-1 force)' H (qdd - H^-1 force) subject to T' qdd +
-        bias >= 0.
+        Accelerations that minimize (qdd - H^-1 force)' H (qdd - H^-1 force) subject to
+        T' qdd + bias >= 0.
     forces : ndarray, shape (nc,)
         Multipliers: H qdd = force + T forces.
 
@@ -372,7 +372,7 @@ def accelerations_program(
         raise InputError("E-CONTACT-056", problem, part="accelerations_program")
     L = np.linalg.cholesky(H)
     free = np.linalg.solve(L, force)
-    rows = np.linalg.solve(L, T).T  # rows of x = L' (qdd - H^-1 force), whose norm is minimized
+    rows = np.linalg.solve(L, T).T  # in terms of x = L' (qdd - H^-1 force), of least norm
     norms = np.linalg.norm(rows, axis=-1)
     d = rows @ free + bias
     if np.all(d >= 0.0):

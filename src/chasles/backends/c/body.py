@@ -1,7 +1,7 @@
-"""The straight-line parts of a lowered program as statements of C.
+"""The straight-line parts of a lowered program as C statements.
 
-A fused product is written `(a * b) + c`, which compilers contract to one instruction where the
-machine has it.
+A fused product is written `(a * b) + c`, which compilers contract to one instruction if the machine
+has it.
 """
 
 import math
@@ -35,7 +35,7 @@ class Number:
         return {"f": self.function, "one": self.spelled(1.0), "zero": self.spelled(0.0)}
 
     def spelled(self, value: float) -> str:
-        """Return a literal of exactly this value, rounded to this type."""
+        """Return a literal of a value, rounded to this type, that is read back exactly."""
         with np.errstate(over="ignore"):
             rounded = np.dtype(self.dtype).type(value)
         if math.isnan(rounded):
@@ -72,12 +72,12 @@ SPELLING = ARITHMETIC | {
     "equal": "({0} == {1}) ? {one} : {zero}",
     "select": "({0} != {zero}) ? {1} : {2}",
 }
-"""Operations on names and literals, so that repeating an operand costs nothing. The minimum or
-maximum of unordered operands is their sum, which is NaN."""
+"""Spelling of operations. Operands are names and literals, so repeating an operand costs nothing.
+The minimum or maximum of unordered operands is their sum, which is NaN."""
 
 
 class Turn(NamedTuple):
-    """An angle and the names of its sine and cosine; None for one that is not needed."""
+    """An angle and the names of its sine and cosine; a name is None if it is not needed."""
 
     angle: str
     sine: str | None
@@ -100,7 +100,7 @@ def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str
 
 
 class Statements:
-    """Writer of one part of a program, in order; values are named t1, t2, ... as they are computed.
+    """Writer of the statements of one part of a program; values are named t1, t2, ... in order.
 
     names: names of the inputs. lane: suffix of array indices. results: destinations of values, each
     stored as soon as it is computed. `lines` holds the statements.

@@ -1,7 +1,7 @@
 """One program as C: a function for one state and a function for a batch, which compilers vectorize.
 
-The batch function takes LANES states at a time: their rows are turned into columns, and each part
-of the program is a loop over the lanes with a constant bound, without branches or calls. If an
+The batch function processes LANES states at a time: their rows are transposed to columns, and each
+part of the program is a loop over the lanes with a constant bound, without branches or calls. If an
 angle is too large for the inlined sine, the states of the block are computed one by one.
 """
 
@@ -18,7 +18,7 @@ from chasles.backends.lowering import FREE, Lowered, Part, lower, places
 from chasles.expr import Program, Variable
 
 LANE_BYTES = 128
-"""Bytes of one column: two vectors of the widest machines."""
+"""Bytes of one column: two vectors on machines with the widest vectors."""
 
 LONGEST = 2000
 """Largest number of operations in one C function; compile time grows faster than linearly."""
@@ -26,7 +26,7 @@ LONGEST = 2000
 LOCAL = re.compile(
     r"[ijkn]|count|first|rows?|scratch|failures|states|beyond|(t|angle|sine|cosine|beyond)\d+(_\d+)?"
 )
-"""Names of local variables, which arguments must not have."""
+"""Names of local variables, which must not be used for arguments."""
 
 MOST_STACK = 256 * 1024
 """Bytes of columns above which a batch function calls the function for one state instead."""
@@ -36,8 +36,8 @@ MOST_STACK = 256 * 1024
 class Function:
     """A program and the options for writing it in C.
 
-    name: name of the C function. own_sine: the function for one state computes sines and cosines
-    without the C library, too.
+    name: name of the C function. own_sine: True if the function for one state also computes sines
+    and cosines without the C library.
     """
 
     name: str
@@ -259,7 +259,10 @@ def _unused(names: Sequence[str], lines: Sequence[str]) -> list[str]:
 
 
 def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return statements that turn a group of angles in a loop, which compilers vectorize."""
+    """Return statements that compute sines and cosines of a group of angles in a loop.
+
+    Compilers vectorize the loop.
+    """
     n, T = len(turns), number.name
     lines = wrapped(f"const {T} angle{group}[{n}] = {{", [t.angle for t in turns], "};", 90)
     entries = f"angle{group}[k], &sine{group}[k], &cosine{group}[k]"
@@ -282,7 +285,7 @@ def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
 
 
 def inline_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return statements that turn each angle inside the loop over lanes."""
+    """Return statements that compute the sine and cosine of each angle in the loop over lanes."""
     found = []
     for k, turn in enumerate(turns):
         sine, cosine = turn.sine or f"sine{group}_{k}", turn.cosine or f"cosine{group}_{k}"
@@ -295,7 +298,8 @@ HALF_PI = {
     "float64": ELEMENTS["float64"].half_pi_split,
     "float32": (1.5703125, 4.837512969970703e-4, 7.549533620476723e-8, 2.5633440682570896e-12),
 }
-"""pi/2 in parts; all but the last have few enough bits that products with the turns are exact."""
+"""pi/2 as a sum of parts. All but the last have so few bits that their products with the number of
+quarter turns are exact."""
 
 LIMIT = {"float64": 1e6, "float32": 2e3}
 """Angles (rad) up to which errors stay below 2 ulp, whether products are contracted or not."""

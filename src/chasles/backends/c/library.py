@@ -1,7 +1,7 @@
 """Plain C99 from programs: a header, a source, a build file, and a test with stored numbers.
 
 The code has no allocation, no state, and no dependency other than math.h: every function is
-straight-line code on the caller's arrays. The same programs give the same bytes.
+straight-line code on the caller's arrays. The same programs always produce identical files.
 """
 
 import re
@@ -31,7 +31,7 @@ exactly."""
 
 @dataclass(frozen=True)
 class Library:
-    """Contents of a C library: functions of one floating-point type, with a common prefix.
+    """Contents of a C library: functions for one floating-point type, with a common prefix.
 
     `notes` are lines for the header, such as the meaning of the coordinates. `samples` are the
     numbers that the test of each function uses. `searches` are repeated iterations of some of the
@@ -179,10 +179,11 @@ add_test(NAME {prefix}_test COMMAND {prefix}_test)
 
 
 COUNT = 35
-"""States in a batch of the test: the stored states repeated, in full blocks and a partial one."""
+"""Number of states in a batch of the test: the stored states are repeated to fill several blocks
+and a part of another."""
 
 MARGIN = 64.0
-"""Allowed ratio of errors to those of another order of the same operations."""
+"""Allowed ratio of an error to the error of the same operations in another order."""
 
 
 def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:
@@ -197,8 +198,8 @@ def _tolerances(
 ) -> list[float]:
     """Return the allowed error of each output.
 
-    Single precision shows how much this program amplifies rounding errors for these states; errors
-    of another precision are in proportion.
+    A computation in single precision shows how much the program amplifies rounding errors for these
+    states; errors of another precision are in proportion.
     """
     single = float(np.finfo(np.float32).eps)
     part, result = float(np.finfo(number.dtype).eps) / single, []
@@ -229,7 +230,7 @@ def self_test(library: Library) -> str:
 
 
 def _check(function: Function, sample: Sample) -> list[str]:
-    """Return the stored numbers of a function and a C function that compares with them."""
+    """Return the stored numbers of a function, and a C function that checks results with them."""
     exact = _computed(interpret, function.program, sample, "float64")
     allowed = _tolerances(function.program, sample, exact, function.number)
     states = len(sample[0]) if sample else 0

@@ -1,15 +1,15 @@
 """Prefixes for exported C that conflict with no compiler, header, build system or file system.
 
-A prefix names files (`PREFIX.h`), targets of CMake (`PREFIX`, `PREFIX_test`) and functions
+A prefix names files (`PREFIX.h`), CMake targets (`PREFIX`, `PREFIX_test`) and functions
 (`PREFIX_mass_matrix`). A header in the include path would hide a system header of the same name;
-likewise a CMake target or a library (`m`) would hide one of CMake or the linker.
+likewise, a target or a library (such as `m`) would hide one of CMake or the linker.
 """
 
 import hashlib
 import re
 
 LONGEST = 48
-"""Largest number of characters of a prefix, which keeps file and function names readable."""
+"""Largest number of characters of a prefix, so that file and function names stay readable."""
 
 _DIGITS = 8
 """Hexadecimal digits of a digest that replaces the truncated part of a name."""
@@ -59,11 +59,12 @@ RESERVED: dict[str, frozenset[str]] = {
         ),
     }.items()
 }
-"""Words that a prefix must not equal, by reason; compared without case, as by some file systems."""
+"""Words that a prefix must not equal, by reason. The comparison ignores case, as some file systems
+do."""
 
 
 def identifier(text: str) -> str:
-    """Return a text as a C identifier of letters, digits and underscores."""
+    """Return a text converted to a C identifier of letters, digits and underscores."""
     name = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9]", "_", text)).strip("_")
     return name if re.match(r"[A-Za-z]", name) else f"x{name}"
 
@@ -83,7 +84,7 @@ def prefix_for(robot: str) -> tuple[str, str]:
 
 
 def taken_by(prefix: str) -> str:
-    """Return what else uses the name of a prefix; "" if nothing does."""
+    """Return the reason why a prefix is reserved, or "" if it is not."""
     return next((why for why, names in RESERVED.items() if prefix.lower() in names), "")
 
 

@@ -1,9 +1,9 @@
-"""A search with restarts as C: an iteration repeated from stored starting points.
+"""A search with restarts in C: an iteration repeated from stored starting points.
 
 The iteration is a `Function` that maps a point and a memory (with goals, weights, tolerances and a
-mask) to the next point and memory. The search starts at the caller's point, restarts from the
-stored points nearest to the goals first, and ends at the best point found. It has no state and no
-allocation, and the header states its largest number of iterations.
+mask) to the next point and memory. The search starts at the caller's point, restarts from stored
+points in order of nearness to the goals, and ends at the best point found. It has no state
+and no allocation, and the header states its largest number of iterations.
 """
 
 from collections.abc import Iterable
@@ -21,8 +21,8 @@ class Search:
     starts (count, n): starting points. met (count, goals): the goals that they reach. nearness
     (goals,): weights of squared differences. limits (2, n): lower and upper limits of a point.
     fixed: the numbers of each other input of the step. memories (2, size): initial memory of a try,
-    and of the last try, which starts at the best point. most: the largest numbers of iterations of
-    these tries. tests (count, goals): goals that are reached from the point `begin` (n,).
+    and of the last try, which starts at the best point. most: the largest number of iterations of
+    each of these tries. tests (count, goals): goals that are reached from the point `begin` (n,).
     """
 
     name: str

@@ -1,9 +1,9 @@
 """Readers of array objects for the GPU entry, in LLVM IR.
 
 An array is represented as a DLTensor of DLPack: data, device, rank, dtype, shape, strides, offset.
-The reader of a library fills a DLTensor from an object, and its second function returns the
+For each library, one function (the reader) fills a DLTensor from an object, and another returns the
 library's current stream. Both return zero on success and raise nothing. PyTorch has C functions for
-both (DLPack's exchange interface); CuPy provides attributes.
+both (DLPack's exchange interface); CuPy arrays are read through attributes.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ AXES = 8
 """Largest number of axes of an array."""
 
 TENSOR = 7 + 2 * AXES
-"""Words of a DLTensor with room for a shape and strides, and a flag for arrays in columns."""
+"""Words of a DLTensor with room for shape and strides, and of a flag for arrays in columns."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 COLUMNS = ROOM + 16 * AXES
@@ -24,8 +24,8 @@ COLUMNS = ROOM + 16 * AXES
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
 """Words of the entry's descriptor: the numbers of inputs and outputs; the array type and an
-alternative; the library's functions in this file; an object and C functions that these use; the
-number of plans; and the first word that follows."""
+alternative; the library's functions in this file; an object and C functions used by them; the
+number of plans; and the index of the first word after these."""
 
 READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
 """Parameters of a reader: the descriptor, an object, a DLTensor, and a flag for inputs."""
@@ -118,7 +118,7 @@ class Text(Writer):
 
 
 def _attribute(w: Text) -> str:
-    """Write a function that returns an attribute, or null without an exception."""
+    """Write a function that returns an attribute, or null (without an exception) on failure."""
     found = w.emit("call ptr @PyObject_GetAttr(ptr %object, ptr %name)")
     with w.when(w.is_zero(found, "ptr")):
         w.raw("  call void @PyErr_Clear()")
@@ -178,7 +178,7 @@ def _numbers(w: Text) -> str:
 
 
 def _cupy_reader(w: Text) -> str:
-    """Write the reader of CuPy arrays by attributes; strides only if not contiguous."""
+    """Write the reader of CuPy arrays; it reads strides only if an array is not contiguous."""
     dtype = w.emit("call ptr @attribute(ptr %object, ptr @name_dtype)")
     w.require(w.emit(f"icmp ne ptr {dtype}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {dtype})")

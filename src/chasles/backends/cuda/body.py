@@ -1,8 +1,8 @@
 """The statements of a kernel in CUDA C, in an order that keeps few values alive.
 
-An input used only as an angle (or in sums that are angles) may be replaced by the same angle less
-full turns. All of them are checked together, once, so that the sines and cosines themselves need no
-branch.
+Full turns may be removed from an input that is used only as an angle, or only in sums that are
+angles. All such inputs are checked together, once, so that the computation of sines and cosines
+needs no branch.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -22,11 +22,11 @@ from chasles.backends.lowering import (
 from chasles.expr import Instruction, Program
 
 NEAR = 8
-"""Largest number of checked inputs in the sum of an angle; each may reach 1/8 of the limit."""
+"""Largest number of checked inputs in a sum that is an angle; each may reach 1/8 of the limit."""
 
 MANY, TURNS, LONG = 100, 8, 5000
-"""With more than MANY values alive, TURNS other orders of the results are tried, too, except for
-programs that are LONG, which would take too much time."""
+"""If more than MANY values are alive, TURNS - 1 rotated orders of the results are also tried. This
+would take too much time for programs of LONG instructions or more, which keep the first order."""
 
 SMALL = 7
 """Largest constant that may be added to a checked input."""
@@ -70,7 +70,7 @@ class Plan:
         return order
 
     def _from(self, orders: list[list[int]]) -> list[int]:
-        """Return the best order found for some orders of the results and their reverses."""
+        """Return the best order found, starting from given orders of the results and reverses."""
         both = [roots for order in orders for roots in (order, order[::-1])]
         return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
 
@@ -85,7 +85,7 @@ class Plan:
         return most_alive(self.code, self.order, WAITING)
 
     def words(self, itemsize: int) -> int:
-        """Return the registers (of four bytes) for all values alive, with inputs and angles."""
+        """Return the number of 4-byte registers for all live values, with inputs and angles."""
         return most_alive(self.code, self.order, ("const",)) * itemsize // 4
 
     @cached_property
@@ -95,7 +95,7 @@ class Plan:
 
     @cached_property
     def angles(self) -> list[int]:
-        """Angles that depend on no sine or cosine, so that they can be turned first."""
+        """Angles that depend on no sine or cosine, so that they can be processed first."""
         depends = set()
         for k in self.order:
             if self.code[k].op in ("sin", "cos") or any(a in depends for a in self.code[k].args):
@@ -121,7 +121,7 @@ class Plan:
 
     @cached_property
     def _terms(self) -> dict[int, list[int]]:
-        """The inputs of each angle that is a sum of a few turning inputs and constants."""
+        """Inputs of each angle that is a sum of constants and a few inputs used only in angles."""
         found = {}
         for angle in self.angles:
             terms, stack = [], [angle]
@@ -143,7 +143,7 @@ class Plan:
         return self.turning(self.angles)
 
     def turning(self, angles: Collection[int]) -> list[int]:
-        """Return the inputs that some angles depend on."""
+        """Return the checked inputs on which some angles depend."""
         return list(dict.fromkeys(k for a in angles for k in self._terms.get(a, ())))
 
     def is_near(self, angle: int) -> bool:
@@ -163,8 +163,8 @@ WINDOW = 50
 """Number of instructions for which a value read from shared memory is kept in a register."""
 
 STRETCH = 200
-"""Instructions between cuts. A cut is a branch that is never taken; it keeps the compiler from
-moving work, and holding its results in registers, across it."""
+"""Number of instructions between cuts. A cut is a branch that is never taken; it keeps the compiler
+from moving work across it and holding the results in registers."""
 
 SPELLING = c_body.SPELLING | {
     "fma": "fma{f}({0}, {1}, {2})",
@@ -178,7 +178,7 @@ SPELLING = c_body.SPELLING | {
 class Body:
     """Writer of statements.
 
-    held: places of values in shared memory. parking: values that move there and back.
+    held: places of values in shared memory. parking: values that are moved there and back.
     """
 
     plan: Plan
@@ -309,7 +309,7 @@ class Body:
                 done = 0
 
     def _constant(self, value: float) -> str:
-        """Return a constant; 64-bit ones are kept in memory, which saves an instruction."""
+        """Return a constant; 64-bit constants are kept in memory, which saves an instruction."""
         if self.number.bytes == 4 or value in (0.0, 1.0, -1.0, 2.0, 0.5):
             return self.number.spelled(value)
         if -value in self.constants:

@@ -1,8 +1,8 @@
-"""Choice of the kernel of a program: form, threads, registers.
+"""Choice of the kernel for a program: form, threads, registers.
 
 Most choices follow from the compiler's report. The use of a crew of warps (`cuda.crew`) is decided
-before, from the number of warps that would be active on a multiprocessor, because compiling a long
-program takes seconds.
+before compiling, from the number of warps that would be active on a multiprocessor, because
+compiling a long program takes seconds.
 """
 
 import json
@@ -21,12 +21,13 @@ from chasles.backends.cuda.tiles import WARP, Tiled
 from chasles.expr import Program
 
 Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
-"""Purpose of a kernel: many states in rows; many in columns or with any strides; few states with
-any strides; or a step that is repeated a number of times or until problems are solved.
+"""Purpose of a kernel: many states in rows; many states in columns or with any strides; few states
+with any strides; or a step that is repeated, a number of times ("loop") or until problems are
+solved ("search", "tries").
 """
 
 BLOCK = 128
-"""Threads of a block without shared memory."""
+"""Number of threads of a block without shared memory."""
 
 ALONE: tuple[Form, ...] = ("direct", "loop", "search", "tries")
 """Forms whose threads share no memory."""
@@ -35,16 +36,16 @@ SHORT = 64
 """Largest row (bytes) that each thread may read by itself: two sectors of memory."""
 
 MOST = 255
-"""Registers that a thread can have."""
+"""Largest number of registers of a thread."""
 
 REGISTERS = 65536
-"""Registers of a multiprocessor."""
+"""Number of registers of a multiprocessor."""
 
 SHARED = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
-"""Shared memory (KiB) for blocks on a multiprocessor, where it is not 99."""
+"""Shared memory (KiB) for blocks on a multiprocessor, for architectures where it is not 99."""
 
 OTHERS = 18
-"""Registers of a thread that hold addresses and counters instead of values."""
+"""Number of registers of a thread that hold addresses and counters instead of values."""
 
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
 """Candidate crews: number of warps, and registers of a thread for values."""
@@ -53,12 +54,12 @@ LENGTHY = 2000
 """Number of instructions above which a crew is faster for few states."""
 
 GAIN, PARKED = 1.75, 1.3
-"""Factor by which more warps must be active for a crew to pay off; the second is for a crew of one
-warp, which parks values in shared memory but has no other warp to wait for.
+"""Factor by which more warps must be active for a crew to be worthwhile. The second factor is for a
+crew of one warp, which parks values in shared memory but waits for no other warp.
 """
 
 SHARED_WORK = 1.4
-"""The same factor for few states, when multiprocessors are otherwise idle."""
+"""The factor of `GAIN` for few states, when multiprocessors are otherwise idle."""
 
 DRIVER = 1024
 """Bytes of shared memory that the driver reserves in each block."""
@@ -73,8 +74,8 @@ class Built:
 
     block: threads of a block for many states. shared: bytes of shared memory of each warp or crew.
     columns: outputs that must be passed as columns. registers, spilled: registers and spilled bytes
-    of a thread. crew: number of warps that share the work of one. stays: a block processes one
-    state after another, so that one block per multiprocessor is enough.
+    of a thread. crew: number of warps that share the work of one warp. stays: True if a block
+    processes one state after another, so that one block per multiprocessor is enough.
     """
 
     form: Form
@@ -101,7 +102,7 @@ class Built:
 
 
 def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
-    """Return the forms to try in turn. For few states, moving whole rows has no benefit."""
+    """Return the forms to try, in order. For few states, moving whole rows has no benefit."""
     if layout in ("loop", "search", "tries"):
         return (layout,)
     longest = max((v.size for v in (*program.inputs, *program.outputs)), default=0)
@@ -134,7 +135,7 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
     shared = shared_memory(architecture)
     if built.shared > shared:
         return None
-    if form in ("search", "tries"):  # always spills, and the first call waits for the compiler
+    if form in ("search", "tries"):  # always spills; the first call waits for the compiler
         return built
     granted = -(-max(built.registers, 1) // 8) * 8  # in groups of eight
     fit = REGISTERS // (block * granted)
@@ -167,7 +168,7 @@ def _with_crew(
 
 
 def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chosen | None:
-    """Return the crew that keeps most warps active, if it beats single warps.
+    """Return the crew that keeps most warps active, if it is better than single warps.
 
     Long rows of results leave no room for a crew.
     """

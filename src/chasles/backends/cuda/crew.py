@@ -1,10 +1,10 @@
 """A program divided among the warps of a block; each warp computes some limbs of all robots.
 
 The limbs of a robot exchange little data: velocities propagate from the trunk outward, inertias and
-forces inward. The warps of a crew compute the same 32 states; each warp computes some of the limbs,
-the first one also the trunk, and keeps its values in its own registers. Values exchanged between
-warps wait in shared memory. The program is cut into phases: a warp uses only values of other warps
-from earlier phases, so that the warps synchronize only between phases.
+forces inward. The warps of a crew compute the same 32 states. Each warp computes some of the limbs
+(the first one also the trunk) and keeps its values in its own registers. Values exchanged between
+warps are kept in shared memory. The program is cut into phases: of other warps' values, a warp uses
+only those from earlier phases, so that the warps synchronize only between phases.
 """
 
 import functools
@@ -20,10 +20,10 @@ from chasles.backends.lowering import places
 from chasles.expr import Instruction, Program
 
 ABREAST = 16
-"""Bytes of the angles whose sines and cosines a thread computes at a time."""
+"""Total bytes of the angles whose sines and cosines a thread computes at a time."""
 
 QUARTERS = 4
-"""Partitions of a multiprocessor; each one runs every fourth warp."""
+"""Number of partitions of a multiprocessor; each one runs every fourth warp."""
 
 
 class Division(NamedTuple):
@@ -93,10 +93,10 @@ def divided(plan: Plan, warps: int) -> Division:
 
 
 def _phases(plan: Plan, warp: Mapping[int, int], warps: int) -> dict[int, int]:
-    """Return the phase of each instruction; those that can wait fill idle phases of their warp.
+    """Return the phase of each instruction; instructions that can wait fill idle phases.
 
-    All instructions are first placed as late as possible; then the instructions of each warp in
-    turn are moved as early as this allows.
+    All instructions are first placed as late as possible; then the instructions of one warp after
+    another are moved as early as the others allow.
     """
     order = [k for k in plan.order if k in warp]
     made = {k: [(a, warp[a] != warp[k]) for a in plan.code[k].args if a in warp] for k in order}
@@ -126,7 +126,7 @@ def _phases(plan: Plan, warp: Mapping[int, int], warps: int) -> dict[int, int]:
 
 
 class Exchange(NamedTuple):
-    """Numbered places of values that one warp computes and others use, and their number."""
+    """Numbered places of values that one warp computes and others use, and the count of places."""
 
     place: dict[int, int]
     places: int
@@ -136,7 +136,7 @@ def exchanged(plan: Plan, division: Division, held: Collection[int]) -> Exchange
     """Assign places to values exchanged between warps, except values in `held`.
 
     A place is reused after the last phase in which its value is needed; the warp that computed the
-    value may read it there, too.
+    value may also read it there.
     """
     warp, phase = division.warp, division.phase
     until = {
@@ -186,7 +186,7 @@ class Crew(Tiled):
         return _plan(self.program, self.program.limbs, self.crew.warps)
 
     def _place_results(self) -> dict[int, int]:
-        """Return a region for each output; reuse that of an input if it is free in time."""
+        """Return a region for each output: that of an input that is free in time, or a new one."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form != "columns" else ()):
             states = len(self.program.outputs) if self.form == "loop" else 0
@@ -196,7 +196,7 @@ class Crew(Tiled):
         return found
 
     def _frees(self, array: int, output: int) -> bool:
-        """Return True if each number of an output depends on all uses of the input's number."""
+        """Return True if each output entry depends on all uses of the same entry of the input."""
         plan, results, pair = self.plan, self.program.results[output], (array, output)
         if self.program.inputs[array].size == len(results) and pair not in plan.found:
             numbers = {index: k for (a, index), k in self.inputs if a == array}
@@ -263,7 +263,10 @@ class Crew(Tiled):
         return ["  together();", "  if (warp == 0) {", *lines, "  }"] if lines else []
 
     def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
-        """Turn angles in a loop shared by the warps; the first warp turns longer sums."""
+        """Write sines and cosines of angles, in a loop divided among the warps.
+
+        The first warp handles angles that are longer sums.
+        """
         rows = []
         for angle in list(turns):
             if shifted := _shifted(self.plan.code, angle):
@@ -278,10 +281,11 @@ class Crew(Tiled):
         self.body.say("together();")
 
     def _turn_rows(self, rows: Sequence[tuple[tuple[Place, ...], float]]) -> None:
-        """Turn angles in a loop, from the places of inputs, sines, cosines, and offsets.
+        """Write a loop that computes sines and cosines of angles.
 
-        Each thread turns several angles at once to hide latency. The last row is repeated to
-        complete its group.
+        rows: for each angle, the places of the input, sine and cosine, and the offset. Each thread
+        processes several angles at once to hide latency. The last row is repeated to complete its
+        group.
         """
         f, abreast = self.number.function, ABREAST // self.number.bytes
         count = len(rows)
@@ -325,7 +329,7 @@ class Crew(Tiled):
                 self.body.say(f"if (warp == 0) {{ {stored} }}")
 
     def _copied(self, arrays: Sequence[int], regions: Sequence[int], text: str) -> list[str]:
-        """Return a loop over the numbers of some arrays, shared among the warps."""
+        """Return a loop over the numbers of some arrays, divided among the warps."""
         lines = []
         for k, region in zip(arrays, regions, strict=True):
             variable = (*self.program.inputs, *self.program.outputs)[k]

@@ -2,8 +2,8 @@
 
 The compiler needs no GPU; it comes with CuPy's dependencies, with the package `nvidia-cuda-nvrtc`,
 or with the CUDA toolkit. The driver comes with a GPU. It loads code without a context
-(`cuLibraryLoadData`, CUDA 12), so one kernel serves every device of its architecture: a launch
-happens in the context of its stream, or in the current one.
+(`cuLibraryLoadData`, CUDA 12), so one kernel serves every device of its architecture. A launch uses
+the context of its stream, or the current context.
 """
 
 import ctypes
@@ -45,7 +45,7 @@ OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--device-as-defau
 units in the last place and have no branch, which keeps long programs in the instruction cache."""
 
 CACHES = (13, 0)
-"""First version that must be told not to use the driver's cache, which has no report."""
+"""First version that needs an option not to use the driver's cache, which has no report."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def compile(text: str, architecture: str) -> Compiled:
         if status:
             problem = f"the CUDA compiler refused a kernel: {log.strip()[:2000]}"
             raise StateError("E-GPU-016", problem)
-        reported = (r"Used (\d+) registers", r"(\d+) bytes spill stores")  # of all functions
+        reported = (r"Used (\d+) registers", r"(\d+) bytes spill stores")  # for each function
         most = [max(map(int, re.findall(words, log)), default=0) for words in reported]
         return Compiled(_bytes(program, "CUBIN"), *most)
     finally:

@@ -2,11 +2,11 @@
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function; the process has one. Its
 `__self__` is a tuple: the Python path, the address of a descriptor (64-bit words), and functions
-that make a result from an argument and sizes. It handles exactly the calls that a kernel was
-prepared for: contiguous arrays of the library's own type, of one dtype, on the current device, each
-with its variable's shape after a common leading shape or none; or in columns, if the leading shape
-has one axis; and `out=` of the same type that overlaps nothing. All other calls take the Python
-path.
+that make a result from an argument and sizes. It handles exactly the calls for which a kernel was
+prepared. Their arrays are contiguous, of the library's own type, of one dtype, and on the current
+device; each has its variable's shape after a common leading shape or none. If the leading shape has
+one axis, arrays may also be in columns. `out=` must have the same type and overlap nothing. All
+other calls take the Python path.
 """
 
 from chasles.backends.cuda import driver as cuda_driver
@@ -42,7 +42,7 @@ WORDS = 8 + 3 * ARRAYS
 """Words of a launch's last argument."""
 
 VARIABLE, PLAN = 2 + RANK, 9
-"""Words of a descriptor per variable (rank, size, shape) and per plan (`Plan.words`)."""
+"""Number of words of a descriptor per variable (rank, size, shape) and plan (`Plan.words`)."""
 
 CALLED = {
     "PyObject_GetAttr": "ptr (ptr, ptr)",
@@ -92,7 +92,7 @@ def spelled(name: str) -> str:
 
 
 def _ahead(w: Text) -> str:
-    """Return the number of leading axes of an array; -1 if its trailing axes do not fit."""
+    """Write a function that returns the number of leading axes; -1 if other axes do not fit."""
     kind = w.field("%object", HEAD - 8, "ptr")
     types = [w.emit(f"icmp eq ptr {kind}, {w.word('%d', k, 'ptr')}") for k in (TYPE, OTHER)]
     w.require(w.emit(f"or i1 {types[0]}, {types[1]}"))
@@ -148,7 +148,7 @@ def _together(w: Text, tensor: str) -> str:
 
 
 def _apart(w: Text) -> str:
-    """Write a function that stores the layout of array k; true if it overlaps none before.
+    """Write a function that stores the layout of array k; true if it overlaps no earlier array.
 
     rows: number of states, 0 for an array that all states share. own: check for overlaps.
     """
@@ -343,7 +343,7 @@ def _results(
     new: str,
     maker: str,
 ) -> None:
-    """Store the arrays for the results, new ones or those passed, in %objects."""
+    """Store the arrays for the results (new ones, or those passed) in %objects."""
     (n, m), (leading, lead), fill = counts, shape, w.label()
     ready, made = w.label(), w.variable("i64", 0)
     with w.when(new, fill):

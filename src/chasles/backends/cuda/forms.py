@@ -1,9 +1,9 @@
 """Kernels in which every thread computes one state by itself.
 
 "direct" reads all inputs into registers first, from arrays with any strides. "loop" repeats a step:
-the outputs of the step are the first inputs of the next, and stay in registers; the other inputs,
-controls, are read again in every step. After a given number of steps, and after the last, states
-are written to records.
+the outputs of a step (states) are the first inputs of the next, and stay in registers; the other
+inputs (controls) are read again in every step. States are written to records after every given
+number of steps and after the last step.
 """
 
 from collections.abc import Sequence
@@ -17,10 +17,10 @@ Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
 
 
 class Threads:
-    """Input and output of threads.
+    """Writer of the input and output of threads.
 
     tables: additional constants. more: further parameters of the kernel. strides: names of the
-    strides of an array. before, after: lines around the body.
+    strides of an array. before, after: lines before and after the body.
     """
 
     tables: Sequence[str] = ()

@@ -11,8 +11,8 @@ nonzero once a robot has converged. A converged robot waits until others of its 
 converged; then they end this step and begin the next one together, so robots of a block may be at
 different steps. A thread whose robot has finished all steps takes another robot.
 
-The programs together exceed the instruction cache of a multiprocessor. So all its warps form one
-block and run the same program at the same time, which lets them share cached instructions.
+The programs together exceed the instruction cache of a multiprocessor. Therefore all its warps form
+one block and run the same program at the same time, so that they share cached instructions.
 """
 
 import itertools
@@ -29,11 +29,11 @@ from chasles.errors import StateError
 from chasles.expr import Interface, Program
 
 TOGETHER = 3 / 8
-"""Fraction of a block's robots that must have converged before they continue. A smaller value
-leaves more threads idle at the end and beginning of a step, a larger one in the iterations."""
+"""Fraction of a block's robots that must have converged before they continue. With a smaller value,
+more threads are idle at the end and beginning of a step; with a larger one, in the iterations."""
 
 WARPS = REGISTERS // (WARP * 256)
-"""Number of warps whose threads can use the most registers."""
+"""Number of warps of a multiprocessor if each thread uses the most registers."""
 
 
 def iterated(kernels: Sequence[Kernel]) -> Kernel:
@@ -68,8 +68,8 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
 class _Tile:
     """The columns of a tile: inputs, point, memory, data, and their replacements.
 
-    refined, ended: first columns of the results of `refine` and `end`. Results of `end` that no
-    program reads are written in place.
+    refined, ended: first columns of the results of `refine` and `end`. If no program reads the
+    columns that they replace, results of `end` are written in place.
     """
 
     def __init__(self, begin: Program, refine: Program, end: Program) -> None:
@@ -195,7 +195,7 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
 def _begun(
     begin: Program, states: int, tile: _Tile, arrays: Sequence[tuple[str, str, str]]
 ) -> list[str]:
-    """Return code that begins the next step of a waiting robot or of another robot."""
+    """Return code that begins the next step of a waiting robot, or takes another robot."""
     read = [
         _copied(v.size, tile.inputs[k], f"from{k}[i * column_in{k}]")
         for k, v in enumerate(begin.inputs)

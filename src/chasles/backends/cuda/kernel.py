@@ -3,8 +3,8 @@
 Arrays are CuPy arrays or objects with `__cuda_array_interface__`. They are used in place, in rows
 (coordinates last, contiguous) or in columns (the transpose of a contiguous array), with any leading
 shapes that broadcast. A call is launched on CuPy's current stream and returns at once; nothing is
-synchronized, so calls can be captured in CUDA graphs (give `out=`). A quaternion that is zero gives
-NaN: checking would have to wait. Other libraries pass their own arrays to `run`.
+synchronized, so calls can be captured in CUDA graphs (pass `out=`). A zero quaternion gives NaN,
+because a check would have to wait for the GPU. Other libraries pass their own arrays to `run`.
 """
 
 import bisect
@@ -33,7 +33,7 @@ MANY = 128 * 1024
 """Number of states above which blocks of several warps leave no multiprocessor idle."""
 
 FEW = 4096
-"""Number of states up to which multiprocessors have about one warp each, not limited by memory."""
+"""Number of states up to which each multiprocessor has about one warp, not limited by memory."""
 
 SPREAD = (WARP, WARP // 4)
 """Threads of a block that transposes columns to rows."""
@@ -45,7 +45,7 @@ ALIKE = 256
 class Kernel:
     """A program on the GPU. Machine code for a layout of arrays is compiled or loaded on use."""
 
-    recipe: object = None  # None if it is not cached
+    recipe: object = None  # None if the machine code is not cached
     trace: Callable[[], Program]
 
     def __init__(
@@ -110,7 +110,7 @@ class Kernel:
     ) -> Sequence[Any]:
         """Run on a library's arrays of the kernel's dtype on the current device.
 
-        The results are new arrays, or `out`, filled.
+        The results are new arrays, or `out` filled with the results.
         """
         inputs, outputs = self.interface.inputs, self.interface.outputs
         looks = [library.look(a) for a in arrays]
@@ -196,7 +196,7 @@ class Kernel:
         return self._loaded[target, layout]
 
     def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
-        """Return the launch for about `count` states, in rows or not; None if it takes several."""
+        """Return the launch for about `count` states, in rows or not; None if one is not enough."""
         built, function = self.loaded(architecture(device), best_layout(count, rows=rows))
         if built.columns:
             return None
@@ -265,7 +265,7 @@ def _cached(
 def kept(
     recipe: object, interface: Interface, dtype: str, make: Callable[[str, Layout], Built]
 ) -> Kernel:
-    """Return a kernel that compiles machine code unless cached; without recipe, always."""
+    """Return a kernel that compiles machine code unless it is cached under a recipe."""
 
     def made(target: str, layout: Layout) -> Built:
         entry = _entry(recipe, dtype, target, layout)
@@ -359,7 +359,7 @@ def _cupy() -> Any:
 
 
 def described() -> str:
-    """Return the names of the current GPU and CUDA version; raise an error if none."""
+    """Return the names of the current GPU and CUDA version; raise an error without a GPU."""
     cupy = _cupy()
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
     version = cupy.cuda.runtime.runtimeGetVersion()
@@ -367,7 +367,7 @@ def described() -> str:
 
 
 class Loop:
-    """A repeated kernel, whose outputs are its next first inputs."""
+    """A repeated kernel; its outputs are the first inputs of the next repetition."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.sizes = kernel, LoopSizes(kernel)
@@ -383,9 +383,10 @@ class Loop:
     ) -> None:
         """Advance states (count, size), CuPy arrays on the current device, by some steps.
 
-        controls: the other inputs, (count or 1, steps or 1, size), shared where 1. records: for
-        each state (count, kept, size), filled after every `every` steps and after the last. Any
-        strides are allowed. `states` is not changed. The call does not wait for the result.
+        controls: the other inputs (count or 1, steps or 1, size); an axis of length 1 is shared.
+        records: an array (count, kept, size) for each of `states`, written after every `every`
+        steps and after the last. Any strides are allowed. `states` is not changed. The call does
+        not wait for the result.
         """
         assert threads is None
         self.sizes.check(states, controls, records, steps, every)

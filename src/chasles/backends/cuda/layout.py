@@ -1,4 +1,4 @@
-"""Arrays as seen by kernels on a GPU: an address and two strides."""
+"""Description of arrays for kernels on a GPU: an address and two strides."""
 
 import functools
 import itertools
@@ -23,8 +23,8 @@ class Arrays(Protocol):
     """Operations of a library's arrays of one dtype on one device.
 
     `stream` is the current stream of the library. `look` describes the memory layout of an array.
-    `new` makes an array for a result, in rows or, if the library prefers, in columns. `rows` is an
-    array broadcast to a shape and copied into rows.
+    `new` makes an array for a result, in rows or, if the library prefers, in columns. `rows`
+    broadcasts an array to a shape and copies it into rows.
     """
 
     dtype: Any
@@ -72,7 +72,7 @@ def walk_in(interface: Interface, name: str, extents: tuple[Extent, ...]) -> Wal
 
 
 def walk_out(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent, ...]) -> Walk:
-    """Return the traversal of the outputs, in which no two numbers may share memory."""
+    """Return the traversal of the outputs; no two numbers of an output may share memory."""
     count, found = math.prod(batch), []
     for extent, variable in zip(extents, interface.outputs, strict=True):
         steps = _steps(extent, batch, variable)

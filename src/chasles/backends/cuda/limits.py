@@ -10,8 +10,8 @@ from chasles.backends.cuda import kernel as cuda
 from chasles.backends.limits import Limits
 
 CHAINS, UNROLLED, THREADS, BLOCKS, TURNS = 8, 16, 256, 16, 200
-"""Independent products of a thread, repetitions of each in a turn, threads of a block, blocks per
-multiprocessor, and turns."""
+"""Numbers of independent products of a thread, repetitions of each in an iteration, threads of a
+block, blocks per multiprocessor, and iterations."""
 
 BYTES = 2**30
 """Bytes of the array that is copied or filled."""
@@ -61,7 +61,7 @@ def measured() -> Limits:
 
 
 def seconds(run: Callable[[], object], repeats: int = 7) -> float:
-    """Return the GPU time (s) of a launch, the least of several."""
+    """Return the shortest GPU time (s) of several launches."""
     import cupy
 
     run()

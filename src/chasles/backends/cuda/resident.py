@@ -1,8 +1,9 @@
-"""Calls with arrays on a GPU at the cost of a launch: built-in functions and prepared launches.
+"""Built-in functions for arrays on a GPU whose calls cost little more than a launch.
 
 A function has one such built-in for each library whose arrays it was called with. Its machine code
-(`cuda.entry`) looks for a plan for the dtype, the device and the number of states. If there is
-none, the Python path runs, and the library's front end adds one (`Resident.add`).
+(`cuda.entry`) looks for a prepared launch (a plan) for the dtype, the device and the number of
+states. If there is none, the Python path runs, and the library's front end adds a plan
+(`Resident.add`).
 """
 
 import ctypes
@@ -93,7 +94,7 @@ def exchange(array: type) -> tuple[int, int] | None:
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table = get(capsule, EXCHANGE)
-    if not table or ctypes.c_uint32.from_address(table).value != 1:  # its major version
+    if not table or ctypes.c_uint32.from_address(table).value != 1:  # the major version
         return None
     read, current = (ctypes.c_size_t.from_address(table + place).value for place in (READ, CURRENT))
     return (read, current) if read and current else None
@@ -148,7 +149,7 @@ class Resident:
         place = self._first + PLAN * len(self._plans)
         self._words[place : place + PLAN] = list(plan.words())
         self._plans.append(plan)
-        self._words[COUNT] = len(self._plans)  # from now on the code may find it
+        self._words[COUNT] = len(self._plans)  # from now on, the code may find the plan
 
 
 def resident(
@@ -175,8 +176,8 @@ class Code:
     """The machine code, and the definition of its function.
 
     launch, current_device: addresses of the driver's functions. The code must stay loaded for the
-    life of the process: after LLVM frees code, it may place the sections of the next code too far
-    apart.
+    life of the process, because after freeing code, LLVM may place the sections of the next code
+    too far apart.
     """
 
     def __init__(self, launch: int, current_device: int) -> None:

@@ -1,7 +1,8 @@
 """Searches on a GPU: in float32 until each problem is nearly solved, then in float64.
 
 The searches are those of `llvm.search`, on CuPy arrays. Most problems need two or three steps in
-float64. The others are tried again from all starts, one warp per problem. Nothing is synchronized.
+float64. The other problems are tried again from all starts, one warp per problem. Nothing is
+synchronized.
 """
 
 import functools
@@ -102,7 +103,7 @@ class Search:
         if key not in self._kept:
             while len(self._kept) >= KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = array, cupy.asarray(array, dtype)  # the array keeps its number
+            self._kept[key] = array, cupy.asarray(array, dtype)  # so that its id stays in use
         return self._kept[key][1]
 
     def _table(self, table: np.ndarray, size: int) -> Any:
@@ -129,7 +130,7 @@ class Search:
         goals: Any,
         results: tuple[Any, Any],
     ) -> None:
-        """Search with one kernel. ahead: number of ranked starts already used."""
+        """Run searches with one kernel. ahead: number of ranked starts already used."""
         import cupy
 
         count, device, dtype = len(goals), goals.data.device_id, kernel.dtype.name

@@ -1,11 +1,11 @@
 """Kernels that search: a step repeated by each thread for one problem after another.
 
-The step is a program that maps a point and a memory (and goals) to the next ones, as in
-`llvm.search`. In the form "search" a thread holds one problem. When its search has ended, with the
-point solved or all tries used up, the thread takes the next problem, so that none waits for its
-neighbors. In the form "tries", for hard problems, the threads of a warp hold the same problem, each
-from another start; the first in order that is solved wins. The result for a problem depends neither
-on its index nor on the form.
+The step is a program that maps a point and a memory (and goals) to the next point and memory, as in
+`llvm.search`. In the form "search", a thread works on one problem. When its search has ended, with
+the problem solved or all tries used up, the thread takes the next problem, so that no thread waits
+for its neighbors. In the form "tries", for hard problems, the threads of a warp work on the same
+problem, each from another start; the first solution in the order of starts is used. The result for
+a problem depends neither on its index nor on the form.
 """
 
 from chasles.backends.cuda.forms import Form, Threads
@@ -26,10 +26,10 @@ class Searching(Threads):
     """Kernel that runs searches, with goals in shared memory, points and memories in registers.
 
     The first input and output are points, the second ones memories. The first number of a memory is
-    the status of a search (0: running, 1: solved), the second its distance from the goals. The
+    the status of a search (0: running, 1: solved), the second is its distance from the goals. The
     first two inputs of the kernel are the points of the first tries, and a memory for each try.
     `next` counts the problems taken. `left` holds the number of hard problems, followed by their
-    indices: "search" adds problems that it does not solve, "tries" takes them.
+    indices: "search" adds problems that it does not solve, and "tries" takes them.
     """
 
     more = (
@@ -91,7 +91,7 @@ class Searching(Threads):
         return "\n          ".join(lines)
 
     def _begun(self) -> str:
-        """Return code that begins a try: first point, ranked or other start, or best point."""
+        """Return code that begins a try at the first point, a start, or the best point."""
         point, memory = (v.size for v in self.program.outputs)
         return f"""const real* from = in0 + problem * row_in0;
         const long long number = attempt - 1;

@@ -1,10 +1,10 @@
 """A program as a CUDA kernel, in straight-line code.
 
-There are six forms. "direct" reads all inputs into registers first, from arrays with any strides:
-best where a state has few inputs, or the same input of successive states lies side by side
+There are six forms. "direct" reads all inputs into registers first, from arrays with any strides.
+It is best if a state has few inputs, or if the same input of successive states is contiguous
 (columns). "rows" and "columns" keep inputs, sines and cosines in shared memory (`cuda.tiles`).
-"loop" repeats a step (`cuda.forms`), "search" and "tries" do so until problems are solved
-(`cuda.searching`). In all of them a thread computes one state, unless a crew of warps shares the
+"loop" repeats a step (`cuda.forms`); "search" and "tries" do so until problems are solved
+(`cuda.searching`). In all forms, a thread computes one state, unless a crew of warps shares the
 work of a large robot (`cuda.crew`).
 """
 
@@ -23,8 +23,8 @@ from chasles.expr import Program
 class Source:
     """The text of a kernel.
 
-    shared: bytes of shared memory that each warp needs. columns: outputs written as columns for
-    lack of room, although the form is "rows".
+    shared: bytes of shared memory that each warp needs. columns: outputs that are written as
+    columns for lack of room, even in the form "rows".
     """
 
     text: str
@@ -45,10 +45,10 @@ def source(
 ) -> Source:
     """Return the kernel of a program for blocks of up to `block` threads.
 
-    least: blocks that must fit on a multiprocessor at once, which limits registers; 0 sets none.
-    cuts: keep the compiler from moving work far ahead. most: bytes of shared memory that a warp may
-    use for distinct values of long rows. crew: the warps that share the work of a tile, if any; a
-    `Crew` made for this program can be used once.
+    least: number of blocks that must fit on a multiprocessor at once, which limits registers; 0
+    sets no limit. cuts: keep the compiler from moving work far ahead. most: bytes of shared memory
+    that a warp may use for distinct values of long rows. crew: the warps that share the work of a
+    tile, if any; a `Crew` made for this program can be used once.
     """
     written = crew if isinstance(crew, Crew) else threads(program, dtype, form, most, crew)
     written.run(cuts=cuts)
@@ -79,7 +79,7 @@ FORMS = {"direct": Direct, "loop": Looped, "search": Searching, "tries": Searchi
 
 
 def threads(program: Program, dtype: str, form: Form, most: int, crew: Size | None) -> Threads:
-    """Return the writer of a kernel of a form."""
+    """Return the writer of a kernel in a given form."""
     if crew is not None:
         return Crew(program, dtype, form, crew)
     if form in ("rows", "columns"):

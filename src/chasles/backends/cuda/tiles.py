@@ -1,10 +1,10 @@
 """Kernels in which the states of a warp share a tile of shared memory.
 
-Inputs, sines and cosines are kept there and read when they are needed, so that a long program has
-free registers. Whole rows are moved through the tile, because threads that each read a separate row
-waste memory bandwidth. If rows of results are too long for that, as for a large mass matrix, their
-distinct values are kept in the tile, and all threads of a warp write one row after another, looking
-up the value of each entry.
+Inputs, sines and cosines are kept in the tile and read when they are needed, so that a long program
+has free registers. Whole rows are moved through the tile, because threads that each read a separate
+row waste memory bandwidth. If rows of results are too long for that, as for a large mass matrix,
+their distinct values are kept in the tile, and all threads of a warp together write one row after
+another, looking up the value of each entry.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from chasles.backends.cuda.forms import Form, Threads
 from chasles.expr import Program
 
 WARP = 32
-"""Threads that run in step; a tile holds the states of one warp."""
+"""Number of threads of a warp, which run in step; a tile holds the states of one warp."""
 
 HEADER = 128
 """Bytes before a tile, for the barrier that signals the arrival of its rows."""
@@ -24,7 +24,7 @@ ROOM = 48 * 1024
 
 
 class Place(NamedTuple):
-    """Place of numbers of a warp's states in a tile: the first index, and the stride."""
+    """Place of one number of each of a warp's states in a tile: first index and stride."""
 
     start: str
     step: int
@@ -42,11 +42,11 @@ class Tiled(Threads):
     """Kernel with inputs in shared memory; in the form "rows", also results if they fit.
 
     A tile has a region for each input array: rows as in the array, or columns of LANES numbers.
-    Columns follow for sines and cosines (a sine takes the place of an angle that is not needed
-    again), then a region for each output that comes in rows, unless it fits in that of an input.
+    Columns for sines and cosines follow (a sine takes the place of an angle that is not needed
+    again), then a region for each output in rows, unless the output fits in the region of an input.
     Then come the distinct values of outputs whose rows are too long, in columns of LANES + 1
     numbers, so that neither threads that write a column nor threads that read along a row wait for
-    each other; and last, for each number of such rows, the column where it waits.
+    each other. Last is a list of the column of each number of such rows.
     """
 
     def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
@@ -112,12 +112,12 @@ class Tiled(Threads):
         return found
 
     def _needed(self, values: int, numbers: int) -> int:
-        """Return the bytes of a tile for parked values and numbers of long rows."""
+        """Return the bytes of a tile for values in columns and numbers of long rows."""
         tile = (WARP * self.size + (WARP + 1) * values) * self.number.bytes
         return -(-(tile + 2 * numbers) // HEADER) * HEADER
 
     def _pack(self, results: Sequence[int]) -> bool:
-        """Give each distinct value of a long row a place, if there is room."""
+        """Assign a place to each distinct value of long rows; return False if there is no room."""
         more = dict.fromkeys([*self.places, *results])
         numbers = sum(len(r) for r in self.program.results)
         if self._needed(len(more), numbers) > self.most:
@@ -126,7 +126,7 @@ class Tiled(Threads):
         return True
 
     def _frees(self, array: int, output: int) -> bool:
-        """Return True if each number of an input is last used before that output is written."""
+        """Return True if each number of an input is last used before the output is written."""
         plan, results = self.plan, self.program.results[output]
         if self.program.inputs[array].size != len(results):
             return False
@@ -180,11 +180,11 @@ class Tiled(Threads):
 
     @property
     def first(self) -> str:
-        """The first state of a tile."""
+        """Index of the first state of a tile."""
         return "(blockIdx.x * (long long)(blockDim.x / LANES) + warp) * LANES"
 
     mine = "memory + warp * {}"
-    """Start of the tile; the braces stand for its bytes."""
+    """Start of the tile; the braces stand for its size in bytes."""
 
     def _place(self) -> list[str]:
         return [

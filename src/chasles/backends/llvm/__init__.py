@@ -1,1 +1,1 @@
-"""Machine code for processors, compiled by LLVM; `kernel` is the entry point."""
+"""Machine code for CPUs, compiled by LLVM; `kernel` is the entry point."""

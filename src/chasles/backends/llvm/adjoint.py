@@ -1,9 +1,9 @@
 """The adjoint of a loop: transposed steps, from the last to the first, in machine code.
 
-The backward pass needs the state before each step. States are kept only at checkpoints, whose
-distance is about the square root of the number of steps; the states of one stretch at a time are
-recomputed. Memory grows as the square root, and each state is computed twice (Griewank, Walther
-2008, chapter 12, with one level).
+The backward pass needs the state before each step. States are stored only at checkpoints, whose
+distance is about the square root of the number of steps. The states between two checkpoints (a
+stretch) are recomputed, one stretch at a time. Memory grows with the square root of the number of
+steps, and each state is computed twice (Griewank, Walther 2008, chapter 12, with one level).
 """
 
 import functools
@@ -22,15 +22,15 @@ from chasles.backends.llvm.loop_source import BLOCK, NUMBERS, TABLES
 from chasles.backends.llvm.threads import pool
 
 AT_ONCE = 2
-"""Blocks per thread that are prepared in Python and then run together."""
+"""Number of blocks per thread that are prepared in Python and then run together."""
 
 
 @functools.cache
 def _machine_code() -> bytes:
-    """Compile `perform`, which calls `repeat` for each row of a table: address, then arguments.
+    """Compile `perform`, which calls `repeat` for each row (address, then arguments) of a table.
 
-    It is a body (`llvm.threads`): its argument lists the number of rows and the address of each
-    table.
+    It is a body in the sense of `llvm.threads`; its argument lists the number of rows and the
+    address of each table.
     """
     types = ["i64"] * NUMBERS + ["ptr"] * TABLES
     lines = []
@@ -77,8 +77,8 @@ class _Plan:
     """The backward pass: stretches between checkpoints, cut into pieces, the latest first.
 
     A piece consists of the steps from `first` to before `last`, whose inputs are evenly spaced in
-    memory. The first step of a stretch, which starts at the checkpoint, is a separate piece, and so
-    is a step after which a state was recorded, unless all were.
+    memory. The first step of a stretch, which starts at the checkpoint, is a separate piece. So is
+    a step after which a state was recorded, unless all states were recorded.
     """
 
     steps: int
@@ -104,7 +104,7 @@ class _Plan:
 
     @functools.cached_property
     def slots(self) -> np.ndarray:
-        """Slots of the state before each piece's latest step: checkpoints, then a stretch."""
+        """Slot of the state before each piece's latest step; checkpoints precede a stretch."""
         stretch, place = np.divmod(self.last - 1, self.length)
         return np.where(place == 0, stretch, self.checkpoints + place - 1)
 
@@ -140,9 +140,9 @@ class Adjoint:
     ) -> None:
         """Propagate covectors (count, size), in place and contiguous, from the end to the start.
 
-        states, controls: inputs of the loop. weights: (count or 1, records, size), weights of the
-        records that the loop would make with `every`; the first, for the initial state, are not
-        used. along: (count, steps, size) for the first covectors, filled at each step.
+        states, controls: inputs of the loop. weights (count or 1, records, size): weights of the
+        records that the loop would make with `every`; the first record, of the initial state, is
+        not used. along (count, steps, size): filled with the first covectors at each step.
         """
         plan, count = _Plan.of(steps, every), len(states[0])
         self._step.sizes.check(states, controls, [], steps, every)
@@ -200,7 +200,7 @@ class Adjoint:
         """Return the backward calls, which start from the recorded checkpoints."""
         weights = [w.copy() for w in weights]
         for w in weights:
-            w[:, 0] = 0.0  # used where there is no record
+            w[:, 0] = 0.0  # used for steps without a record
         again = _Calls.again(plan, self._step, kept, controls)
         back = _Calls.back(plan, self._back, covectors, kept, controls, weights, along)
         order = np.argsort(np.concatenate([again.order, back.order]), kind="stable")
@@ -209,7 +209,7 @@ class Adjoint:
 
 
 def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
-    """Return memory for the states at the checkpoints and of one stretch."""
+    """Return memory for the states at all checkpoints and the states of one stretch."""
     slots, rows = plan.checkpoints + plan.length - 1, len(states[0])
     kept = [np.empty((slots, rows, a.shape[1])).swapaxes(0, 1) for a in states]
     for found, a in zip(kept, states, strict=True):
@@ -223,7 +223,7 @@ Given = tuple[np.ndarray, Any, int]
 
 @dataclass(frozen=True)
 class _Calls:
-    """Calls of a loop: arguments (one row per call), order, and the arrays they point into."""
+    """Calls of a loop: arguments (one row per call), their order, and the arrays they refer to."""
 
     table: np.ndarray
     order: np.ndarray
@@ -293,7 +293,7 @@ class _Calls:
 
 @dataclass(frozen=True)
 class _Tables:
-    """Tables of addresses for `repeat`: arrays that some calls read or write.
+    """Tables of addresses for `repeat`, of arrays that some calls read or write.
 
     places (calls, arrays): the address of the first row. rows, along, sizes (arrays,): bytes from
     one row to the next, from one step to the next, and of a row.

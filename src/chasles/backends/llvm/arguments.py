@@ -1,6 +1,6 @@
-"""Checks and gathers the arguments of a call for a kernel, in LLVM IR.
+"""Code in LLVM IR that checks and gathers the arguments of a call for a kernel.
 
-Unusual arguments are refused; the call then takes the Python path.
+If an argument is unusual, the call takes the Python path.
 """
 
 from chasles.backends.llvm.gather import NUMBERS, context, kind_of, put_number, word
@@ -53,7 +53,7 @@ def equal_sizes(w: Routine, a: str, b: str, count: str, otherwise: str) -> None:
 
 
 def _item_size(w: Routine, number: str) -> str:
-    """Return the size (bytes) of a number of a readable type."""
+    """Return the size (bytes) of a number, given NumPy's number of its type."""
     short = [k for k, kind in NUMBERS.items() if kind in ("float", "i32")]
     found = "false"
     for k in short:
@@ -64,8 +64,8 @@ def _item_size(w: Routine, number: str) -> str:
 def plain() -> str:
     """Write a function that returns the address of a plain array of one state, or null.
 
-    %first: the words of the way's first variable; %number: NumPy's type number. It handles the
-    usual case by a few comparisons; `prepared` handles the others.
+    %first: the words of the way's first variable. %number: NumPy's type number. The function
+    handles the usual case with a few comparisons; `prepared` handles all others.
     """
     w = Routine("internal ptr @plain(ptr %first, i32 %number, i64 %k, ptr %item) alwaysinline")
     no = w.label()
@@ -85,8 +85,8 @@ def plain() -> str:
 def prepared() -> str:
     """Write a function that finds an argument's address, %data, and row %stride (bytes).
 
-    %lead, %dims, %count: the number of leading axes of the batch, their sizes and their product; 0,
-    anything and 1 for one state. Gathered numbers are written to %room, which is advanced.
+    %lead, %dims, %count: the number of leading axes of the batch, their sizes and their product;
+    for one state 0, any value and 1. Gathered numbers are written to %room, which is advanced.
     """
     w = Routine(
         "internal i1 @prepared(ptr %way, i64 %k, ptr %item, i64 %lead, ptr %dims, i64 %count,"
@@ -198,7 +198,7 @@ def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
         ahead, shape = w.minus(rank, Variable(w, k).rank), w.field(item, SHAPE, "ptr")
         w.leave(w.compare("slt", ahead, w.get(lead)), further)
         w.leave(w.compare("eq", ahead, 0), further)
-        # Of batches with one axis, take the longer one: the other may be one shared row.
+        # Of two batches with one axis, use the longer one, since the other may be one shared row.
         longer = w.compare("sgt", ahead, w.get(lead))
         with w.when(w.opposite(longer)):
             now = w.entry_of(w.get(dims, "ptr"), "0", "i64")

@@ -1,6 +1,6 @@
 """A call of a kernel with Python objects, in LLVM IR: read arguments, run, return results.
 
-If anything about a call is unusual, it returns NOT_TAKEN before anything is written, and the call
+If a call is unusual in any way, the code returns NOT_TAKEN before it writes anything, and the call
 takes the Python path.
 """
 
@@ -27,7 +27,7 @@ from chasles.backends.objects import (
 )
 
 SMALL_WORKSPACE = 64 * 1024
-"""Largest workspace (bytes) of a batch on the stack; larger ones take the Python path."""
+"""Largest workspace (bytes) of a batch on the stack; larger batches take the Python path."""
 
 GATHERED = 4096
 """Largest number of input numbers of one state that are gathered on the stack."""
@@ -140,7 +140,7 @@ def _delivered(w: Routine, lead: str, made: str) -> str:
 
 
 def _guard(w: Routine, count: str, made: str, no: str) -> None:
-    """Check the last result, which rates each state; then deliver the shown results.
+    """Check the last result, (gap, margin) of each state; then deliver the shown results.
 
     Results are kept in separate arrays until the check has passed.
     """
@@ -214,7 +214,7 @@ def single() -> str:
 def answered() -> str:
     """Write a function that returns a kernel's results, null with an exception, or NOT_TAKEN.
 
-    %limit: states up to which a batch is handled although several threads would pay off.
+    %limit: number of states up to which a batch is handled even if several threads would be faster.
     """
     w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %limit)")
     usual = w.called("ptr", "@single", "ptr %way", "ptr %items", "ptr %out")
@@ -232,7 +232,7 @@ def answered() -> str:
     in_places, in_steps, out_places = (w.room(*kind) for kind in kinds)
     out_steps, made = w.room(MOST_OUTPUTS, "i64"), w.room(MOST_OUTPUTS, "ptr")
     inputs, outputs = (in_places, in_steps), (out_places, out_steps)
-    # Room for numbers that have to be gathered.
+    # Memory for numbers that must be gathered.
     numbers = word(w, "numbers")
     few = w.both(w.opposite(batch), w.compare("ule", numbers, GATHERED))
     room = w.variable("ptr", "null")

@@ -1,14 +1,14 @@
 """A debug mode, `CHASLES_CHECKED=1`: generated code checks every load and store.
 
-The text of a module is instrumented before it is compiled. Memory that code may access is kept in a
-table of regions: arrays and tables passed from Python (`address`, `start_of`), NumPy arrays of the
-fast entry, stack slots, memory from `malloc`, and constants of the module. An access must lie in a
-region that also holds the pointer which its address was computed from, as far as that is seen
-within a function. Otherwise the process reports the access on standard error and aborts.
+The text of a module is instrumented before it is compiled. Memory that code may access is listed in
+a table of regions: arrays and tables passed from Python (`address`, `start_of`), NumPy arrays of
+the fast entry, stack slots, memory from `malloc`, and constants of the module. An access must lie
+in a region that also contains the pointer from which its address was computed, as far as this can
+be seen within a function. Otherwise the process reports the access on standard error and aborts.
 
-Code that reaches objects of Python, too, is checked only for pointers into known regions (`opaque`
-in `instrumented`). Not checked are stores with a mask that is not a constant (`scatter_past`) and,
-within the workspace of a kernel, the tile that an access was meant for.
+Code that also accesses Python objects is checked only for pointers into known regions (`opaque` in
+`instrumented`). Two cases are not checked: stores with a mask that is not a constant
+(`scatter_past`), and accesses to a wrong tile within the workspace of a kernel.
 """
 
 import ctypes
@@ -27,7 +27,7 @@ from chasles.backends import objects
 from chasles.backends.llvm.regions import ARRAY, HELPERS, LENGTH, SLOTS, WORDS
 
 ON = os.environ.get("CHASLES_CHECKED", "0") not in ("", "0")
-"""True if generated code is checked; set at the import of chasles."""
+"""True if generated code is checked; set when chasles is imported."""
 
 TABLE = objects.for_ever((ctypes.c_int64 * LENGTH)())
 _VIEW = np.frombuffer(TABLE, np.int64)
@@ -36,7 +36,7 @@ _LOCK = threading.Lock()
 _OWN = threading.local()
 
 
-# Regions of Python -----------------------------------------------------------------------------
+# Regions entered by Python ---------------------------------------------------------------------
 
 
 def enter(start: int, end: int) -> int:
@@ -66,7 +66,7 @@ def _leave() -> None:
 
 
 def _bounds(a: np.ndarray) -> tuple[int, int]:
-    """Return the first byte of an array, and its end."""
+    """Return the addresses of an array's first byte and of its end."""
     far = [(n - 1) * stride for n, stride in zip(a.shape, a.strides, strict=True)]
     start = objects.address(a)
     return (
@@ -237,7 +237,7 @@ class _Module:
 
     def _access(self, place: str, size: str, line: str) -> str:
         root = self._root.get(place, place)
-        if root.startswith("@") and root not in self._sizes:  # of another module
+        if root.startswith("@") and root not in self._sizes:  # defined in another module
             return ""
         what = re.sub(r"[^ -~]|[\"\\]", "?", line.strip())[:100]
         message = f"chasles: out-of-bounds access in {self._name}: {what}\n"

@@ -1,7 +1,7 @@
 """Machine code by LLVM: compiled from text, linked on use, freed with its last reference.
 
-LLVM's linker keeps some kilobytes for every unloaded piece of code until it is freed itself. So it
-is replaced after every `SHARED` pieces, and freed with the last of them.
+LLVM's linker keeps some kilobytes for every unloaded piece of code until the linker itself is
+freed. Therefore a linker is replaced after `SHARED` pieces, and freed with the last of them.
 """
 
 import collections
@@ -26,7 +26,7 @@ from chasles.backends.llvm import checked
 from chasles.errors import ArgumentError
 
 SHARED = 64
-"""Pieces of code that one linker loads."""
+"""Number of pieces of code that one linker loads."""
 
 _MAGIC = b"chasles objects\n"
 """First bytes of code with several objects."""
@@ -36,7 +36,7 @@ _SERIAL = itertools.count()
 _GONE: collections.deque[Any] = collections.deque()
 """Code to be unloaded."""
 BUSY = threading.Lock()
-"""Held during long work of LLVM: unloading of code waits for its end, but owners do not."""
+"""Lock held during long work of LLVM. Unloading of code waits for it, but owners of code do not."""
 _FORKING: list[None] = []
 """Nonempty while the process forks."""
 _SWEEPING: list[int] = []
@@ -50,14 +50,14 @@ def initialise() -> None:
     llvm.initialize_native_asmprinter()
 
 
-# Code that is made -------------------------------------------------------------------------------
+# Compiling ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The processor that code is made for.
+    """The processor for which code is compiled.
 
-    effort: optimization level of LLVM, 0 to 3. Results have the same bits at any level; level 0
+    effort: optimization level of LLVM, 0 to 3. Results are bitwise identical at all levels; level 0
     compiles in a fifth of the time of level 2, to code that takes twice as long.
     """
 
@@ -92,8 +92,8 @@ def _facts() -> tuple[Any, str, str]:
 def assemble(text: str, machine: Machine, *, optimise: bool = False, opaque: bool = False) -> bytes:
     """Compile a module's text to machine code.
 
-    optimise: run LLVM's mid-level passes, which do not help straight-line programs; loops, which
-    are short here, are not unrolled or vectorized. opaque: see `llvm.checked`.
+    optimise: run LLVM's mid-level passes, which do not help straight-line programs. Loops are short
+    here, so they are neither unrolled nor vectorized. opaque: see `llvm.checked`.
     """
     whole = checked.instrumented(text, opaque=opaque) if checked.ON else text
     return emitted(whole, machine, optimise)
@@ -127,7 +127,7 @@ def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
     return bytes(target.emit_object(parsed))
 
 
-# Code that is loaded -----------------------------------------------------------------------------
+# Loading -----------------------------------------------------------------------------------------
 
 
 class Piece:
@@ -159,8 +159,8 @@ class Code(NamedTuple):
     """A piece of machine code, freed with the last reference to this object.
 
     Every caller of the code holds this tuple, or another tuple that holds it. The garbage collector
-    clears and finalizes objects of a cycle one by one while others of the cycle may still run; but
-    it does not clear tuples or traverse NumPy arrays, so that it never reaches the piece.
+    clears and finalizes the objects of a cycle one by one, while other objects of the cycle may
+    still run. It does not clear tuples or traverse NumPy arrays, so it never reaches the piece.
     """
 
     hidden: np.ndarray
@@ -179,8 +179,8 @@ class Code(NamedTuple):
 def sweep() -> None:
     """Unload code without references, unless the process is about to fork.
 
-    No lock of this module is acquired: an interrupt could leave it acquired, and an owner that is
-    freed while another thread compiles must not wait.
+    The function acquires no lock of this module: an interrupt could leave the lock acquired, and an
+    owner that is freed while another thread compiles must not wait.
     """
     own = threading.get_ident()
     try:
@@ -199,7 +199,7 @@ def sweep() -> None:
 def _begin_fork() -> None:
     """Wait until no other thread holds LLVM's lock, which the child could never acquire."""
     _FORKING.append(None)
-    end = time.monotonic() + 1.0  # an interrupted thread may leave an entry
+    end = time.monotonic() + 1.0  # an interrupted thread may have left an entry
     while set(_SWEEPING) - {threading.get_ident()} and time.monotonic() < end:
         time.sleep(1e-4)
 
@@ -243,7 +243,7 @@ def load(
 ) -> Code:
     """Link machine code with `symbols` at given addresses, and export some of its names.
 
-    others: code that it calls.
+    others: other code that this code calls.
     """
     known = {**symbols, **checked.symbols()} if checked.ON else symbols
     with arrays.COMPILING:

@@ -3,15 +3,16 @@
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries of a process
 share this code; they differ in their `__self__`, an `llvm.kernel.Owner`, which begins with ways of
 calling. A way is a tuple whose first item is an array of the words of `objects.WAY`, and whose
-other items keep the objects alive that these words point to. It specifies options and their values,
+other items keep alive the objects that these words point to. It specifies options and their values,
 the address of its kernel, and the kernel's inputs and outputs.
 
-The entry handles exactly the calls that it can prove safe: keywords of a way; arrays, lists, tuples
-and numbers with the kernel's shapes, for one state or one batch, where an argument may be shared by
-all states; `out=` in C order, and `threads=1`. A string as the last positional argument is the
-option `frame`. Numbers of another type or with gaps are gathered first. For all other calls it
-calls its `__self__`, the Python path. It reaches other code only through the pointers of @context,
-which is filled when the code is loaded, so the code contains no process-specific address.
+The entry handles only the calls that it can prove safe. These have the keywords of a way, and
+arrays, lists, tuples and numbers with the kernel's shapes, for one state or one batch; an argument
+may be shared by all states. They may have `out=` in C order, and `threads=1`. A string as the last
+positional argument is the option `frame`. Numbers of another type or with gaps are gathered first.
+For all other calls, the entry calls its `__self__`, the Python path. It reaches other code only
+through the pointers of @context, which is filled when the code is loaded, so the code contains no
+process-specific address.
 """
 
 from chasles.backends.llvm.arguments import plain, prepared
@@ -58,7 +59,7 @@ def module() -> str:
 
 
 def _same_number() -> str:
-    """Test whether two objects are identical, or floats with the same bits."""
+    """Write a function that tests if two objects are identical, or floats with the same bits."""
     w = Routine("internal i1 @same_number(ptr %a, ptr %b)")
     with w.when(w.same("%a", "%b")):
         w.answer("i1 true")
@@ -70,9 +71,10 @@ def _same_number() -> str:
 
 
 def _same() -> str:
-    """Test whether two option values are identical, equal strings, or equal tuples of floats.
+    """Write a function that tests if two option values are equal: strings or tuples of floats.
 
-    It runs no code of the caller: types are exact, and tuples are not compared recursively.
+    Identical values are equal. The function runs no code of the caller: types must match exactly,
+    and tuples are not compared recursively.
     """
     w = Routine("internal i1 @same(ptr %a, ptr %b)")
     with w.when(w.called("i1", "@same_number", "ptr %a", "ptr %b")):
@@ -97,9 +99,10 @@ def _same() -> str:
 
 
 def _loads() -> str:
-    """Test whether a dictionary holds the wrenches of a way, in its order; store them in %found.
+    """Write a function that tests if a dictionary holds the wrenches of a way, in its order.
 
-    A wrench is an array, or an object of the way's type, whose fields are read directly.
+    The wrenches are stored in %found. A wrench is an array, or an object of the way's type, whose
+    fields are read directly.
     """
     w = Routine("internal i1 @loads(ptr %way, ptr %given, ptr %found)")
     count = word(w, "wrenches")
@@ -203,7 +206,7 @@ def _fits() -> str:
 
 
 def _entry() -> str:
-    """Write the entry: one state by the first way, at most with `out=`; else `general`."""
+    """Write the entry: try one state by the first way, at most with `out=`; else call `general`."""
     w = Routine("ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)")
     general, out, none = w.label(), w.variable("ptr", "null"), context(w, "none")
     with w.when(w.opposite(w.is_null("%kwnames"))):
@@ -227,7 +230,7 @@ def _entry() -> str:
 
 
 def _general() -> str:
-    """Write a function that sorts keywords and follows a fitting way, else the Python path."""
+    """Write a function that sorts keywords and takes a fitting way, else the Python path."""
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
@@ -249,7 +252,7 @@ def _general() -> str:
     call = ["ptr %args", f"i64 {w.get(arrays)}", f"ptr {names}", f"ptr {values}", *ask]
 
     def attempt(candidate: str) -> None:
-        """Take a way if it fits. (It is a tuple: its first item is the array of words.)"""
+        """Take a way if it fits. A way is a tuple whose first item is the array of words."""
         words = w.field(w.field(candidate, TUPLE, "ptr"), HEAD, "ptr")
         room = f"ptr {wrenches}", f"ptr {items}"
         fits = w.called("ptr", "@fits", f"ptr {words}", *call, *room)

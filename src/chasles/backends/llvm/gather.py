@@ -1,7 +1,7 @@
-"""Numbers of Python and NumPy objects gathered for the fast entry, in LLVM IR.
+"""Code in LLVM IR that gathers numbers of Python and NumPy objects for the fast entry.
 
-They come from lists and tuples of floats and integers, and from arrays of another type, with gaps,
-or in Fortran order. No code of the caller runs: types are exact.
+The numbers come from lists and tuples of floats and integers, and from arrays of another type, with
+gaps, or in Fortran order. No code of the caller runs, because types must match exactly.
 """
 
 import ctypes
@@ -32,7 +32,10 @@ def kind_of(w: Routine, item: str) -> str:
 
 
 def number() -> str:
-    """Test whether an object is a float (Python's or NumPy's) or an integer; then set %value."""
+    """Write a function that tests if an object is a float or an integer, and sets %value.
+
+    Floats may be Python's or NumPy's.
+    """
     w = Routine("internal i1 @number(ptr %item, ptr %value)")
     kind = kind_of(w, "%item")
     floats = [w.same(kind, context(w, name)) for name in ("float_type", "float64_type")]
@@ -53,7 +56,7 @@ def number() -> str:
 
 
 def sequence() -> str:
-    """Test whether an object is a list or tuple of the right length; then copy it to %to."""
+    """Write a function that copies a list or tuple of numbers to %to; true if its length fits."""
     w = Routine("internal i1 @sequence(ptr %item, i64 %size, ptr %to, i64 %element)")
     kind, items, value = kind_of(w, "%item"), w.variable("ptr", "null"), w.room(1, "double")
     with w.when(w.same(kind, context(w, "list_type"))):
@@ -76,7 +79,7 @@ def sequence() -> str:
 
 
 def put_number(w: Routine, to: str, k: str, value: str, element: str) -> None:
-    """Set an entry of an array of some element to a double."""
+    """Set an entry of an array, of some element type, to a double."""
     short, after = w.compare("ne", element, 0), w.label()
     with w.when(short, go=after):
         w.put(to, k, "float", w.emit(f"fptrunc double {value} to float"))
@@ -87,8 +90,8 @@ def put_number(w: Routine, to: str, k: str, value: str, element: str) -> None:
 def copied() -> list[str]:
     """Return functions that copy rows with any strides into contiguous rows.
 
-    There is one for each pair of input and output types; `copied` selects it, or returns false if
-    there is none.
+    There is one function for each pair of input and output types; `copied` selects it, or returns
+    false if there is none.
     """
     texts = []
     w = Routine(

@@ -1,8 +1,8 @@
-"""Gram matrices of rows of numbers, summed in registers: W'W for several blocks of columns.
+"""Gram matrices W'W of several blocks of columns of W, summed in registers.
 
-A Gram matrix is cut into squares of one vector by as many rows; up to `ABREAST` squares of one row
-of squares are summed at once, over all rows of W, so that each number is loaded a few times and
-each sum is stored once. Squares below the diagonal are not computed.
+A Gram matrix is cut into squares that are one vector wide. Up to `ABREAST` adjacent squares are
+summed at once, over all rows of W, so that each number is loaded only a few times and each sum is
+stored once. Squares below the diagonal are not computed.
 """
 
 import ctypes
@@ -18,19 +18,20 @@ from chasles.backends.llvm.code import Code, Machine, assemble, load
 from chasles.backends.llvm.math import Writer
 
 ABREAST = 3
-"""Squares that are summed at once: with 8 lanes, 24 of 32 registers."""
+"""Number of squares that are summed at once; with 8 lanes, they take 24 of 32 registers."""
 
 
 def lanes() -> int:
-    """Return the number of doubles in a vector of this computer: columns come in such groups."""
+    """Return the number of doubles in a vector of this computer, the size of column groups."""
     return Machine.host().width
 
 
 def _square(w: Writer, many: int) -> str:
-    """Return the function that adds `many` squares of one row of squares.
+    """Return the function that adds to `many` adjacent squares.
 
-    left, right: the first numbers of their columns in the first row of W. row, far: numbers in a
-    row of W and of the Gram matrix, whose squares begin at `sums`.
+    left, right: addresses of the first numbers of the squares' columns in the first row of W. row,
+    far: lengths of a row of W and of the Gram matrix. sums: address of the squares in the Gram
+    matrix.
     """
     width, each = w.width, range(many)
     cells = [(i, v) for i in range(width) for v in each]
@@ -123,7 +124,7 @@ def _loaded_code() -> tuple[Code, Callable[..., None]]:
 class Grams:
     """Sums of W'W for blocks of columns of W, each a multiple of `lanes()` columns wide.
 
-    sums: one array (width, width) for each block; below the diagonal squares, zeros.
+    sums: one array (width, width) for each block; entries below the diagonal squares are zero.
     """
 
     def __init__(self, widths: Sequence[int]) -> None:
@@ -134,7 +135,7 @@ class Grams:
         self.places = [slice(end - width, end) for end, width in pairs]
 
     def add(self, rows: np.ndarray) -> None:
-        """Add rows of all blocks side by side: float64, C-contiguous."""
+        """Add rows of W, with all blocks side by side; float64, C-contiguous."""
         size = self.places[-1].stop if self.places else 0
         assert rows.shape[1:] == (size,)
         assert rows.dtype == float
@@ -148,6 +149,6 @@ class Grams:
 
     @property
     def matrices(self) -> list[np.ndarray]:
-        """The Gram matrices, both halves filled."""
+        """The Gram matrices, with both triangles filled."""
         upper = [np.triu(total) for total in self.sums]
         return [half + np.triu(half, 1).T for half in upper]

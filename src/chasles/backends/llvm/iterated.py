@@ -6,8 +6,7 @@
 
 The first number of a memory is 0 until its state has converged. `refine` returns a converged state
 unchanged, so that a result does not depend on its neighbors in a batch. The combined kernel has the
-two functions of any other kernel, `one` and `batch`, so loops and threads can use it like any
-other.
+functions `one` and `batch` of all kernels, so loops and threads can use it like any other.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,8 @@ from chasles.backends.llvm.kernel import Kernel
 from chasles.expr import Interface
 
 CHUNK = 8
-"""Number of states refined together: one vector of the widest registers, so that few wait."""
+"""Number of states refined together: one vector of the widest registers, so that few states wait
+for others."""
 
 USUAL_REFINEMENTS = 2
 """Typical number of iterations of a state, for the estimate of the work."""
@@ -63,7 +63,7 @@ class Iterated(Kernel):
 class _Layout:
     """Layout of a thread's memory: kernel workspace, tables of addresses, and carried rows.
 
-    inputs, outputs: their numbers. rows: bytes of a state's point, memory and data.
+    inputs, outputs: numbers of inputs and outputs. rows: bytes of a state's point, memory and data.
     """
 
     def __init__(self, inputs: int, outputs: int, rows: Sequence[int], own: int, size: int) -> None:

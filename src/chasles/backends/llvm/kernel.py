@@ -1,13 +1,13 @@
-"""Machine code for one program, through LLVM: scalar for one state, SIMD for batches.
+"""Machine code for one program, compiled by LLVM: scalar for one state, SIMD for batches.
 
 A built-in function around a kernel, the fast entry, adds tens of nanoseconds to the program. It
 holds its code, and the objects that CPython's function object points to, by references that the
 garbage collector cannot clear (`llvm.code.Code`). A way of calling a kernel is a tuple: an array of
 words that the machine code reads (`objects.WAY`), and the objects that these words point to. Tuples
-and numeric arrays are never cleared while they are referenced. So no order of garbage collection,
-no finalizer and no resurrection can leave an entry without its code; the code is freed with the
-last entry and the last kernel. The collector may clear the list of further ways, which is then
-empty.
+and numeric arrays are never cleared while they are referenced. Therefore no order of garbage
+collection, no finalizer and no resurrection can leave an entry without its code; the code is freed
+with the last entry and the last kernel. The collector may clear the list of further ways, which is
+then empty.
 """
 
 import ctypes
@@ -37,12 +37,12 @@ from chasles.errors import StateError
 from chasles.expr import Interface, Program, Staged
 
 SHARE = 64
-"""Threads take rows in multiples of this number: whole tiles."""
+"""Threads take rows in multiples of this number, so that they process whole tiles."""
 RECENT = 32
 """Number of unused kernels that stay loaded, for robots that are created again."""
 
 _LOADED: WeakValueDictionary[str, "Kernel"] = WeakValueDictionary()
-"""Kernels in use, by recipe: equal robots share their code."""
+"""Kernels in use, by recipe, so that equal robots share their code."""
 _RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
 """Recently used kernels."""
 
@@ -82,7 +82,7 @@ def build(
 
 
 class Kernel:
-    """A compiled program, loaded. Threads may share it."""
+    """A compiled and loaded program. Threads may share it."""
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
@@ -120,7 +120,7 @@ class Kernel:
     def prepared(self, inputs: Rows, outputs: Rows) -> "Prepared":
         """Return a function that runs on rows of fixed arrays on this thread, for many calls.
 
-        It accepts a positive count of rows, if not all are to be computed.
+        Pass it a positive number of rows to compute only the first rows.
         """
         return Prepared(self, inputs, outputs)
 
@@ -253,9 +253,9 @@ def _addresses(things: Sequence[Any]) -> np.ndarray:
 class Owner(tuple[Any, ...]):
     """The `__self__` of a fast entry, called for arguments that the machine code does not handle.
 
-    A tuple: the way for arrays only (or None), further learned ways, the holder with the name under
-    which a pickled entry is found again, the Python path (`fallback`), the path tried before it
-    (`again`), and the learned ways.
+    The items are the way for arrays only (or None); a list of learned ways; the holder of the entry
+    and its name there, by which an unpickled entry is found; the Python path (`fallback`); the path
+    tried before it (`again`); and a set that identifies the learned ways.
     """
 
     __slots__ = ()
@@ -308,7 +308,7 @@ def fast_entry(
     fallback: Callable[..., Any],
     again: Again | None = None,
 ) -> Callable[..., Any]:
-    """Return a built-in function that calls a kernel, or only what it learns from its fallback.
+    """Return a built-in function that calls a kernel, or only calls learned from its fallback.
 
     Return the fallback itself if Python or the kernel does not support such a function. holder:
     object on which the function is found by name when it is unpickled. fallback: function that
@@ -345,8 +345,8 @@ def called_by_slot(kind: type, sample: Any) -> None:
     """Make calls of a class's objects use the fast entry in their first slot.
 
     CPython calls an object by its class's `tp_call`, by default a wrapper of `__call__`. Machine
-    code replaces it, and forwards calls that it does not handle. Other tools, such as PyTorch's
-    compiler, still see the method `__call__`.
+    code replaces this wrapper, and forwards to it calls that it does not handle. Other tools, such
+    as PyTorch's compiler, still see the method `__call__`.
     """
     if not objects.supported():
         return

@@ -1,7 +1,7 @@
-"""One state of a robot with identical limbs: one limb per lane, and the trunk as scalars.
+"""Code for one state of a robot with limbs of equal form: limbs in lanes, the trunk as scalars.
 
 Instructions that are the same for several limbs (`Program.alike`) become one vector operation. The
-operations are those of the program, so that results have the same bits as elsewhere.
+operations are those of the program, so results are bitwise identical to those of other code.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +13,11 @@ from chasles.backends.lowering import Lowered, Part, Stage, deepest_first
 from chasles.expr import Instruction, Program
 
 LANES = frozenset({"input", "const", "sin", "cos", *SPELLING} - {"atan2"})
-"""Operations written for lanes. Others are computed limb by limb."""
+"""Operations that are computed in lanes. Other operations are computed limb by limb."""
 
 
 def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
-    """Return the group of each instruction run in lanes; none for several parts."""
+    """Return the group of each instruction that runs in lanes; none if there are several parts."""
     if len(lowered.parts) > 1:
         return {}
     together = (pack for pack in program.alike if lowered.code[pack[0]].op in LANES)
@@ -101,7 +101,7 @@ class LimbBody(Body):
 def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
     """Return the stages of the only part, ordered so that limbs run together.
 
-    Of instructions that run together, a stage lists only the first.
+    A stage lists only the first of the instructions that run together.
     """
     (part,), code = lowered.parts, lowered.code
     first = {k: pack.get(k, (k,))[0] for k in range(len(code))}
@@ -121,5 +121,5 @@ def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
 
 
 def widths(pack: Mapping[int, Sequence[int]]) -> set[int]:
-    """Return the number of lanes of vectors."""
+    """Return the numbers of lanes of all vectors."""
     return {len(each) for each in pack.values()}

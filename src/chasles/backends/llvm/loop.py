@@ -1,7 +1,7 @@
-"""A kernel's step repeated in machine code, with controls and records along the steps.
+"""A kernel repeated in machine code, with controls and records along the steps.
 
-The outputs of a step are the first inputs of the next one, in place. After every few steps, the
-first outputs, or all, are copied to a record.
+The outputs of a step replace the first inputs of the next one, in place. After every few steps,
+some (the first) or all outputs are copied to records.
 """
 
 import array as standard
@@ -30,14 +30,14 @@ def _machine_code() -> bytes:
 
 
 class Call(NamedTuple):
-    """Parameters of `repeat`, its address first, and the arrays that they point to."""
+    """Address and parameters of `repeat`, and the arrays that the parameters point to."""
 
     row: list[int]
     arrays: tuple[object, ...]
 
 
 class _Part(NamedTuple):
-    """A range of steps, and the records that they fill, one after `every` steps, if any."""
+    """A range of steps and the records that it fills, if any, one after every `every` steps."""
 
     step: int
     steps: int
@@ -60,7 +60,7 @@ def _parts(steps: int, every: int, most: int) -> Iterator[_Part]:
 
 
 class Loop:
-    """A repeated kernel, whose outputs are its next first inputs."""
+    """A repeated kernel; its outputs are the first inputs of the next repetition."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.sizes = kernel, arrays.LoopSizes(kernel)
@@ -80,9 +80,9 @@ class Loop:
     ) -> None:
         """Advance states (count, size), in place and contiguous, by a number of steps.
 
-        controls: the other inputs, (count or 1, steps or 1, size), shared where 1. records: for the
-        first states, or all, (count, kept, size), filled after every `every` steps and after the
-        last.
+        controls: the other inputs (count or 1, steps or 1, size); an axis of length 1 is shared.
+        records: an array (count, kept, size) for each of the first states, or all, filled after
+        every `every` steps and after the last.
         """
         self.sizes.check(states, controls, records, steps, every)
         assert all(a.flags.c_contiguous for a in states), "states are advanced in place"
@@ -97,7 +97,7 @@ class Loop:
     def _part(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
     ) -> None:
-        """Run few enough steps that interrupts can wait for them."""
+        """Run one part, which has so few steps that interrupts can wait for it."""
         given, run = self.given(states, controls, records, steps, every), pool()
         work = steps * self.kernel.artifact.work
         run(self.blocks, start_of(given.row), len(states[0]), BLOCK, threads, work)
@@ -122,7 +122,7 @@ class Loop:
     def prepared(self, states: Rows, controls: Rows, records: Rows, steps: int) -> "Prepared":
         """Return a function that runs steps on fixed arrays and records each, for many calls.
 
-        It runs on this thread, as one call that interrupts wait for.
+        The function runs on this thread, as one call; interrupts wait for its end.
         """
         self.sizes.check(states, controls, records, steps, 1)
         return Prepared(self, (states, controls, records, steps, 1))
@@ -189,7 +189,7 @@ def workspace(kernel: Kernel) -> np.ndarray:
 
 
 def fitting_threads(count: int, work: int, threads: int | None) -> int:
-    """Return the default number of threads: all, if the `work` of each state is worth it."""
+    """Return the number of threads: `threads` if given, else all cores if the work is worth it."""
     if threads is not None:
         return threads
     return arrays.cores() if count * work > WORTH_THREADS and count > BLOCK else 1

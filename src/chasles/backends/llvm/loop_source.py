@@ -1,16 +1,17 @@
-"""The text of a loop: a step repeated, for blocks of states."""
+"""Source of a loop that repeats a step for blocks of states, in LLVM IR."""
 
 from chasles.backends.llvm.threads import MOVED, field
 
 BLOCK = 64
-"""Number of states that run all steps before the next block, so that they stay in the cache."""
+"""Number of states in a block. A block runs all steps before the next one begins, so that its
+states stay in the cache."""
 
 AT_ONCE = 64
-"""Records of a row that are collected in the cache and then written together, since records of one
-row are contiguous, but the rows of a block are far apart."""
+"""Number of records of a row that are collected in the cache and then written together. The records
+of one row are contiguous, but the rows of a block are far apart."""
 
 NUMBERS, TABLES = 6, 10
-"""Number of numbers that `repeat` takes, and number of addresses after them."""
+"""Numbers of integer parameters of `repeat`, and of address parameters after them."""
 
 GIVEN = (
     *((name, "i64") for name in ("steps", "every", "inputs", "outputs", "kept", "size", "space")),
@@ -18,13 +19,13 @@ GIVEN = (
     *((name, "ptr") for name in ("records", "record_rows", "record_steps")),
     *((name, "ptr") for name in ("fresh_places", "near_places", "near_rows")),
 )
-"""Arguments of `blocks`: numbers of steps, and between records; of inputs, outputs and records;
-bytes of memory, and where in it the workspace is; tables of the inputs and records of the first
-state, as `repeat` takes them, and where in the memory results and records are collected."""
+"""Arguments of `blocks`: numbers of steps, steps between records, inputs, outputs and records;
+bytes of memory, and the offset of the workspace in it; tables of the inputs and records of the
+first state, as for `repeat`; and offsets in the memory where results and records are collected."""
 
 
 def place(name: str, kind: str, table: str, index: str) -> str:
-    """Return lines that find the place of an entry of a table."""
+    """Return lines that compute the address of an entry of a table."""
     return f"  %{name} = getelementptr {kind}, ptr %{table}, i64 %{index}"
 
 

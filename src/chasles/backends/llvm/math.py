@@ -2,8 +2,8 @@
 
 Sine and cosine: reduction by multiples of pi/2 in three parts (Cody and Waite), then the kernel
 polynomials of fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4], in single precision those of Cephes
-(Moshier 1989); errors stay below 2 ulp for arguments up to a limit. Larger ones are rare and go to
-the C library, lane by lane. Arctangent: the approximations of Cephes.
+(Moshier 1989); errors stay below 2 ulp for arguments up to a limit. Larger arguments are rare; they
+are passed to the C library, lane by lane. Arctangent: the approximations of Cephes.
 """
 
 from dataclasses import dataclass, field, replace
@@ -16,9 +16,9 @@ class Element:
     """A floating-point type: names in LLVM and NumPy, size, and constants of its functions.
 
     half_pi: pi/2 in parts whose products with the number of quarter turns are exact, fused or not.
-    limit: angles (rad) above it are reduced exactly, out of line. shift: adding it rounds to an
-    integer and leaves that integer in the low bits. bend: ratios above it are folded before the
-    arctangent's fraction (numerator, denominator) is used.
+    limit: angles (rad) above this are reduced exactly, out of line. shift: number whose addition
+    rounds to an integer and leaves that integer in the low bits. bend: ratios above this are folded
+    before the arctangent's fraction (numerator, denominator) is used.
     """
 
     name: str
@@ -67,7 +67,7 @@ DOUBLE = Element(
     shift=6755399441055744.0,
 )  # fmt: skip
 
-# Single precision has too few bits to reduce an angle without fusing: all are reduced out of line.
+# Single precision has too few bits to reduce angles without fusing, so all are reduced out of line.
 SINGLE = Element(
     name="float",
     dtype="float32",
@@ -122,7 +122,7 @@ class Writer:
 
     @property
     def suffix(self) -> str:
-        """Suffix of the names of functions on such vectors."""
+        """Suffix of the names of functions on vectors of this type."""
         return f"v{self.width}f{self.element.bits}"
 
     def name(self) -> str:
@@ -207,7 +207,7 @@ class Writer:
         return self.emit(f"select {self.mask} {mask}, {self.type} {a}, {self.type} {b}")
 
     def polynomial(self, x: str, coefficients: tuple[float, ...]) -> str:
-        """Return the value at x, coefficients from the constant term up (Horner)."""
+        """Return the value of a polynomial at x (Horner); the constant coefficient comes first."""
         total = self.constant(coefficients[-1])
         for c in reversed(coefficients[:-1]):
             total = self.fma(total, x, self.constant(c))
@@ -244,8 +244,8 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
 def _reduced(w: Writer, x: str, turns: str) -> str:
     """Emit x minus a number of right angles.
 
-    Fused, each step rounds once. Without fusing, the third step restores what the second one rounds
-    away.
+    With fused operations, each step rounds once. Without them, the third step restores the bits
+    that the second step rounds away.
     """
     if w.fuse:
         for part in w.element.half_pi_fused:
@@ -263,7 +263,7 @@ def _flipped(w: Writer, value: str, sign: str) -> str:
 
 
 def arctangent(w: Writer, y: str, x: str) -> str:
-    """Return the angle of (x, y), by the ratio of the smaller to the larger."""
+    """Return the angle of (x, y), from the ratio of the smaller to the larger coordinate."""
     ay, ax = w.call("fabs", y), w.call("fabs", x)
     steep = w.compare("ogt", ay, ax)
     small, large = w.choose(steep, ax, ay), w.choose(steep, ay, ax)
@@ -339,9 +339,10 @@ end:
 def angles(w: Writer, arguments: list[str], label: str) -> tuple[str, str]:
     """Emit sines and cosines of several angles in a loop, with one check for large angles.
 
-    They are in two arrays on the stack. The loop works on the widest vectors, whole or filled from
-    several arguments and zeros. The check is on the sum of squares: it may send small angles out of
-    line, where each is checked by itself, but it never misses a large one.
+    The results are in two arrays on the stack. The loop works on the widest vectors, each of one
+    argument or filled with several arguments and zeros. The check uses the sum of squares: it may
+    send small angles out of line, where each is checked separately, but it never misses a large
+    angle.
     """
     given, share = w, w.widest // w.width
     n = -(-len(arguments) // share)

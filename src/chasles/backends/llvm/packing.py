@@ -1,7 +1,7 @@
 """Choice of the columns of a matrix that share a vector, if lanes are columns.
 
-Rows of a branch-sparse matrix have entries in the columns of a few limbs. If vectors are aligned
-with limbs, more vectors are zero, and are neither kept nor multiplied.
+Rows of a branch-sparse matrix have entries only in the columns of a few limbs. If vectors are
+aligned with limbs, more of them are zero; zero vectors are neither kept nor multiplied.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ Packing = list[tuple[int, ...]]
 
 
 def packings(staged: Staged, width: int) -> list[Packing]:
-    """Return the cheaper packing of each result; results with equal column counts share it."""
+    """Return the cheaper packing for each result; results with equally many columns share it."""
     sizes = [v.shape[1] for v in staged.outputs]
     found = {n: _best(staged, [k for k, m in enumerate(sizes) if m == n], width) for n in {*sizes}}
     return [found[n] for n in sizes]
@@ -50,7 +50,7 @@ def packed(patterns: Sequence[int], width: int) -> Packing:
     """Group columns into vectors so that rows need few vectors.
 
     patterns: the rows in which each column is not zero, as bits. Of all pairs of groups that fit
-    into one vector, the pair with most common rows is joined first: columns of one limb.
+    into one vector, the pair with most common rows, such as columns of one limb, is joined first.
     """
     packs: list[tuple[tuple[int, ...], int]]
     packs = [((c,), rows) for c, rows in enumerate(patterns)]

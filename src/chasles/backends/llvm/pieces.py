@@ -1,4 +1,4 @@
-"""Long modules in pieces, compiled in parallel processes.
+"""Compilation of long modules in pieces, by parallel processes.
 
 LLVM takes seconds for the long functions of a large robot, and llvmlite holds one lock for a whole
 process, so pieces are compiled by other processes of this Python (`llvm.worker`). They communicate
@@ -27,7 +27,7 @@ LONG = 2000
 """Number of lines above which a function is a separate piece."""
 
 WORTH = 10_000
-"""Lines of all long functions above which processes are started: about a second of compiling."""
+"""Total lines of long functions above which processes are started: about a second of compiling."""
 
 _GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
 
@@ -49,17 +49,17 @@ class Function:
 
     @property
     def declaration(self) -> str:
-        """Return its declaration for another module, without names of parameters or attributes."""
+        """Return the declaration for another module, without parameter names or attributes."""
         kind, rest = self.head.removeprefix("define internal ").split(" @", 1)
         name, parameters = rest.split("(", 1)
         types = [p.strip().split()[0] for p in parameters[: parameters.rindex(")")].split(",") if p]
         return f"declare hidden {kind} @{name}({', '.join(types)})"
 
     def text(self, shared: bool) -> str:
-        """Return the function; a shared one can be called from the other pieces of its module.
+        """Return the function; if shared, other pieces of its module can call it.
 
-        A long one is not tuned for a processor: scheduling by its model takes time that grows
-        faster than the length, and gains nothing that was measured.
+        A long function is not tuned for a processor: the time of scheduling by the processor's
+        model grows faster than the length of the function, without a measurable gain.
         """
         head = self.head.replace("define internal", "define hidden") if shared else self.head
         if len(self.body) > LONG:
@@ -68,9 +68,9 @@ class Function:
 
 
 def split(text: str, count: int) -> list[str]:
-    """Split a module: one with short functions, then at most `count` with long functions.
+    """Split a module into one with short functions, and at most `count` with long functions.
 
-    If there is too little work to share, return the module itself.
+    If there is too little work to divide, return only the module itself.
     """
     rest, functions = _parsed(text)
     defined = {f.name: f for f in functions}
@@ -157,7 +157,7 @@ def _started(text: str, machine: Mapping[str, Any], stack: ExitStack) -> Running
             stdin=given,
             stdout=answer,
             stderr=subprocess.DEVNULL,
-            start_new_session=os.name == "posix",  # Ctrl-C is for this process
+            start_new_session=os.name == "posix",  # Ctrl-C must not reach the worker
             creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
     except OSError:

@@ -1,10 +1,11 @@
 """Matrix products after a straight-line program, in LLVM IR, with lanes over columns.
 
-The program of a large robot ends at the factors of its results (`Staged`). What is left are
-products of branch-sparse matrices. Here each row of a product is a few vectors of columns, to which
-rows of the right matrix are added, times entries of the left one. Blocks of columns that are zero
-are neither kept nor multiplied. One state and a state of a batch run the same code; but where there
-are few products, the lanes of a batch are states (`Products.spread`), with the same sums.
+The program of a large robot ends with the factors of its results (`Staged`). This module writes the
+remaining products of branch-sparse matrices. Each row of a product is a few vectors of columns;
+each vector is a sum of vectors of the right matrix, times entries of the left matrix. Blocks of
+columns that are zero are neither kept nor multiplied. One state and a state of a batch run the same
+code. If there are few products, the lanes of a batch are states instead (`Products.spread`), with
+the same sums.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
 
 TOGETHER = 2
-"""Rows that are summed at once: a block of the right matrix is loaded once for all of them."""
+"""Number of rows that are summed at once; a block of the right matrix is loaded once for them."""
 
 REGISTERS = {64: 24, 32: 12}
 """Number of sums kept in registers, by vector size (bytes); 12 for shorter vectors."""
@@ -29,7 +30,7 @@ Block = tuple[int, int]
 """A result, and the index of a vector of its columns (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
-"""Places of the blocks of several matrices side by side, by row; others are zero."""
+"""Places of the blocks of several matrices side by side, by (row, block); other blocks are zero."""
 
 
 class Entry(NamedTuple):
@@ -47,9 +48,10 @@ Rows = tuple[dict[int, Entry], ...]
 
 @dataclass(frozen=True)
 class Group:
-    """Results that share all factors except the last: one chain of products.
+    """Results that share all factors except the last, and so one chain of products.
 
-    lefts: in the order in which they are applied. kept: the blocks before each of them.
+    lefts: the left matrices, in the order in which they are applied. kept: the blocks before each
+    product.
     """
 
     results: tuple[int, ...]
@@ -60,7 +62,7 @@ class Group:
 class Products:
     """The products of a staged program for vectors of `width` numbers.
 
-    head: the program that gives the entries of all left matrices, and the blocks of all right ones.
+    head: program that computes the entries of all left matrices and the blocks of right matrices.
     """
 
     def __init__(self, staged: Staged, width: int) -> None:
@@ -124,7 +126,7 @@ class Products:
         return tuple(rows)
 
     def _right(self, results: Sequence[int]) -> Blocks:
-        """Return the blocks of the last factors of some results that are not all zero."""
+        """Return the nonzero blocks of the last factors of some results."""
         found: Blocks = {}
         for k in results:
             factor = self.staged.chains[k][-1]
@@ -153,8 +155,8 @@ class Products:
     def spread(self, code: Sequence[Instruction]) -> Program:
         """Return the program with all products as instructions, for lanes over states.
 
-        code: of the head, fused. The terms of a sum are added in the order of `functions`, so that
-        results have the same bits.
+        code: the fused instructions of the head. The terms of a sum are added in the order of
+        `functions`, so that results are bitwise identical.
         """
         made, head = list(code), self.staged.head
         zero = self._added(made, Instruction("const", (), 0.0))
@@ -176,7 +178,7 @@ class Products:
     def _product(
         self, code: list[Instruction], left: Rows, right: Sequence[Mapping[int, int]]
     ) -> list[dict[int, int]]:
-        """Return the entries of a product that are not zero, by row and column."""
+        """Return the nonzero entries of a product, by row and column."""
         found: list[dict[int, int]] = []
         for rows, terms in _orders(left):
             for r in rows:
@@ -207,8 +209,8 @@ class Products:
     def functions(self, w: Writer) -> str:
         """Return `prepare<k>` (all products except the last) and `product<k>` for each group.
 
-        w: any writer of the right vectors. `past<k>` is `product<k>`, but its results are written
-        past the cache.
+        w: any writer with vectors of the right width. `past<k>` is like `product<k>`, but writes
+        its results past the cache.
         """
         texts = []
         for k, group in enumerate(self.groups):
@@ -240,7 +242,7 @@ class Products:
         return w.function(f"internal void @prepare{k}({parameters}) {attributes(w)}")
 
     def _last(self, w: Writer, name: str, group: Group, to: Mapping[int, Kept | Stream]) -> str:
-        """Return the last product of a group, whose results go `to` memory."""
+        """Return the function of a group's last product, which writes results as in `to`."""
         blocks = self._places(group)
         for r, (k, b), value in _multiplied(w, group.lefts[-1], group.kept[-1], "%ready", blocks):
             to[k].add(r, self._packing[k][b], value)
@@ -254,7 +256,7 @@ class Products:
     def _calls(
         self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
     ) -> None:
-        """Call all products of a state; last: the functions of each group's last product."""
+        """Call all products of a state; last: the name of each group's last function."""
         for k, group in enumerate(self.groups):
             entries, ready = places
             if len(group.lefts) > 1:
@@ -278,9 +280,9 @@ class Products:
         return w.function(f"internal void @run({parameters}) nounwind")
 
     def finish(self, w: Writer) -> str:
-        """Return the function `finish`, which turns slots of lanes into rows of results.
+        """Return the function `finish`, which computes rows of results from slots of lanes.
 
-        %rows: room for `width` times `row` vectors. %past: write results past the cache.
+        %rows: memory for `width` times `row` vectors. %past: write results past the cache.
         """
         size = w.bytes * self.row
         blocks = w.at("%rows", self._padded, w.type)
@@ -323,7 +325,7 @@ def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
 def _multiplied(
     w: Writer, left: Rows, right: Blocks, source: str, blocks: Sequence[Block]
 ) -> Iterator[tuple[int, Block, str]]:
-    """Yield the blocks of a product: some rows at a time, as many blocks as stay in registers."""
+    """Yield the blocks of a product, some rows and as many blocks at a time as fit in registers."""
     at_once = REGISTERS.get(w.bytes, 12) // TOGETHER
     for rows, ordered in _orders(left):
         for first in range(0, len(blocks), at_once):

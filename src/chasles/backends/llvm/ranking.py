@@ -1,18 +1,18 @@
-"""The starts of searches that are nearest to their goals, in LLVM IR."""
+"""Code in LLVM IR that finds the starts of searches that are nearest to their goals."""
 
 import numpy as np
 
 from chasles.backends.llvm.threads import field
 
 LANES, CHAINS = 8, 4
-"""Starts in a vector, each the first of a group, and vectors that are summed side by side."""
+"""Number of starts in a vector, one of each group, and number of vectors summed at once."""
 
 
 def ranking(fuse: bool) -> str:
     """Return a body that ranks, for each problem, the nearest start of each group.
 
     The distance is a constant of the start plus the product of its row with the goals. Rows of
-    starts lie in tiles of lanes, the constant last.
+    starts are stored in tiles of lanes, with the constant last.
     """
     kind = f"<{LANES} x double>"
     each = range(CHAINS)
@@ -140,8 +140,8 @@ def _places(far: str) -> list[str]:
 def table(met: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the table of starts for `rank`, (tiles, size + 1, LANES).
 
-    met (starts, size): the goals that each start meets. The distance of two is the weighted sum of
-    squared differences.
+    met (starts, size): the goals that each start meets. The distance is the weighted sum of squared
+    differences of goals.
     """
     assert len(met) % (LANES * CHAINS) == 0
     rows = np.concatenate([-2.0 * weights * met, (weights * met * met).sum(1)[:, None]], axis=1)

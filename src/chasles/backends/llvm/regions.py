@@ -1,4 +1,4 @@
-"""Functions called by checked code (`llvm.checked`), in LLVM IR: regions.
+"""Functions for regions of memory that checked code calls (`llvm.checked`), in LLVM IR.
 
 Python owns the memory of the table. A slot is taken by one atomic exchange of its first word, so
 that threads need no lock; readers ignore slots that are being entered or left.
@@ -8,14 +8,14 @@ from chasles.backends import objects
 from chasles.backends.objects import DATA, DESCR, HEAD, RANK, SHAPE, STRIDES, TYPE
 
 SLOTS = 4096
-"""Largest number of regions, of Python and of machine code each."""
+"""Largest number of regions entered by Python, and of regions entered by machine code."""
 
 WORDS = 3
-"""Words of a region: its first byte, its end (0 of a free one) and its owner."""
+"""Number of words of a region: addresses of its first byte and its end (0 if free), its owner."""
 
 LENGTH = 2 + 2 * SLOTS * WORDS
-"""Words of the table: how many slots of Python and of machine code were ever used; those of Python;
-the others."""
+"""Number of words of the table: the numbers of slots of Python and of machine code ever used, the
+slots of Python, and the slots of machine code."""
 
 
 def _scan(name: str, first: int, count: str, inside: str) -> str:
@@ -45,7 +45,10 @@ _MACHINE = 2 + SLOTS * WORDS
 
 
 def _searched(name: str, first: int, used: int) -> str:
-    """Return code that returns if a region holds the access, and notes the pointer's region."""
+    """Return code that branches to %fine if a region that holds the pointer holds the access.
+
+    It sets %seen if any region holds the pointer.
+    """
     n = name
     inside = f"""  %{n}.lo = load atomic i64, ptr %{n}.lo.at monotonic, align 8
   %{n}.hi = load atomic i64, ptr %{n}.hi.at monotonic, align 8
@@ -86,7 +89,7 @@ give:
   store atomic i64 0, ptr %s.hi.at monotonic, align 8
   store atomic i64 0, ptr %s.lo.at release, align 8
   br label %s.next"""
-"""Free a slot if it is its owner's."""
+"""Free a slot if the caller owns it."""
 
 HELPERS = f"""
 @chasles_regions = external global i64

@@ -1,8 +1,8 @@
 """A rolled program (`rolling.py`) in LLVM IR: one function per form, and a loop over segments.
 
-All values are in one row of memory: inputs, scratch, results. A function gets that memory as two
-pointers, for reading and writing, because no segment writes to a place that it reads; so LLVM may
-reorder its loads and stores.
+All values are in one row of memory: inputs, scratch, results. A function gets separate pointers to
+this memory for reading and writing. No segment writes to a place that it reads, so LLVM may reorder
+loads and stores.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from chasles.expr import Program
 
 
 def _tables(rolled: Rolled, target: Target) -> str:
-    """Return rows of numbers and of places by form, and the order in which segments run.
+    """Return tables of numbers and places for each form, and the order in which segments run.
 
-    A place is given by its distance in bytes for one lane, of which addresses are a multiple.
+    A place is given as an offset in bytes for one lane; for several lanes, code multiplies it.
     """
     element, lines = target.element, []
     for f, form in enumerate(rolled.forms):
@@ -65,7 +65,7 @@ class _Body(Body):
 
 
 def tiles_of_states(program: Program, rolled: Rolled, target: Target) -> str:
-    """`tile0`: all segments on a tile, whose inputs, scratch and results follow each other."""
+    """Return `tile0`, which runs all segments on a tile of inputs, scratch and results."""
     names = [f"%tile{k}" for k in range(len(program.inputs) + 2)]
     parameters = ", ".join(f"ptr {name}" for name in names)
     w = target.writer()
@@ -75,7 +75,7 @@ def tiles_of_states(program: Program, rolled: Rolled, target: Target) -> str:
 
 
 def _functions(name: str, rolled: Rolled, target: Target, width: int) -> str:
-    """`name`: all segments on the memory at an address, for a number of lanes."""
+    """Return a function that runs all segments on the memory at an address, for some lanes."""
     texts, cases, calls = [], [], []
     for f, form in enumerate(rolled.forms):
         w = target.writer(width)
@@ -118,7 +118,7 @@ end:
 
 
 def _copy(w: Writer, target: str, source: str, count: int) -> None:
-    """Copy numbers by whole vectors, of which the last two may overlap."""
+    """Copy numbers in whole vectors; the last two vectors may overlap."""
     wide = f"<{w.widest} x {w.element.name}>"
     if count < w.widest:
         for k in range(count):
@@ -143,7 +143,7 @@ def _move(w: Writer, target: str, source: str, index: str, kind: str) -> None:
 
 
 def one_state(program: Program, rolled: Rolled, target: Target, w: Writer) -> str:
-    """Write one state, copied from the caller's rows into memory and back; `row` does the rest."""
+    """Write code for one state: copy the caller's rows to memory, call `row`, copy results back."""
     kept = places(program)
     inputs = sum(v.size for v in program.inputs)
     memory, start = w.reserve(inputs + rolled.scratch + len(kept)), 0

@@ -1,7 +1,7 @@
-"""Kernels and loops on fixed arrays, run in turn by one call, until an array is zero.
+"""Rounds of kernels and loops on fixed arrays, run by one call until an array is zero.
 
-A round runs its parts in order: a prepared kernel, a prepared loop, or a question about an array.
-"stop" ends the rounds if an entry is nonzero, "done" if all entries are zero.
+A round runs its parts in order. A part is a prepared kernel, a prepared loop, or a question about
+an array: "stop" ends the rounds if an entry is nonzero, "done" if all entries are zero.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.threads import field
 
 PART = 8
-"""Words of a part: its kind, the address of its function or array, and up to six numbers."""
+"""Number of words of a part: kind, address of the function or array, and up to six numbers."""
 
 
 ENDS = ("done", "stop", "most", "memory")
@@ -135,7 +135,7 @@ class Rounds:
         return row + [0] * (PART - len(row))
 
     def __call__(self) -> str:
-        """Run the parts, and return why they ended (`ENDS`)."""
+        """Run the parts; return the reason why the rounds ended (one of `ENDS`)."""
         if checked.ON:
             for part in self._parts:
                 if isinstance(part, tuple):

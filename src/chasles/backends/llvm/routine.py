@@ -1,6 +1,6 @@
 """A small structured language on top of LLVM IR, with conditions and loops as `with` blocks.
 
-Straight-line kernels need none of this; the fast entry (`llvm.entry`) is written in it.
+The fast entry (`llvm.entry`) is written in it; straight-line kernels do not need it.
 """
 
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ class Routine(Writer):
 
     def finished(self) -> str:
         """Return the text of the function."""
-        ended = "  unreachable\n}"  # after the last answer
+        ended = "  unreachable\n}"  # after the last return
         lines = [f"define {self._head} {{", "entry:", *self.reserved, *self.lines, ended]
         return "\n".join(lines) + "\n"
 
     # Values and variables -----------------------------------------------------------------------
 
     def variable(self, kind: str, value: str) -> str:
-        """Return a place for a value that changes."""
+        """Return the address of a new mutable variable on the stack."""
         place = self.room(1, kind)
         self.set(place, f"{kind} {value}")
         return place
@@ -76,14 +76,14 @@ class Routine(Writer):
         return self.emit(f"mul i64 {a}, {b}")
 
     def called(self, kind: str, function: str, *operands: str) -> str:
-        """Return the result of a call; operands with their types."""
+        """Return the result of a call; operands are given with their types."""
         return self.emit(f"call {kind} {function}({', '.join(operands)})")
 
     def do(self, function: str, *operands: str) -> None:
         """Emit a call without a result."""
         self.raw(f"  call void {function}({', '.join(operands)})")
 
-    # The order of things ------------------------------------------------------------------------
+    # Control flow -------------------------------------------------------------------------------
 
     def label(self) -> str:
         self._labels += 1
@@ -99,20 +99,20 @@ class Routine(Writer):
 
     @contextmanager
     def when(self, condition: str, go: str = "") -> Iterator[None]:
-        """Emit code that runs under a condition, then continue, or continue at a label."""
+        """Emit code that runs if a condition holds; then continue after it, or at label `go`."""
         yes, no = self.label(), self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
         yield
         self.raw(f"  br label %{go or no}\n{no}:")
 
     def leave(self, condition: str, to: str) -> None:
-        """Go on at a label if a condition holds."""
+        """Emit a branch to a label that is taken if a condition holds."""
         no = self.label()
         self.raw(f"  br i1 {condition}, label %{to}, label %{no}\n{no}:")
 
     @contextmanager
     def each(self, count: str | int) -> Iterator[tuple[str, str]]:
-        """Emit a loop over 0 to count; yield the index and the label of the next iteration."""
+        """Emit a loop over 0, ..., count - 1; yield the index and the next iteration's label."""
         place = self.variable("i64", "0")
         top, inside, further, end = (self.label() for _ in range(4))
         self.start(top)

@@ -1,11 +1,11 @@
-"""Searches in machine code: a kernel's step repeated for many problems until each has ended.
+"""Searches in machine code: a kernel repeated for many problems until each search has ended.
 
 A kernel advances states (a point and a memory) toward goals. The first number of the memory is the
 status of a search (0: running, 1: solved, 2: given up), the second its distance from the goal. A
 block of searches is advanced together, one per lane of a vector. A solved search is replaced by the
-next problem. A search that is given up restarts from another point and, when these are used up,
-once more from its best point. The result of a search depends only on its problem, not on its index,
-on other problems, or on threads.
+next problem. A search that is given up restarts from another point. When all starting points are
+used up, it restarts once more from its best point. The result of a search depends only on its
+problem, not on its index, on other problems, or on threads.
 """
 
 import ctypes
@@ -73,10 +73,10 @@ class Search:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return points (count, n), final memories, and (steps, try) of each problem.
 
-        goals: the kernel's other inputs, (count or 1, size), shared where 1. begins: starts of the
-        first tries, (count or 1, n). ranks (count, k): indices in `starts` for the next tries;
-        later tries use the rows of `starts` from `others` on. memories: one for each try, and one
-        for the last, from the best point.
+        goals: the kernel's other inputs (count or 1, size); one row is shared by all problems.
+        begins (count or 1, n): starts of the first tries. ranks (count, k): indices in `starts` for
+        the next tries; later tries use the rows of `starts` beginning with index `others`.
+        memories: one for each try, and one for the last try, which starts at the best point.
         """
         inputs = self.kernel.interface.inputs
         count, tries = len(ranks), len(memories) - 1
@@ -115,22 +115,22 @@ class Search:
 class Alone:
     """A prepared search for one problem at a time, whose calls take microseconds.
 
-    A guess is tried by itself. After it, or without a guess, tries fill the lanes of a vector: the
-    first in order that is solved wins, so that the answer has the same bits as in a batch.
+    A guess is tried by itself. After it, or without a guess, tries fill the lanes of a vector. The
+    first solved try in order is used, so that the answer is bitwise identical to that of a batch.
 
-    constants: the kernel's inputs after the goals. offsets: offsets among the goals of the 12
-    numbers of each pose. limits: limits of the point. The others as in `Search`.
+    constants: the kernel's inputs after the goals. offsets: offsets in the goals of the 12 numbers
+    of each pose. limits: limits of the point. For the other parameters, see `Search`.
 
     Attributes
     ----------
     matrices : (poses, 4, 4)
-        The poses among the goals, to be written before a call, which checks them.
+        The poses among the goals, to be written before a call. The call checks them.
     goals : (1, size)
-        The other goals, likewise.
+        The other goals, also to be written before a call.
     constants : (1, size) each
         Copies of the other inputs, which may be changed.
     guess : (n,)
-        The point of the first try, to be written before a call that follows it.
+        The point of the first try, to be written before a call with a guess.
     answer : (n + memory + 2 + bytes,)
         The point, its memory, steps and try (integers), sides of the limits (bytes).
     """
@@ -190,15 +190,15 @@ class Alone:
         self.plain, self.guessed = map(ctypes.c_void_p, ways)
         self._search, run = search, ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(search._alone)
         self.run: Callable[[ctypes.c_void_p], int] = self._checked(run) if checked.ON else run
-        """Solve the problem, `plain` or `guessed`: 0, or that its goals or guess are refused."""
+        """Solve the problem, `plain` or `guessed`; return 0, or `REFUSED` for invalid arguments."""
 
     def _table(self, numbers: Sequence[int]) -> int:
-        """Return the address of a table of words, which is kept."""
+        """Return the address of a table of words; the table is kept alive."""
         self._words.append(words(numbers))
         return self._words[-1].buffer_info()[0]
 
     def _checked(self, run: Any) -> Callable[[ctypes.c_void_p], int]:
-        """Return the same function, which notes its memory before each call."""
+        """Return a function that notes the memory of `run` before each call of it."""
         last = checked.ends(run)
 
         def noted(way: ctypes.c_void_p) -> int:
@@ -213,7 +213,7 @@ class Alone:
 
 
 def _layout(sizes: Sequence[int]) -> tuple[list[int], int, int]:
-    """Return the layout of a block's memory: rows of inputs, the table of searches, the rest."""
+    """Return the offsets in a block's memory: rows of inputs, table of searches, workspace."""
     starting = itertools.accumulate((BLOCK * size for size in sizes), initial=8 * len(sizes))
     *places, table = (_even(place) for place in starting)
     return places, table, _even(table + 24 * BLOCK)

@@ -9,11 +9,12 @@ RESULTS = ("points", "ends", "steps")
 GIVEN = (*((name, "i64") for name in NUMBERS), *((name, "ptr") for name in (*TABLES, *RESULTS)))
 """Parameters of `search`.
 
-Numbers: tries; ranked tries; inputs of the kernel; bytes of memory; offsets of the workspace and of
-the table of searches in memory; index of the first start that is not ranked. Tables: inputs of the
-problems (the first two unused), bytes between their rows, and bytes of a row; offset of each input
-in memory; start of the first try, and bytes between its rows (a word); starts of the ranked tries;
-all starts; initial memories. Results: points, memories, and numbers of steps and of the try.
+Numbers: numbers of tries, of ranked tries and of inputs of the kernel; bytes of memory; offsets of
+the workspace and of the table of searches in memory; index of the first start that is not ranked.
+Tables: inputs of the problems (the first two are unused), bytes between their rows, and bytes of a
+row; offset of each input in memory; starts of the first tries, and bytes between their rows (a
+word); starts of the ranked tries; all starts; initial memories. Results: points, memories, and the
+numbers of steps and of the try.
 """
 
 FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))

@@ -2,8 +2,8 @@
 
 `batch` processes `width` states at a time: it transposes their rows to tiles of lanes, runs the
 parts of the program, and transposes the results back. A tile has one vector of lanes for each
-number; with a single lane it is the caller's own row. The last tile repeats its last row. A result
-that occurs several times among the outputs is kept once; constant results are written before the
+number; with a single lane, it is the caller's own row. The last tile repeats its last row. A result
+that occurs several times in the outputs is stored once; constant results are written before the
 loop.
 """
 
@@ -31,21 +31,21 @@ from chasles.backends.rolling import Rolled, rolled
 from chasles.expr import Interface, Program, Staged
 
 WORTH_THREADS = 10_000_000
-"""Operations in a batch above which threads share it: about a third of a millisecond."""
+"""Number of operations above which threads share a batch: about a third of a millisecond."""
 
 MANY, GROUP = 8, 4
-"""Programs of more than MANY parts run each part for GROUP tiles in turn."""
+"""If a program has more than MANY parts, each part runs for GROUP tiles before the next part."""
 
 LONGEST = 40000
 """Largest number of instructions compiled as one part in reasonable time. A longer program runs as
 a loop over its segments if they have few forms."""
 
 SPREAD = 8000
-"""Number of products of matrix entries up to which lanes of a batch are states, as elsewhere. Above
-it, the code does not stay in the cache, and lanes are columns (`products`)."""
+"""Number of products of matrix entries up to which the lanes of a batch are states, as in other
+programs. Above it, the code would not stay in the cache, and lanes are columns (`products`)."""
 
 SHARE = 10000
-"""Instructions in each part of a longer program that is not a loop."""
+"""Number of instructions in each part of a longer program that is not a loop."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _lowered(program: Program, target: Target) -> Lowered | Rolled:
 
 
 class _Slots:
-    """The distinct results, and the slot of each entry of every output."""
+    """The distinct results, and the slot of each entry of all outputs."""
 
     def __init__(self, program: Program) -> None:
         self.results = list(places(program))
@@ -110,7 +110,7 @@ class _Slots:
 
 
 ONE = "void @one(ptr %in_pointers, ptr %out_pointers) nounwind"
-"""The function for one state."""
+"""Signature of the function for one state."""
 
 _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "maximum": 2}
 
@@ -227,7 +227,7 @@ def _batch(
     """Return the loop over tiles, and the number of vectors of its workspace.
 
     The code of a long program does not stay in the cache, so each of its parts runs for a group of
-    tiles in turn.
+    tiles before the next part.
     """
     w = target.writer()
     sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
@@ -265,7 +265,7 @@ def _batch(
     def ask(row: str, count: int) -> None:
         """Prefetch the cache lines in which rows of results meet.
 
-        Those are written through the cache, and stores past it would wait for them.
+        These lines are written through the cache, and stores past the cache would wait for them.
         """
         for k in (k for k in whole if f"scatter{k}" in past):
             pointer, stride = outputs[k]
@@ -275,7 +275,7 @@ def _batch(
                 w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
     def run(count: int, row: str, last: str) -> None:
-        """Process tiles starting at a row; with `last`, one tile whose later rows are missing."""
+        """Process tiles starting at a row; with `last`, one tile that may lack its last rows."""
         if not last:
             ask(row, count * w.width + 1)
         for t in range(count):
@@ -325,7 +325,7 @@ def _batch(
 
 
 def _many(w: Writer, strides: Sequence[str]) -> str:
-    """Test whether outputs with such strides exceed the cache in total."""
+    """Emit a test that is true if all outputs together, with these strides, exceed the cache."""
     total = "0"
     for stride in strides:
         total = w.emit(f"add i64 {total}, {stride}")

@@ -1,8 +1,8 @@
-"""Results written past the cache (non-temporal stores), in whole cache lines.
+"""Writing of results past the cache (non-temporal stores), in whole cache lines.
 
 The results are rows of tiles (`scatter_past`), or matrices computed row by row in vectors of
-columns. The columns of a vector are a choice (`packing`); here they are put back in order. Rows are
-not aligned with cache lines, so a matrix is written as one long row.
+columns. `packing` chooses the columns of a vector; here they are put back in order. Rows are not
+aligned with cache lines, so a matrix is written as one long row.
 """
 
 from collections.abc import Sequence
@@ -22,9 +22,10 @@ from chasles.backends.llvm.tiles import (
 class Lines:
     """The cache lines of a row of numbers at `base`, each taken from two neighboring vectors.
 
-    Vectors are those of the row, `width` numbers each from its first on. Line n begins in vector n.
-    Whole lines are written past the cache. The row's parts of its first and last lines are written
-    by ordinary stores that do not cross into another line, which would be slow.
+    The row is divided into vectors of `width` numbers, beginning with its first number. Line n
+    begins in vector n. Whole lines are written past the cache. The row's parts of its first and
+    last lines are written by ordinary stores that do not cross into another line, which would be
+    slow.
     """
 
     def __init__(self, w: Writer, base: str) -> None:
@@ -38,13 +39,13 @@ class Lines:
         self._first = w.at(base, self._ahead, w.element.name)
 
     def begin(self, vector: str) -> None:
-        """Write the numbers of the first vector that stand before all lines."""
+        """Write the numbers of the first vector that precede the first line."""
         w = self._w
         missing = w.emit(f"sub i64 {w.width}, {self._ahead}")
         self._part(-w.width, vector, vector, "uge", missing)
 
     def write(self, start: int | str, before: str, after: str) -> None:
-        """Write the line that begins in the vector of numbers from `start` on."""
+        """Write the line that begins in the vector whose first number is `start`."""
         line, place = self._line(start, before, after)
         w = self._w
         w.raw(f"  store {w.type} {line}, ptr {place}, align {w.bytes}, !nontemporal !1")
@@ -66,7 +67,7 @@ class Lines:
         return line, w.at(self._first, start, w.element.name)
 
     def _part(self, start: int, before: str, after: str, comparison: str, limit: str) -> None:
-        """Write the numbers of a line below a limit, or from it on."""
+        """Write the numbers of a line whose lane index is below a limit, or at least the limit."""
         w = self._w
         line, place = self._line(start, before, after)
         mask = w.emit(f"icmp {comparison} {w.integers} {self._counting}, {self._spread(limit)}")
@@ -120,11 +121,11 @@ def scatter_past(w: Writer, output: int, n: int) -> str:
 # Matrices by rows ---------------------------------------------------------------------------------
 
 Lane = tuple[str, int]
-"""A vector, and the number of a lane in it."""
+"""A vector, and the index of a lane in it."""
 
 
 def joined(w: Writer, lanes: Sequence[Lane]) -> str:
-    """Return a vector of lanes of other vectors; the last lane is repeated if too few."""
+    """Return a vector of lanes of other vectors; if there are too few, the last is repeated."""
     lanes = [*lanes, *[lanes[-1]] * (w.width - len(lanes))]
     found, *others = dict.fromkeys(vector for vector, _ in lanes)
     taken = [lane if vector == found else k for k, (vector, lane) in enumerate(lanes)]
@@ -136,7 +137,7 @@ def joined(w: Writer, lanes: Sequence[Lane]) -> str:
 
 
 class Kept:
-    """A matrix of a number of rows and columns at `base`, written row by row through the cache."""
+    """A matrix at `base` that is written row by row through the cache."""
 
     def __init__(self, w: Writer, base: str, rows: int, columns: int) -> None:
         self._w, self._base, self._columns = w, base, columns
@@ -164,9 +165,9 @@ class Kept:
 
 
 class Stream:
-    """A matrix of a number of rows and columns at `base`, written past the cache.
+    """A matrix at `base` that is written past the cache.
 
-    There are at least two vectors of entries (`tiles.streams`).
+    The matrix has at least two vectors of entries (`tiles.streams`).
     """
 
     def __init__(self, w: Writer, base: str, rows: int, columns: int) -> None:

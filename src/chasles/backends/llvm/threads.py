@@ -1,9 +1,9 @@
 """Threads that share the rows of a batch, in machine code.
 
-A call submits its work, takes part in it, and returns when all of it is done. It is one call of a C
-function, in which Python raises no interrupt. So no interrupt can leave a lock acquired, and no
-thread remains that writes to arrays which the caller frees. The threads are Python's, but they wait
-for work in machine code forever, without Python's lock.
+A caller submits its work, takes part in it, and returns when all of it is done. This is one call of
+a C function, in which Python raises no interrupt. Therefore no interrupt can leave a lock acquired,
+or leave a thread that still writes to arrays which the caller frees. The threads are Python
+threads, but they wait for work in machine code forever, without holding Python's lock.
 """
 
 import _thread
@@ -22,21 +22,21 @@ PIECES = 8
 """Number of ranges per thread; a thread that starts late or runs on a slower core takes fewer."""
 
 PATIENCE = 2_000_000_000
-"""Approximate number of operations of one call; Python raises interrupts between calls."""
+"""Approximate number of operations in one call; Python raises interrupts between calls."""
 
 _LOCK, _WORK, _DONE, _JOBS, _SIZE = 0, 128, 256, 384, 448
-"""Offsets of the pool's lock, its two conditions, and the list of jobs; its size in bytes."""
+"""Offsets of the pool's lock, two conditions and list of jobs; size of the pool in bytes."""
 
 _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0, 72, 8)
-"""Offsets of the fields of a job, in its caller's stack: the next job; the function `body(given,
-first, last)`, which computes rows from first to last and returns 0, and its argument; the end of
-the rows, and the size of a range; the first row that is not taken; the numbers of threads that
-may still join and that have not left; an answer other than 0.
+"""Offsets of the fields of a job, which is on its caller's stack: the next job; the function
+`body(given, first, last)`, which computes rows from first to before last and returns 0 on success,
+and its argument; the end of the rows, and the size of a range; the first row that is not taken; the
+numbers of threads that may still join and that have not left; a status other than 0, if any.
 """
 
 
 def field(name: str, kind: str, owner: str, place: int) -> str:
-    """Return lines that load a field, and name its place."""
+    """Return lines that compute the address of a field and load the field."""
     where = f"%{name}.at = getelementptr i8, ptr %{owner}, i64 {place}"
     return f"{where}\n  %{name} = load {kind}, ptr %{name}.at"
 
@@ -262,7 +262,7 @@ go:
   ret i64 0
 }}
 {MOVED}"""
-"""`share` is called by callers, `serve` is run by threads, and `rows` is the usual body."""
+"""Source of `share`, which callers call, `serve`, which threads run, and `rows`, the usual body."""
 
 _NAMES = ("lock", "unlock", "wait", "wake_one", "wake_all")
 _POSIX = (
@@ -273,8 +273,8 @@ _WINDOWS = (
     *("AcquireSRWLockExclusive", "ReleaseSRWLockExclusive", "SleepConditionVariableSRW"),
     *("WakeConditionVariable", "WakeAllConditionVariable"),
 )
-"""System functions that take the same arguments in the same order; POSIX functions with fewer
-parameters ignore the rest."""
+"""Windows functions that correspond to the POSIX functions, with arguments in the same order; POSIX
+functions with fewer parameters ignore the other arguments."""
 
 
 def _libraries() -> tuple[Any, Any]:
@@ -318,10 +318,10 @@ class Pool:
             os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """Reset to no threads, no jobs and free locks, at first and after a fork."""
+        """Reset to no threads, no jobs and free locks, initially and after a fork."""
         self._started = 0
         ctypes.memset(self.address, 0, _SIZE)
-        if sys.platform != "win32":  # where locks begin with zeros
+        if sys.platform != "win32":  # on Windows, zeros are valid locks
             library, _ = _libraries()
             for begin, place in (("mutex", _LOCK), ("cond", _WORK), ("cond", _DONE)):
                 start = getattr(library, f"pthread_{begin}_init")
@@ -342,10 +342,10 @@ class Pool:
     def __call__(
         self, body: int, given: int, count: int, step: int, threads: int, work: int
     ) -> None:
-        """Process rows 0 to count with a body of machine code, by `share`.
+        """Process rows 0, ..., count - 1 with a body in machine code, by calls of `share`.
 
-        work: approximate number of operations per row. Interrupts are raised after every `PATIENCE`
-        operations; the remaining rows are then not processed.
+        work: approximate number of operations per row. A pending interrupt is raised after every
+        `PATIENCE` operations; the remaining rows are then not processed.
         """
         helpers = self.threads(threads) if threads > 1 and count > step else 0
         part = max(PATIENCE * (helpers + 1) // (max(work, 1) * step), 1) * step

@@ -1,6 +1,6 @@
-"""Tiles of states, one state per lane: the code of a program on a tile, and its transposes.
+"""Tiles of states, one state per lane: code of a program on a tile, and transposes.
 
-Register transposes lead from rows in memory to tiles and back. A tile of one lane is the row.
+Rows in memory are transposed to tiles and back in registers. A tile of one lane is the row itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,10 +26,11 @@ def _last_cache() -> int:
 
 
 PAST = _last_cache() // 2
-"""Bytes of results beyond which long rows are written past the cache, in which they do not stay."""
+"""Bytes of results above which long rows are written past the cache, since they would not stay in
+it."""
 
 AHEAD = 32
-"""Columns ahead of a store at which the cache lines of long rows are prefetched."""
+"""Number of columns ahead of a store at which the cache lines of long rows are prefetched."""
 
 
 def attributes(w: Writer) -> str:
@@ -69,8 +70,8 @@ SPELLING: dict[str, Callable[..., str]] = {
     "max": lambda w, a, b: w.call("maximum", a, b),
     "abs": lambda w, a: w.call("fabs", a),
 }
-"""Operations on vectors of numbers. Sines and cosines are taken in groups (`Stage.angles`);
-comparisons and selections work on masks."""
+"""Operations on vectors of numbers. Sines and cosines are computed in groups (`Stage.angles`);
+comparisons and selections use masks."""
 
 COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
 
@@ -130,7 +131,7 @@ class Body:
             self._value[k] = SPELLING[op](self.w, *map(self._use, args))
 
     def _use(self, k: int) -> str:
-        """Return the name of a value: computed here, an input, a constant, or from scratch."""
+        """Return the name of a value: computed here, an input, a constant, or in the scratch."""
         op, args, data = self.code[k]
         if op == "const":
             return self.w.constant(data)
@@ -158,7 +159,7 @@ class Body:
 def gather(w: Writer, n: int, *, clip: bool) -> str:
     """Return the function that makes a tile of n numbers from rows of n numbers.
 
-    With `clip` (the last tile of a batch) rows past %last repeat that row.
+    With `clip` (for the last tile of a batch), rows after %last are copies of that row.
     """
     width, rows = w.width, row_places(w, clip)
 
@@ -247,7 +248,10 @@ def column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
 
 
 def steady_block(w: Writer, output: int, start: str) -> str:
-    """Branch to %moving if the block at `start` changes; else go on with its constants."""
+    """Emit a branch to %moving unless all columns of the block at `start` are constant.
+
+    Return the constants of the block.
+    """
     steady = w.emit(f"load i1, ptr {w.at(f'@steady{output}', start, 'i1')}")
     w.raw(f"  br i1 {steady}, label %steady, label %moving\nsteady:")
     pattern = w.at(f"@pattern{output}", start, w.element.name)
@@ -260,7 +264,7 @@ def streams(w: Writer, columns: int) -> bool:
 
 
 def from_two(w: Writer) -> str:
-    """Return the instruction that takes lanes by number from two vectors."""
+    """Return the instruction that selects lanes, by index, from two vectors."""
     return f"@llvm.x86.avx512.vpermi2var.p{'s' if w.element.bits == 32 else 'd'}.512"
 
 
@@ -327,7 +331,7 @@ def _half(w: Writer) -> str:
 
 
 def _halves(w: Writer, place: str) -> tuple[str, str]:
-    """Return a vector from memory as two half vectors (joining halves is cheap)."""
+    """Return a vector from memory as two half vectors, since joining halves is cheap."""
     upper = w.at(place, w.width // 2, w.element.name)
     return (
         w.emit(f"load {_half(w)}, ptr {place}, align {w.element.bytes}"),
@@ -347,9 +351,9 @@ def _masked_halves(w: Writer, place: str, n: int) -> tuple[str, str]:
 
 
 def _store_halves(w: Writer, rows: Sequence[str], start: str, vectors: Sequence[str]) -> None:
-    """Store vectors as halves; if rows are half-aligned, none straddles a cache line.
+    """Store vectors as halves; if rows are half-aligned, no store straddles a cache line.
 
-    They are volatile because LLVM would join them again.
+    The stores are volatile, because LLVM would otherwise join them again.
     """
     for row, vector in zip(rows, vectors, strict=True):
         place = w.at(row, start, w.element.name)

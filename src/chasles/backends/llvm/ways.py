@@ -23,13 +23,13 @@ def learn(
     """Let the entry of an owner remember the way of a call that took the Python path.
 
     The way is added if the machine code can handle it. make: function that returns the resolved
-    call, if the entry of a kernel could be called directly.
+    call, or None if no kernel's entry could be called directly.
     """
     if not isinstance(owner, Owner) or len(owner[1]) >= MOST_WAYS:
         return
     if any(type(name) is not str for name in named):
         return
-    given = {sys.intern(name): value for name, value in named.items()}  # as in code that calls
+    given = {sys.intern(name): value for name, value in named.items()}  # as keywords in code are
     options = {name: value for name, value in given.items() if name not in ("out", "threads")}
     bare = options.get("f_ext") is None
     if not bare:

@@ -1,9 +1,9 @@
 """Compile one module in a separate process: text from standard input, code to standard output.
 
-It runs as a script that imports nothing of chasles, so that it starts in a fraction of a second.
-The first line of the input describes the machine; the output begins with the SHA-256 of the rest.
-LLVM's scheduler before register allocation is off: its time grows faster than the length of a
-block, and the order in which long blocks are written keeps few values alive already.
+The module runs as a script that imports nothing from chasles, so that it starts in a fraction of a
+second. The first line of the input describes the machine; the output begins with the SHA-256 of the
+rest. LLVM's scheduler before register allocation is off: its time grows faster than the length of a
+block, and long blocks are already written in an order that keeps few values alive.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ import sys
 
 
 def main() -> None:
-    """Read, compile, write. The only argument is the folder that has llvmlite."""
+    """Read, compile, write. The only argument is the folder that contains llvmlite."""
     sys.path.append(sys.argv[1])
     import llvmlite.binding as llvm
 

@@ -35,9 +35,11 @@ def demo(
 ) -> Answer:
     """Move an arm, check its torques three ways, save a plot.
 
-    The built-in PUMA 560 follows a smooth motion; inverse dynamics gives its
-    torques. Two checks follow: forward dynamics must reproduce the motion, and
-    the work of the torques must equal the change of energy.
+    The built-in PUMA 560 follows a smooth motion. Its torques are computed by
+    inverse dynamics.
+
+    Checks that forward dynamics reproduces the motion, and that work equals the
+    change of energy.
 
     Examples:
         chasles demo

@@ -34,7 +34,7 @@ def motion(
     ],
     frame: Annotated[
         list[str],
-        repeatable("Frame to follow; repeatable. Default: the last frame.", metavar="NAME"),
+        repeatable("Frame to follow; repeatable. Default: the tool.", metavar="NAME"),
     ],
     column: Annotated[
         list[str], repeatable("Name of a column in logs: elbow.q=pos3.", metavar="NAME=COLUMN")
@@ -61,7 +61,7 @@ def motion(
     forces: Annotated[
         Path | None, option("External moments and forces (N m, N): one row, or one per instant.")
     ] = None,
-    forces_on: Annotated[str, option("Frame on which --forces act. Default: the last frame.")] = "",
+    forces_on: Annotated[str, option("Frame on which --forces act. Default: the tool.")] = "",
     at_world: Annotated[
         bool, option("Velocities of the point at the world origin, as in W and H.")
     ] = False,
@@ -76,9 +76,9 @@ def motion(
 ) -> command.Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
 
-    Runs forward kinematics and inverse dynamics at every instant of a motion
-    file, writes a table and shows peak values. docs/motion.md describes the
-    files.
+    Runs forward kinematics and inverse dynamics at each instant of a motion.
+
+    Writes a table and shows peak values; docs/motion.md describes the files.
 
     Examples:
         chasles motion robot.dat robot.mot --output table.csv

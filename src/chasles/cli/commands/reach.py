@@ -29,7 +29,7 @@ def reach(
     fixed: Annotated[
         list[str], repeatable("Joint that keeps its position; repeatable.", metavar="NAME,...")
     ],
-    frame: Annotated[str, option("Frame to place. Default: the last frame.")] = "",
+    frame: Annotated[str, option("Frame to place. Default: the tool.")] = "",
     pose: Annotated[
         str,
         option(

@@ -58,7 +58,7 @@ def trajectory(
     through: Annotated[
         Path | None, option("Table of postures (.csv), for spline and time-optimal.")
     ] = None,
-    frame: Annotated[str, option("Frame that follows a line. Default: the last frame.")] = "",
+    frame: Annotated[str, option("Frame that follows a line. Default: the tool.")] = "",
     position: Annotated[
         list[str] | None,
         option("End of a line: x,y,z (m); repeatable for corners.", metavar="X,Y,Z"),

@@ -1,4 +1,4 @@
-"""Arrays of other libraries, each handled by the module with the name of its package."""
+"""Arrays of other libraries; the module named like a library's package handles its arrays."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from chasles.backends.cuda.resident import Library, resident
 def in_front(
     function: Any, arrays: Sequence[Any], places: Sequence[int | None], move: Callable[..., Any]
 ) -> list[Any]:
-    """Return arrays with a mapped axis moved before all other leading axes."""
+    """Return arrays with the mapped axis moved before all other leading axes."""
     sizes = [len(v.shape) for v in function.interface.inputs]
     ranks = [
         a.ndim - size - (place is not None)
@@ -28,7 +28,7 @@ def in_front(
 def learn(
     function: Any, library: Library, kernel: Any, device: int, count: int, *, rows: bool
 ) -> None:
-    """Prepare calls with arrays of a library on a GPU, of about `count` states, in rows or not."""
+    """Prepare calls with a library's arrays on a GPU, for about `count` states, in rows or not."""
     known, bits = function.residents, 8 * kernel.dtype.itemsize
     with COMPILING:
         if library.name not in known:

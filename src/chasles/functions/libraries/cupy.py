@@ -28,7 +28,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def single(arguments: Sequence[Any]) -> bool:
-    """Return True if all CuPy arrays among the arguments are float32; numbers follow them."""
+    """Return True if all CuPy arrays among the arguments are float32."""
     return all(a.dtype == cupy.float32 for a in arguments if isinstance(a, cupy.ndarray))
 
 
@@ -47,13 +47,13 @@ def _new(like: Any, *shape: int) -> Any:
 
 
 def _turned(like: Any, *shape: int) -> Any:
-    """Return an array in columns: its first axis (states) is the last one in memory."""
+    """Return an array in columns: its first axis (states) varies fastest in memory."""
     ahead = cupy.ndarray((*shape[1:], shape[0]), like.dtype)
     return ahead.transpose(ahead.ndim - 1, *range(ahead.ndim - 1))
 
 
 _LIBRARY = Library("cupy", (cupy.ndarray,), _new, _turned, cupy.cuda.get_current_stream)
-"""Arrays as machine code reads them."""
+"""Access to CuPy arrays for machine code."""
 
 
 def captured(
@@ -67,7 +67,7 @@ def captured(
         place.synchronize()
         stream = cupy.cuda.Stream(non_blocking=True)
         with stream:
-            for _ in range(2):  # compile, and take memory
+            for _ in range(2):  # compile and allocate memory
                 function(*inputs.values())
             stream.synchronize()
             stream.begin_capture()

@@ -1,7 +1,7 @@
 """Dask arrays: lazy, one call of the compiled function for each chunk of states.
 
-A task holds the recipe of the function, not its code: each process compiles it once, or loads the
-code from its cache. Chunks have the same bits as one call with all states.
+A task holds the recipe of the function, not its code: each process compiles the function once, or
+loads the code from its cache. Results are bitwise identical to one call with all states.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ _KNOWN: dict[str, "_Chunk"] = {}
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Return lazy results; axes of a state are in one chunk, leading axes are chunked as given."""
+    """Return lazy results; leading axes keep their chunks, the axes of a state are in one chunk."""
     title, inputs = function.recipe.function, function.interface.inputs
     if out is not None:
         problem = "out= cannot be combined with lazy arrays"
@@ -46,7 +46,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _axes(name: str, variable: Variable, sizes: dict[str, int]) -> str:
-    """Return the axes of a variable in a signature, and add their sizes."""
+    """Return the axes of a variable in a signature, and add their sizes to `sizes`."""
     named = {f"{name}_{k}": size for k, size in enumerate(variable.shape)}
     sizes.update(named)
     return f"({','.join(named)})"
@@ -71,7 +71,7 @@ class _Chunk:
 
 
 def _remembered(key: str, recipe: bytes) -> _Chunk:
-    """Return the function of this process with a key, made from its recipe at first."""
+    """Return this process's function for a key, made from its recipe on first use."""
     if key not in _KNOWN:
         _KNOWN[key] = _Chunk(*cloudpickle.loads(recipe))
     return _KNOWN[key]

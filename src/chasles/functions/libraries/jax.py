@@ -1,4 +1,4 @@
-"""JAX's arrays: a primitive with compiled derivatives, called by XLA without Python.
+"""JAX arrays: a primitive with compiled derivatives, called by XLA without Python.
 
 A call is the primitive `chasles`, whose parameter is the compiled function. Its derivative along
 directions is the primitive with the function's pushforward, whose transpose is the primitive with
@@ -45,7 +45,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _direct(function: Any) -> Callable[..., Any]:
-    """Return a function of concrete arrays, compiled by XLA as a whole."""
+    """Return the function for concrete arrays, compiled by XLA as a whole."""
     whole = jax.jit(function.call)
 
     def direct(*arguments: Any, **named: Any) -> Any:
@@ -57,7 +57,7 @@ def _direct(function: Any) -> Callable[..., Any]:
 
 
 def concrete() -> type:
-    """Return the type of concrete arrays of JAX, also inside a transformation."""
+    """Return the type of JAX's concrete arrays, even inside a transformation."""
     with jax.ensure_compile_time_eval():
         return type(jnp.zeros(()))
 
@@ -86,7 +86,7 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
-    """Return arrays that have all states, or one shared state without leading shape."""
+    """Return arrays with all states, or with one shared state and no leading shape."""
     inputs, title = function.interface.inputs, function.recipe.function
     ahead = leads(inputs, arrays)
     try:
@@ -108,7 +108,7 @@ def _shapes(*arrays: Any, function: Any) -> list[Any]:
 
 
 Target = tuple[str, tuple[int, ...]]
-"""Name of a function's machine code in XLA, and indices of results in columns."""
+"""Name of a function's machine code in XLA, and the indices of results stored in columns."""
 
 
 def _rows(*arrays: Any, function: Any, target: Callable[[Any, int], Target]) -> list[Any]:
@@ -179,7 +179,7 @@ def _minor_version() -> int:
 
 
 def _moved(primals: Sequence[Any], tangents: Sequence[Any], *, function: Any) -> Any:
-    """Return the results, and their tangents from those of the arguments."""
+    """Return the results, and their tangents computed from the tangents of the arguments."""
     pairs = zip(function.interface.inputs, tangents, strict=True)
     moving = {v.name: t for v, t in pairs if type(t) is not ad.Zero}
     pushed = function.pushforward(tuple(moving))

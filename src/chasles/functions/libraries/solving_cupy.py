@@ -13,7 +13,7 @@ from chasles.errors import InputError
 
 
 def resident(arrays: Sequence[Any]) -> bool:
-    """Return True if arrays of a library are on a GPU, and no derivative of them is wanted."""
+    """Return True if arrays of a library are on a GPU and are not being differentiated."""
     return all(isinstance(a, cupy.ndarray) or _is_plain(a) for a in arrays)
 
 
@@ -29,7 +29,7 @@ def _is_plain(array: Any) -> bool:
 
 
 class Arrays:
-    """Arrays that state targets of inverse kinematics: results are float32 if all are."""
+    """Arrays that define targets of inverse kinematics; results are float32 if all arrays are."""
 
     names = cupy
 
@@ -53,14 +53,14 @@ class Arrays:
             stack.enter_context(cupy.cuda.Device(self._device))
             if torch is not None and issubclass(self._kind, torch.Tensor):
                 pointer = torch.cuda.current_stream(self._device).cuda_stream
-                with warnings.catch_warnings():  # its successor does not accept a pointer
+                with warnings.catch_warnings():  # the new class does not accept a pointer
                     warnings.simplefilter("ignore", DeprecationWarning)
                     stream = cupy.cuda.ExternalStream(pointer, self._device)
                 stack.enter_context(stream)
             yield
 
     def array(self, value: Any) -> Any:
-        """Return an array of float64 on the GPU."""
+        """Return a float64 array on the GPU."""
         if isinstance(value, cupy.ndarray) or not hasattr(value, "__dlpack__"):
             return cupy.asarray(value, cupy.float64)
         if isinstance(value, np.ndarray):
@@ -68,7 +68,7 @@ class Arrays:
         return cupy.from_dlpack(value).astype(cupy.float64)
 
     def values(self, _: Any) -> None:
-        """Return None: reading the numbers of an array would have to wait for them."""
+        """Return None, because reading the numbers of an array would wait for the GPU."""
 
     def results(self) -> Callable[[Any], Any]:
         """Return the function that converts arrays to the library's type and precision."""

@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Arrays:
-    """JAX's arrays that state targets of inverse kinematics: float32 if all are."""
+    """JAX arrays that define targets of inverse kinematics; results are float32 if all are."""
 
     names = jnp
 

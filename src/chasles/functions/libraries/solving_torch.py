@@ -11,7 +11,7 @@ _SINGLE, _DOUBLE = torch.float32, torch.float64
 
 
 class Arrays:
-    """Tensors that state targets of inverse kinematics: float32 if all are."""
+    """Tensors that define targets of inverse kinematics; results are float32 if all are."""
 
     names = torch
 
@@ -48,7 +48,7 @@ class Arrays:
 
 
 class _Solve(torch.autograd.Function):  # type: ignore[misc]
-    """A search, differentiated by the derivatives that it returns with the configuration.
+    """A search for autograd, with the derivatives that it returns with the configuration.
 
     These derivatives are not differentiable: second derivatives of a posture are NaN.
     """

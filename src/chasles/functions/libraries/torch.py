@@ -2,7 +2,7 @@
 
 Outside `torch.compile`, plain tensors are passed directly to the compiled code; tensors that are
 differentiated or mapped go through `torch.autograd.Function`, whose derivatives are again compiled
-functions, to any order. Inside, the call is the operation `chasles::evaluate`.
+functions, to any order. Inside `torch.compile`, the call is the operation `chasles::evaluate`.
 """
 
 import json
@@ -29,7 +29,7 @@ _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Call a function of tensors on their device; `out` only if nothing is recorded."""
+    """Call a function of tensors on their device; `out` is allowed only if nothing is recorded."""
     tensors = _tensors(function, arguments)
     if out is not None:
         results = _fill(function, tensors, out, threads)
@@ -58,7 +58,7 @@ def _learn(function: Any, tensors: Sequence[Any], result: Any) -> None:
 
 
 def _library() -> Library | None:
-    """Return access to tensors by C functions of PyTorch (since 2.10), or None."""
+    """Return access to tensors through C functions of PyTorch (since 2.10), or None."""
     read = exchange(torch.Tensor)
     if read is None or not hasattr(forward_ad, "_current_level"):
         return None
@@ -73,7 +73,7 @@ compiled.is_traced = torch.compiler.is_compiling
 def captured(
     function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
 ) -> Graph:
-    """Return a function captured in a graph, of tensors without gradients."""
+    """Return a function of tensors without gradients, captured in a graph."""
     if not torch.cuda.is_available():
         remedy = "check torch.cuda.is_available()"
         raise StateError("E-GPU-031", "PyTorch finds no GPU", remedy, part="graph")
@@ -98,7 +98,7 @@ def _copy(target: Any, given: Any) -> None:
     target.copy_(torch.as_tensor(given))
 
 
-# At the door -------------------------------------------------------------------------------------
+# Checks of arguments -----------------------------------------------------------------------------
 
 
 def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
@@ -145,7 +145,7 @@ def _bare(tensors: Sequence[Any]) -> bool:
         for t in tensors:
             if recording and t.requires_grad:
                 return False
-            t.data_ptr()  # raises where there is no memory behind it
+            t.data_ptr()  # raises an error if the tensor has no memory
             if forward_ad.unpack_dual(t).tangent is not None:
                 return False
     except RuntimeError:
@@ -177,7 +177,7 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
 def _run(
     function: Any, tensors: Sequence[Any], threads: int | None, out: tuple[Any, ...] | None = None
 ) -> Sequence[Any]:
-    """Return the results for plain tensors: new tensors, or `out`, filled."""
+    """Return the results for plain tensors: new tensors, or `out` filled with the results."""
     chosen = function.single if tensors[0].dtype == _SINGLE else function
     if tensors[0].device.type == "cuda":
         return _run_on_gpu(chosen, tensors, out)
@@ -275,7 +275,7 @@ class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
 def _reduced(
     function: Any, tensors: Sequence[Any], wrt: tuple[str, ...], bars: Sequence[Any]
 ) -> list[Any]:
-    """Return covectors in the inputs' own shapes, summed over states that share an input."""
+    """Return covectors in the shapes of the inputs, summed over states that share an input."""
     found = dict(zip(wrt, bars, strict=True))
     pairs = zip(function.interface.inputs, tensors, strict=True)
     return [found[v.name].sum_to_size(t.shape) if v.name in found else None for v, t in pairs]
@@ -306,7 +306,7 @@ def _operation(
 
 
 def _shapes(key: str, chain: str, inputs: Any, threads: int | None) -> list[Any]:
-    """Return tensors of the shapes of the results, without content, for a compiler."""
+    """Return empty tensors with the shapes of the results, for a compiler."""
     function = _found(key, chain)
     for v, t in zip(function.interface.inputs, inputs, strict=True):
         check_shape(function.recipe.function, v, tuple(t.shape))

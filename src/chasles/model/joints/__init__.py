@@ -1,8 +1,8 @@
-"""Joints: types with at most one degree of freedom, reversed joints, and the table of all types.
+"""Joint types with at most one degree of freedom, reversed joints, and the table of all types.
 
 To add a type, add a class to this folder and its row in `JOINTS`. Properties of a type that
-readers, writers and other libraries need are fields of its class (`contract.Joint`); no file
-elsewhere decides by a type's name. The tests in tests/model/test_joints.py hold it to the contract.
+readers, writers and other libraries need are fields of its class (`contract.Joint`); no other
+module depends on the name of a type. The tests in tests/model/test_joints.py check the contract.
 """
 
 from collections import ChainMap
@@ -43,7 +43,7 @@ MX, MY, MZ, FX, FY, FZ = LOADS
 
 @dataclass(frozen=True)
 class Fixed(Natural):
-    """No degree of freedom: a weld that closes a loop (other fixed joints merge two links)."""
+    """Weld that closes a loop, without degrees of freedom (other fixed joints merge two links)."""
 
     kind = "fixed"
     nq = nv = 0
@@ -115,11 +115,10 @@ class Helical(Steady):
 
 @dataclass(frozen=True)
 class RackAndPinion(Joint):
-    """A pinion that rolls on a rack along x: rotated about z by q (rad), its center at x = radius
-    q.
+    """Pinion that rolls on a rack along x: rotation about z by q (rad), center at x = radius q.
 
-    Featherstone 2008, example 4.6. The rack is the parent's, at a distance of `radius` (m) on the
-    side of positive y; reversed, it is the body's.
+    See Featherstone 2008, example 4.6. The rack belongs to the parent, at a distance of `radius`
+    (m) on the side of positive y; if the joint is reversed, the rack belongs to the body.
     """
 
     radius: float = 0.0
@@ -150,10 +149,10 @@ class RackAndPinion(Joint):
 
 @dataclass(frozen=True, kw_only=True)
 class Reversed(Joint):
-    """Another joint with its two frames exchanged (Featherstone 2008, table 4.2).
+    """Joint with the two frames of another joint exchanged (Featherstone 2008, table 4.2).
 
-    X is the inverse; S, c_J and T are negated and written in the other frame. Coordinates, forces
-    on them, power and `unfelt` are unchanged.
+    X is inverted; S, c_J and T are negated and expressed in the other frame. Coordinates,
+    generalized forces, power and `unfelt` are unchanged.
     """
 
     inner: Joint
@@ -222,7 +221,7 @@ JOINTS: dict[str, type[Joint]] = {
 """Every joint type by the name that files and builders use; "fixed" joints merge two links."""
 
 TYPES: Mapping[str, type[Joint]] = ChainMap(JOINTS, {"fixed": Fixed})
-"""Every type of the table, also one that is added to it, and fixed joints."""
+"""Fixed joints and every type of `JOINTS`, including types that are added later."""
 
 LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
     name: joint for name, joint in JOINTS.items() if joint.holonomic

@@ -1,17 +1,18 @@
 """Joint contract: members that every joint type provides, and defaults that follow from motion.
 
-A joint lets its body move against its parent. `transform(q)` takes motion coordinates of the parent
-body's frame to those of the body's frame; `subspace(q)` is S with joint velocity S @ qd, written in
-the body's frame; `subspace_rates(q, rates)` are S and its derivatives in that frame; `bias(q, qd)`
-is the first one times qd. Every type is written for its natural axes (z, or x then y); any other
-axis is absorbed by `placement` when a model is built. A joint may also close a loop: then `fit(X)`
-are its coordinates, and `constraint(q)` is T, the forces it transmits (T' S = 0), which are the
-directions in which it forbids motion.
+A joint lets its body move relative to its parent. `transform(q)` transforms motion vectors from the
+parent body's frame to the body's frame. `subspace(q)` is S, with joint velocity S @ qd, in the
+body's frame. `subspace_rates(q, rates)` are S and its time derivatives in that frame, and `bias(q,
+qd)` is the first derivative times qd. Every type is written for its natural axes (z, or x then y);
+any other axis is absorbed by `placement` when a model is built. A joint may also close a loop: then
+`fit(X)` returns its coordinates, and `constraint(q)` is T, the forces it transmits (T' S = 0),
+which are along the directions in which it forbids motion.
 
-A type must say `nq`, `nv`, `units` and `motion`; the rest has defaults, exact derivatives among
-them. Writing `subspace` too saves operations: derivatives of a rotation do not simplify to an axis.
-Where S is constant in the body's frame, `Steady` is the class to start from; where its columns are
-units along or about the natural axes, `Natural` needs their names only.
+A type must define `nq`, `nv`, `units` and `motion`; other members have defaults, including exact
+derivatives. Defining `subspace` too saves operations, because derivatives of a rotation do not
+simplify to an axis. If S is constant in the body's frame, derive the type from `Steady`. If the
+columns of S are unit vectors along or about the natural axes, derive it from `Natural`, which only
+needs these columns.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,10 +38,10 @@ from chasles.mathematics.spatial import (
 
 UNITS = tuple(Motion.of(*(float(i == k) for i in range(6))) for k in range(6))
 WX, WY, WZ, VX, VY, VZ = UNITS
-"""Turning about, then sliding along each axis."""
+"""Rotation about each axis, then translation along each axis."""
 LOADS = tuple(Force.of(*unit) for unit in UNITS)
 MX, MY, MZ, FX, FY, FZ = LOADS
-"""A moment about, then a force along each axis."""
+"""Moment about each axis, then force along each axis."""
 X, Y, Z = (Vector(row) for row in Matrix.identity().rows)
 
 _NONE = Vector(())
@@ -49,10 +50,10 @@ Bounds = Literal["needed", "allowed", "none"]
 
 
 class Numbers(NamedTuple):
-    """A joint's coordinates and velocities in order, by name.
+    """Names of a joint's coordinates and velocities, in order.
 
-    qw qx qy qz: quaternion; cos sin: of the angle; w and v: angular and linear velocity along the
-    body's axes, in capitals along the parent's.
+    qw qx qy qz: quaternion. cos sin: cosine and sine of the angle. w and v: angular and linear
+    velocity along the body's axes; capital letters: along the parent's axes.
     """
 
     position: str
@@ -60,8 +61,11 @@ class Numbers(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One of the joints in series that a joint is: its type, its axis (of the whole joint's natural
-    x, y, z), and the field of the joint with its travel for one radian of the turn it follows."""
+    """One of the joints in series that are equivalent to a joint.
+
+    kind: its type. axis: its axis, as an index of the joint's natural x, y, z. ratio: the field of
+    the joint with the travel per radian of the rotation that it follows, if any.
+    """
 
     kind: str
     axis: int
@@ -69,10 +73,11 @@ class Part(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Derivatives of a joint's motion by its own coordinates, components in the body frame.
+    """Derivatives of a joint's motion with respect to its coordinates, in the body frame.
 
-    subspace: of S, one for each coordinate. velocity: of S qd. acceleration: of S qdd + c_J. bias:
-    of c_J by qd. One column for each coordinate; all zero where S is constant.
+    subspace: derivatives of S, one for each coordinate. velocity: of S qd. acceleration: of S qdd +
+    c_J. bias: derivative of c_J with respect to qd. The last three have one column for each
+    coordinate. All are zero if S is constant.
     """
 
     subspace: tuple[Motions, ...]
@@ -85,11 +90,11 @@ class Slopes(NamedTuple):
 class Joint:
     """The contract of joint types; coordinates q have nq entries, velocities qd have nv.
 
-    placement: the joint's own frame in the parent body's frame, at q = neutral. armature: rotor
-    inertia added to the diagonal of the mass matrix. damping, friction: viscous coefficient and dry
-    friction of each degree of freedom. stiffness: that of a spring in each degree of freedom, at
-    rest at coordinates `rest`. load: force of springs, tendons, compensated weight and fluid on
-    each degree of freedom at the current configuration.
+    placement: the joint's frame in the parent body's frame, at q = neutral. armature: rotor inertia
+    added to the diagonal of the mass matrix. damping, friction: viscous coefficient and dry
+    friction of each degree of freedom. stiffness: stiffness of a spring in each degree of freedom,
+    with rest position `rest`. load: force of springs, tendons, compensated weight and fluid on each
+    degree of freedom at the current configuration.
     """
 
     placement: Transform = field(default_factory=Transform.identity)
@@ -104,22 +109,21 @@ class Joint:
     nq: ClassVar[int]
     nv: ClassVar[int]
     units: ClassVar[tuple[str, ...]]
-    """Unit of each coordinate of q: "rad", "m", or "1" for each of a quaternion, which comes first.
-    """
+    """Unit of each coordinate of q: "rad", "m", or "1" for quaternion entries, which come first."""
     data: ClassVar[tuple[str, ...]] = ()
     """Fields of the type that are copied from `JointData`."""
     additive: ClassVar[bool] = True
     """True if velocities are the time derivatives of q, so that `integrate` adds them."""
     holonomic: ClassVar[bool] = True
-    """True if it constrains positions, not only velocities: every q is then one step away."""
+    """True if it constrains positions, not only velocities; one step then reaches every q."""
     path: ClassVar[tuple[int, ...]] = ()
-    """Entries of q that depend on the path if it is nonholonomic: `difference` ignores them."""
+    """Entries of q that depend on the path of a nonholonomic joint; `difference` ignores them."""
 
     # Traits of a row of `JOINTS`, for readers, writers and other libraries
     along: ClassVar[str] = "z"
     """Natural axes that a file's axis and second axis define; "" if it has none."""
     askew: ClassVar[str] = ""
-    """The remedy where its two axes are not perpendicular."""
+    """Remedy in the error message if the two axes are not perpendicular."""
     flips: ClassVar[bool] = False
     """True if exchanging its frames and reversing its axis gives the same joint."""
     floating: ClassVar[bool] = False
@@ -129,31 +133,32 @@ class Joint:
     pivots: ClassVar[bool] = False
     """True if it only rotates about one point."""
     unfelt: ClassVar[str] = ""
-    """Parts of its body's inertia that do not affect it: "m" mass, "h" first moment along z, "k"
-    any inertia about both other axes, "I" all rotational inertia.
+    """Parts of the body's inertia that do not affect the joint, by letter.
+
+    "m": mass; "h": first moment along z; "k": any inertia about both other axes; "I": all
+    rotational inertia.
     """
     bounds: ClassVar[Bounds] = "allowed"
-    """Position limits, in its `units`: required in URDF, allowed, or none for an angle that wraps.
-    """
+    """Position limits in `units`: "needed" in URDF, "allowed", or "none" for a wrapping angle."""
     twin: ClassVar[str] = ""
-    """Corresponding type with bounds (if it has none) or without bounds (if it has them)."""
+    """Corresponding type with bounds (if this type has none) or without bounds (otherwise)."""
     names: ClassVar[Mapping[str, str]] = {}
-    """Its words in file formats: the first is written, all are read."""
+    """Words for the type in file formats: the first is written, all are read."""
     numbers: ClassVar[Numbers] = Numbers("", "")
-    """Its coordinates by name, for `chasles.conventions`."""
+    """Names of the coordinates, for `chasles.conventions`."""
     elsewhere: ClassVar[Mapping[str, Numbers | str]] = {}
-    """Its numbers in other libraries that have it, or why they cannot be converted."""
+    """Coordinates in other libraries that have the type, or why they cannot be converted."""
     series: ClassVar[tuple[Part, ...]] = ()
-    """Equivalent joints in series, the parent's first, in the order of its degrees of freedom."""
+    """Equivalent joints in series from parent to child, in the order of degrees of freedom."""
 
     @property
     def velocity_units(self) -> tuple[str, ...]:
-        """Return the unit of each velocity times seconds; a quaternion has three."""
+        """Return the unit of each velocity, times s; a quaternion has three velocities."""
         turns = ("rad",) * 3 if "1" in self.units else ()
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
     def motion(self, q: Vector) -> Transform:
-        """Return the joint's own transform, from its predecessor frame to its successor frame."""
+        """Return the joint transform from the predecessor frame to the successor frame."""
         raise UnsupportedError("E-JOINT-015", f"{type(self).__name__} does not define motion(q)")
 
     def transform(self, q: Vector) -> Transform:
@@ -161,7 +166,7 @@ class Joint:
         XT, XJ = self.placement, self.motion(q)
         return Transform(XT.E.then(XJ.E), XT.r + XT.E.T @ XJ.r)
 
-    # How it moves: from `motion` and `integrate` unless written ---------------------------------
+    # Motion, computed from `motion` and `integrate` by default ----------------------------------
 
     def subspace(self, q: Vector) -> Motions:
         """Return S, whose columns span the joint's motion subspace, in body coordinates.
@@ -198,7 +203,7 @@ class Joint:
         return Motions(tuple(Motion.of(*entries[k : k + 6]) for k in range(0, 6 * self.nv, 6)))
 
     def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
-        """Return the derivative of S's components in the body frame."""
+        """Return the time derivative of the components of S in the body frame."""
         return self.subspace_rates(q, (qd,))[1]
 
     def bias(self, q: Vector, qd: Vector) -> Motion:
@@ -214,9 +219,7 @@ class Joint:
         return Motions(tuple(Motion.of(*slope) for slope in by_step(bias, self.nv, q, qd)))
 
     def slopes(self, q: Vector, qd: Vector, qdd: Vector) -> Slopes:
-        """Return the derivatives of S and the carried motion with respect to the joint's own
-        coordinates.
-        """
+        """Return the derivatives of the joint's motion with respect to its coordinates."""
         units = Matrix.identity(self.nv).rows
         turned = tuple(self.subspace_rate(q, Vector(unit)) for unit in units)
         velocity, bias = _along(turned, qd), self.subspace_rate(q, qd)
@@ -224,7 +227,7 @@ class Joint:
         return Slopes(turned, velocity, acceleration, bias=velocity + bias)
 
     def rates(self, q: Vector, v: Motion) -> Vector:
-        """Return qd of a velocity v = S qd across the joint (the closest, for other v)."""
+        """Return qd for a velocity v = S qd across the joint (the closest qd for other v)."""
         return self.active(q).T @ v
 
     def active(self, q: Vector) -> Forces:
@@ -237,7 +240,7 @@ class Joint:
         dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns))
         return dual @ invert_symmetric(dual.T @ S)
 
-    # Its configurations -------------------------------------------------------------------------
+    # Configurations -----------------------------------------------------------------------------
 
     def neutral(self) -> Vector:
         """Return the configuration in which the joint's two frames coincide."""
@@ -258,7 +261,7 @@ class Joint:
             raise UnsupportedError("E-JOINT-016", problem)
         return Matrix.zero(self.nv, self.nv)
 
-    # To close a loop ----------------------------------------------------------------------------
+    # Loop closure -------------------------------------------------------------------------------
 
     def constraint(self, q: Vector) -> Forces:
         """Return T, whose columns span the forces that the joint transmits, in body coordinates."""
@@ -266,7 +269,7 @@ class Joint:
         raise UnsupportedError("E-JOINT-017", problem)
 
     def fit(self, X: Transform) -> Vector:
-        """Return q with motion(q) = X; for other X, the error is left in the directions of T."""
+        """Return q with motion(q) = X; for other X, the error remains in the directions of T."""
         raise UnsupportedError("E-JOINT-018", f"{type(self).__name__} does not define fit(X)")
 
     # Rotor, resistance and inertia --------------------------------------------------------------
@@ -276,7 +279,7 @@ class Joint:
         return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
 
     def turning(self, qd: Vector) -> Matrix:
-        """Return C; the force C qd rotates the rotor's momentum if velocities are in body axes."""
+        """Return C, where the force C qd rotates the rotor's momentum with the body's axes."""
         return Matrix.zero(self.nv, self.nv)
 
     def resistance(self, qd: Vector) -> Vector:
@@ -284,14 +287,15 @@ class Joint:
         return self.losses(qd) + self.turning(qd) @ qd + self.load
 
     def resistance_slopes(self, qd: Vector) -> Matrix:
-        """Return the derivative of `resistance` by qd, without load and dry friction."""
+        """Return d(resistance)/d(qd), without the load and dry friction."""
         units = Matrix.identity(self.nv).rows
         turned = Matrix(tuple((self.turning(Vector(unit)) @ qd).entries for unit in units)).T
         return diagonal(self.damping) + self.turning(qd) + turned
 
     def displacement(self, q: Vector) -> Vector:
-        """Return the displacement of its spring from rest along each degree of freedom. The energy
-        is stiffness/2 times its square, and the force stiffness times this.
+        """Return the displacement of the spring from rest along each degree of freedom.
+
+        The energy is stiffness / 2 times its square, and the force is stiffness times it.
         """
         return self.difference(self.rest, q)
 
@@ -334,10 +338,10 @@ class Steady(Joint):
 
 @dataclass(frozen=True)
 class Natural(Steady):
-    """A joint that moves freely in some of the six natural directions, and in no other."""
+    """A joint that moves along some of the six natural directions only."""
 
     free: ClassVar[tuple[Motion, ...]]
-    """The directions, of `UNITS`: the columns of S."""
+    """The directions, a subset of `UNITS`: the columns of S."""
 
     def subspace(self, q: Vector) -> Motions:
         return Motions(self.free)
@@ -349,7 +353,7 @@ class Natural(Steady):
         return super().drift(qd) if self.additive else group_drift(self.subspace(qd), qd)
 
     def turning(self, qd: Vector) -> Matrix:
-        """Return the force a w x v of rotors, whose linear momentum a v is along parent axes.
+        """Return C for the force a w x v of rotors, whose linear momentum a v is in parent axes.
 
         MuJoCo defines the armature of a free joint this way, with linear velocity in world axes.
         """
@@ -360,7 +364,7 @@ class Natural(Steady):
 
 @dataclass(frozen=True)
 class Revolute(Natural):
-    """Rotation about z by q (rad); at q = 0 the body's frame is turned by `offset`."""
+    """Rotation about z by q (rad); at q = 0 the body's frame is rotated by `offset`."""
 
     offset: float = 0.0
 

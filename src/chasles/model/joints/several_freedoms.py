@@ -34,7 +34,7 @@ MX, MY, MZ, FX, FY, FZ = LOADS
 
 @dataclass(frozen=True)
 class Universal(Joint):
-    """Rotation about x by q[0], then about the turned y by q[1] (rad)."""
+    """Rotation about x by q[0], then about the rotated y by q[1] (rad)."""
 
     kind = "universal"
     nq = nv = 2
@@ -97,8 +97,8 @@ class Spherical(Natural):
 class YawPitchRoll(Joint):
     """Any rotation by three angles: q = (yaw, pitch, roll) about z, the new y and the new x (rad).
 
-    Featherstone 2008, Eq 4.7-4.9. Where the pitch is a right angle, yaw and roll turn about one
-    axis and S loses a rank: a spherical joint has no such positions.
+    See Featherstone 2008, Eq 4.7-4.9. If the pitch is a right angle, yaw and roll rotate about the
+    same axis, and S is singular. A spherical joint has no such positions.
     """
 
     kind = "yaw_pitch_roll"
@@ -151,8 +151,8 @@ class Cylindrical(Natural):
 class Planar(Natural):
     """Motion in the plane normal to z: q = (angle, x, y), x and y in the parent's frame.
 
-    Velocities are (wz, vx, vy) in the body's own frame, which keeps S constant; they are not the
-    rates of q (the book's table 4.1 mixes the two).
+    Velocities are (wz, vx, vy) in the body's frame, so that S is constant; they are not the rates
+    of q (Featherstone 2008, table 4.1, mixes the two).
     """
 
     kind = "planar"
@@ -196,7 +196,7 @@ class Planar(Natural):
 class Free(Natural):
     """Six degrees of freedom: q = (qw, qx, qy, qz, x, y, z) in the parent's frame.
 
-    qd = (wx, wy, wz, vx, vy, vz) is the body's twist in its own frame, at its own origin.
+    qd = (wx, wy, wz, vx, vy, vz) is the body's twist in the body's frame, at its origin.
     """
 
     kind = "free"
@@ -239,10 +239,10 @@ class Free(Natural):
 class SphereInCylinder(Joint):
     """A ball in a tube along z: q = (qw, qx, qy, qz, distance along z in m).
 
-    qd is the ball's angular velocity in its own frame and the rate of the distance. The tube is the
-    parent's; reversed, it is the body's. As a loop joint it removes two degrees of freedom; a
-    revolute joint removes five, three of which are redundant in a planar loop (Featherstone 2008,
-    chapter 8).
+    qd is the ball's angular velocity in its frame, and the rate of the distance. The tube belongs
+    to the parent, or to the body if the joint is reversed. As a loop joint it removes two degrees
+    of freedom; a revolute joint removes five, three of which are redundant in a planar loop
+    (Featherstone 2008, chapter 8).
     """
 
     kind = "sphere_in_cylinder"
@@ -293,11 +293,11 @@ class SphereInCylinder(Joint):
 class Rolling(Joint):
     """A sphere that rolls on a plane normal to z without slipping: q = (qw, qx, qy, qz, x, y).
 
-    The joint's frame is at the center of the sphere, the plane at z = -radius (m); x and y are the
-    center in the parent's frame. qd is the angular velocity in the sphere's own frame. There are
-    three velocities and five degrees of freedom of position, because the constraint is nonholonomic
-    (Featherstone 2008, section 3.4): the position depends on the path, and `difference` considers
-    only the rotation.
+    The joint's frame is at the center of the sphere, and the plane at z = -radius (m). x and y are
+    the coordinates of the center in the parent's frame. qd is the angular velocity in the sphere's
+    frame. There are three velocities and five degrees of freedom of position, because the
+    constraint is nonholonomic (Featherstone 2008, section 3.4): the position depends on the path,
+    and `difference` considers only the rotation.
     """
 
     radius: float = 0.0
@@ -369,7 +369,7 @@ def _turn(q0: Vector, q1: Vector) -> Vector:
 
 
 def _left_behind(n: Vector, spins: Sequence[Vector]) -> list[Vector]:
-    """Return n, fixed in space, and its derivatives in a body with spins w, w', ...: n' = n x w."""
+    """Return a fixed vector n and its derivatives in a body with spins w, w', ...: n' = n x w."""
     found = [n]
     for k in range(len(spins)):
         found.append(leibniz(Vector.cross, found, spins, k))

@@ -43,9 +43,10 @@ LAWS: dict[str, Callable[..., np.ndarray]] = {
 class Problem:
     """Equation of motion of a single state with its constraints, in independent coordinates.
 
-    H (n, n), force (n,): generalized force without contacts, less velocity products. T (n, m), bias
-    (m,). G (nv, n), g (nv,): qdd = G ydd + g, where ydd are the accelerations of the independent
-    coordinates; identity and zero for a tree. gap (m,): distances in m or rad.
+    H (n, n): mass matrix. force (n,): generalized force without contacts, minus velocity products.
+    T (n, m), bias (m,): normals, and separation accelerations at qdd = 0. G (nv, n), g (nv,):
+    qdd = G ydd + g, where ydd are the accelerations of the independent coordinates; identity and
+    zero for a tree. gap (m,): distances in m or rad.
     """
 
     H: np.ndarray
@@ -100,7 +101,7 @@ class Problem:
         return Motion(self.G @ ydd + self.g, forces, self.T.T @ ydd + self.bias)
 
     def only(self, which: Array) -> "Problem":
-        """Return the problem with some of the constraints.
+        """Return the problem with a subset of its constraints.
 
         Parameters
         ----------
@@ -134,7 +135,7 @@ class Motion(NamedTuple):
 
 
 class State(Enum):
-    """The state of a constraint gap >= 0 (Featherstone 2008, figure 11.4)."""
+    """State of a constraint gap >= 0 (Featherstone 2008, figure 11.4)."""
 
     APART = "1"
     """gap > 0: no force."""
@@ -161,7 +162,7 @@ def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float =
     Returns
     -------
     state : State
-        State of Featherstone (2008, section 11.4).
+        State, as defined by Featherstone (2008, section 11.4).
 
     Examples
     --------
@@ -182,9 +183,10 @@ def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float =
 def constrained_problem(
     mechanism: Mechanism, q: Array, qd: Array, tau: Array, moves: Moves, **options: Any
 ) -> Problem:
-    """Return the problem of selected points in all directions, in independent coordinates.
+    """Return the problem of given points in all directions, in independent coordinates.
 
-    qdd = G ydd + g gives G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone 2008, 8.43).
+    Substituting qdd = G ydd + g yields G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone
+    2008, 8.43).
     """
     H, loops = mechanism.mass_matrix(q), mechanism.closing
     force = tau - mechanism.inverse_dynamics(q, qd, np.zeros(len(tau)), **options)
@@ -195,10 +197,10 @@ def constrained_problem(
 
 
 def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
-    """Return the changes of qd by joint-space impulses, the columns of forces (..., nv, k).
+    """Return the changes of qd due to joint-space impulses, the columns of forces (..., nv, k).
 
-    They are G (G'M G)^-1 G' forces with qd = G yd (Featherstone 2008, Eq 8.44); M^-1 forces for a
-    tree.
+    The changes are G (G'M G)^-1 G' forces with qd = G yd (Featherstone 2008, Eq 8.44), or
+    M^-1 forces for a tree.
     """
     M, G = mechanism.mass_matrix(q), mechanism.closing.directions(q)
     Gt = np.swapaxes(G, -1, -2)
@@ -212,8 +214,8 @@ def limit_rows(
     """Return joint limits within a distance (rad or m): velocity index, sign, distance.
 
     The sign is 1 for a lower and -1 for an upper limit. Only joints with one coordinate are
-    considered. Limits that the joint leaves faster than `speed` are ignored; hitting a limit faster
-    raises an error.
+    considered. Limits that the joint leaves faster than `speed` are ignored; if it approaches a
+    limit faster than `speed`, an error is raised.
     """
     rows = []
     q, qd = numbers("q", q, model.nq), numbers("qd", qd, model.nv)
@@ -236,7 +238,7 @@ def limit_rows(
 def one_state(
     function: str, model: Model, q: Array, qd: Array, tau: Array
 ) -> tuple[np.ndarray, ...]:
-    """Return q, qd and tau of a single state, checked to be finite; function: name in errors."""
+    """Return q, qd and tau of one state after checking them; function: the name in errors."""
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv}
     given = zip(sizes.items(), (q, qd, tau), strict=True)
     found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
@@ -255,8 +257,8 @@ def _moves(
 ) -> Moves:
     """Return contacts and joint limits as points that move along `wide` axes, the normal last.
 
-    With wide >= 3, two tangents precede the normal; with wide = 4, so does the rotation about it,
-    times `_arm`.
+    With wide >= 3, two tangents come first; with wide = 4, the rotation about the normal, times
+    `_arm`, follows them.
     """
     n, k = len(contacts), len(contacts) + len(stops)
     J, room = np.zeros((k, wide, mechanism.nv)), np.full(k, np.inf)
@@ -280,7 +282,7 @@ def _moves(
 
 
 def _arm(contact: Contact) -> float:
-    """Return the length (m) with which the moment about the normal has the bound mu times force."""
+    """Return the length (m) by which the moment is divided so that it is bounded by mu f_n."""
     return contact.torsion / contact.friction if contact.torsion else 0.0
 
 
@@ -295,7 +297,7 @@ METHODS: dict[str, Callable[[Problem], np.ndarray]] = {
 
 
 def solve(problem: Problem, *, method: str = "lemke") -> Motion:
-    """Return the motion with all constraints of a problem in contact, without friction.
+    """Return the motion of a problem whose constraints all touch, without friction.
 
     Parameters
     ----------
@@ -372,11 +374,11 @@ def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) ->
     v : array_like, shape (6,)
         Spatial velocity.
     f : array_like, shape (6,)
-        Spatial force on the body, gravity included.
+        Spatial force on the body, including gravity.
     N : array_like, shape (6, m)
         Unit forces along the contact normals.
     N_rate : array_like, shape (6, m)
-        Their rates.
+        Rates of N.
 
     Returns
     -------
@@ -385,7 +387,8 @@ def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) ->
 
     Notes
     -----
-    Spatial vectors have the angular part first, about any one point and along any axes.
+    Spatial vectors have the angular part first; they may be expressed at any point and along any
+    axes, the same for all.
 
     Examples
     --------
@@ -432,10 +435,10 @@ def contact_problem(
     qd, tau : array_like, shape (nv,)
         Joint velocities, and joint torques (N m or N).
     contacts : sequence of Contact
-        Contacts of `contact_points`.
+        Contacts from `contact_points`.
     limits : float, optional
-        Distance (rad or m) at which joint limits are constraints too, after the contacts. Default:
-        no limits.
+        Joint limits within this distance (rad or m) are also constraints; they follow the contacts.
+        Default: no limits.
     f_ext : mapping, optional
         External wrenches, as in `Robot.inverse_dynamics`.
     dissipation : bool, optional
@@ -475,10 +478,10 @@ def contact_problem(
 class ContactMotion(NamedTuple):
     """Accelerations qdd (nv,) and contact forces.
 
-    forces (nc, 3): forces on the successor of each contact, along the world axes, in N; zero if it
-    does not touch. limit_forces (nv,): forces added to tau by joint limits, in N m or N. separation
-    (nc,): normal accelerations of touching contacts, in m/s2; NaN for others. moments (nc,):
-    moments of torsional friction on the successors, about the normals, in N m.
+    forces (nc, 3): forces on the successor of each contact, along the world axes, in N; zero for
+    contacts that do not touch. limit_forces (nv,): forces added to tau by joint limits, in N m or
+    N. separation (nc,): normal accelerations of touching contacts, in m/s2; NaN for others. moments
+    (nc,): moments of torsional friction on the successors, about the normals, in N m.
     """
 
     qdd: np.ndarray
@@ -513,11 +516,11 @@ def contact_dynamics(
     qd, tau : array_like, shape (nv,)
         Joint velocities, and joint torques (N m or N).
     contacts : sequence of Contact
-        Contacts of `contact_points` at this q and qd, near or not. Contacts with a gap up to
+        Contacts from `contact_points` at this q and qd, at any distance. Contacts with a gap up to
         `distance` and a normal velocity within `speed` touch; contacts with a tangential velocity
         above `speed` slide.
     friction : {"coulomb", "convex", "polyhedral"}, optional
-        Law of friction: Coulomb's, the convex one (with dilation), or a pyramid of 8 facets.
+        Friction law: Coulomb's law, the convex law (with dilation), or a pyramid with 8 facets.
         Contacts with mu = 0 are frictionless.
     limits : float, optional
         Distance (rad or m) at which a joint limit acts; None for no limits.
@@ -538,7 +541,7 @@ def contact_dynamics(
     Raises
     ------
     Infeasible
-        If a contact closes and no force can move it; the error has its name.
+        If a contact closes and no force can prevent it; the error names the contact.
     InputError
         If a contact closes faster than `speed`; apply an impact first.
 
@@ -592,7 +595,7 @@ def contact_dynamics(
 
 
 def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
-    """Return True for a near contact in state 3; raise an error for a colliding one."""
+    """Return True if a near contact is touching; raise an error if it is colliding."""
     now = state(0.0, float(rate), speed=speed)
     if now is State.COLLIDING:
         problem = f"contact {k} of {contact.successor!r} approaches at {-rate:.3g} m/s"

@@ -21,7 +21,7 @@ FRICTION = (1.0, 0.005, 0.0001)
 """Default sliding, torsional (m) and rolling (m) friction of shapes, as in MuJoCo."""
 
 MOST_OWN = 12
-"""Largest number of self-collision pairs that are compiled into the step of a robot."""
+"""Maximum number of self-collision pairs that are compiled into the step of a robot."""
 
 
 def file_pairs(
@@ -34,16 +34,17 @@ def file_pairs(
 ) -> list[Pair]:
     """Return the contact pairs that the robot's file defines.
 
-    Shapes of links touch planes and other shapes of the file, by MuJoCo's rules: masks (contype and
-    conaffinity), excluded pairs, and no contact between a body and its parent. The friction of a
-    pair is the larger friction of its two shapes.
+    Shapes of links touch planes and other shapes of the file according to MuJoCo's rules: masks
+    (contype and conaffinity), excluded pairs, and no contact between a body and its parent. The
+    friction of a pair is the larger friction of its two shapes, or that of the shape with higher
+    priority.
 
     Parameters
     ----------
     robot : Robot
         The robot.
     ground : Plane, optional
-        A plane that all collision shapes touch, for files without one, such as URDF.
+        Additional plane that all collision shapes touch, for files without a plane, such as URDF.
     friction : float, optional
         Sliding friction coefficient of all pairs. Default: that of the file, or 1.
     restitution : float, optional
@@ -54,8 +55,8 @@ def file_pairs(
     Returns
     -------
     pairs : list of Pair
-        The pairs, for `contacts=` of `Robot.simulate`. A warning counts pairs that cannot be
-        compiled, or are too many; these do not touch.
+        The pairs, for `contacts=` of `Robot.simulate`. Pairs that cannot be compiled, and pairs
+        within the robot if there are too many, are omitted with a warning.
 
     Examples
     --------
@@ -105,15 +106,20 @@ def file_pairs(
             left.append((a[1], b[1]))
         else:
             (found if on_plane else among).append(pair(*ends))
-    if len(among) > MOST_OWN:
-        left += [(p.body, p.surface) for p in among]
-        among = []
     _tell(left)
+    if len(among) > MOST_OWN:
+        problem = f"{len(among)} pairs of the robot's own shapes do not collide"
+        warnings.warn(f"contacts of the file: {problem}; at most {MOST_OWN} can", stacklevel=3)
+        among = []
+    fixed = any(_body(model, s) == WORLD for s, _ in shapes)
+    if shapes and not (planes or fixed) and any(body.joint.floating for body in model.bodies):
+        problem = "the file has no plane; give file_pairs(robot, ground=Plane()) as `contacts`"
+        warnings.warn(f"contacts of the file: {problem}", stacklevel=3)
     return found + among
 
 
 def _tell(left: list[tuple[Any, Any]]) -> None:
-    """Warn about pairs that do not touch."""
+    """Warn about pairs that are omitted."""
     if left:
         kinds = dict.fromkeys(f"{type(a).__name__} on {type(b).__name__}" for a, b in left)
         words = ", ".join([*kinds][:4]) + (", ..." if len(kinds) > 4 else "")
@@ -124,8 +130,8 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
 def _law(a: ShapeData, b: ShapeData, friction: float | None, restitution: float) -> Rigid:
     """Return the contact law of a pair, with the friction of the shape of higher priority.
 
-    With equal priorities, each coefficient is the larger of the two, and the number of friction
-    directions is the larger one as well.
+    With equal priorities, each coefficient, and the number of friction directions, is the larger of
+    the two.
     """
     if a.priority != b.priority:
         a = b = max(a, b, key=lambda shape: shape.priority)
@@ -151,7 +157,7 @@ def _moves(model: Model, a: ShapeData, b: ShapeData) -> bool:
 
 
 def _masks(a: ShapeData, b: ShapeData) -> bool:
-    """Return True if MuJoCo's mask rule lets two shapes touch; shapes without masks touch."""
+    """Return True if MuJoCo's masks let two shapes touch, or if one has no mask."""
     if a.bits is None or b.bits is None:
         return True
     return bool(a.bits[0] & b.bits[1] or b.bits[0] & a.bits[1])
@@ -168,7 +174,7 @@ def _allowed(model: Model, a: ShapeData, b: ShapeData) -> bool:
 
 
 def _key(a: ShapeData, b: ShapeData) -> frozenset[tuple[Any, ...]]:
-    """Return a key of two shapes that ignores their friction."""
+    """Return a key for two shapes, regardless of friction and order."""
     return frozenset((x.link, x.kind, x.size, repr(x.pose), x.file) for x in (a, b))
 
 
@@ -204,7 +210,7 @@ def _shape(model: Model, shape: ShapeData) -> Iterator[Any]:
 
 
 def _box(link: str, size: Iterable[float], R: np.ndarray, r: np.ndarray) -> Box | ConvexMesh:
-    """Return a box along the axes of its link, or the hull of its corners."""
+    """Return a box if its edges are along the axes of its link, or else the hull of its corners."""
     edges = np.array([*size])
     if np.allclose(np.abs(R).max(axis=0), 1.0, atol=1e-9):
         return Box(link, place(np.abs(R) @ edges), place(r))

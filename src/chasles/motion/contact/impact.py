@@ -1,8 +1,8 @@
 """Impact of bodies and robots: velocity steps caused by impulses (Featherstone 2008, 11.7).
 
 An impulse is the integral of a force over an instant: moment (N m s), then force (N s). It equals
-inertia times velocity step for a body (I, Eq 11.55), for the handle of an articulated body (I^A,
-the inverse of `operational_inertia_inverse`, Eq 11.56), and for a whole system (M, Eq 11.57). For
+an inertia times the velocity step: I for a body (Eq 11.55), I^A for the handle of an articulated
+body (the inverse of `operational_inertia_inverse`, Eq 11.56), and M for a system (Eq 11.57). For
 articulated bodies this is an idealization: real impacts propagate through them.
 """
 
@@ -28,12 +28,12 @@ Array = Any
 Treatment = Literal["propagated", "simultaneous", "sequential"]
 
 SETTLED, SETTLED_FRICTION = 1e-12, 1e-9
-"""Approach speed, relative to the initial speed, below which impacts have ended; with friction,
-larger than the error of cone programs.
+"""Approach speed, relative to the initial speed, below which impacts have ended. With friction,
+the limit is larger than the error of cone programs.
 """
 
 ROUNDS = 100_000
-"""Largest number of sequential impacts, or of rounds of impacts."""
+"""Maximum number of sequential impacts, or of rounds of impacts."""
 
 
 class Impact(NamedTuple):
@@ -49,7 +49,7 @@ class Impact(NamedTuple):
 def velocity_step(
     robot: Machine, q: Array, impulse: Array, *, frame: str, axes: Axes = "world", at: At = "frame"
 ) -> np.ndarray:
-    """Return the step of joint velocities by an impulse on a frame's body (Eq 11.57, 11.58).
+    """Return the step of joint velocities due to an impulse on a frame (Eq 11.57, 11.58).
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def velocity_step(
     impulse : array_like, shape (..., 6)
         Moment impulse (N m s), then force impulse (N s).
     frame : str
-        The frame.
+        Name of the frame.
     axes, at
         Axes and point of the components, as in `Robot.jacobian`.
 
@@ -71,8 +71,8 @@ def velocity_step(
 
     Notes
     -----
-    M d(qd) = J' impulse (Featherstone 2008), in the independent coordinates of closed loops, which
-    remain closed.
+    M d(qd) = J' impulse (Featherstone 2008). With closed loops, the equation is solved in the
+    independent coordinates, so the loops remain closed.
 
     Examples
     --------
@@ -107,14 +107,14 @@ def impact(
     qd : array_like, shape (..., nv)
         Joint velocities before the impact.
     contacts : sequence of Contact
-        Contacts of `contact_points` in this state, near or not.
+        Contacts from `contact_points` in this state, at any distance.
     law : ImpactLaw
         `Newton`, `Sticking`, `Poisson`, `Stronge` or `Moreau`. Its coefficients are used, not those
         of the contacts.
     treatment : {"propagated", "simultaneous", "sequential"}, optional
         Treatment of several contacts; see Notes.
     distance : float, optional
-        Contacts with a gap up to this (m) and a negative normal velocity collide.
+        Contacts with a gap up to this value (m) and a negative normal velocity collide.
 
     Returns
     -------
@@ -129,13 +129,14 @@ def impact(
     Notes
     -----
     "simultaneous" applies Newton's law without friction to all contacts: each separates at least as
-    fast as its restitution requires, and has an impulse only if no faster. With friction, use
-    `Moreau`. "propagated" applies the same law to the contacts between bodies that approach each
-    other, then to those that approach after that, until none do; without restitution all contacts
-    take part at once. "sequential" applies any law to the fastest approaching contact, repeatedly.
+    fast as its restitution requires, and has an impulse only if it does not separate faster. With
+    friction, use `Moreau`. "propagated" applies the same law to the contacts between bodies that
+    approach each other, then to those that approach as a result, until no contact approaches.
+    Without restitution, all contacts take part in every round. "sequential" applies any law to the
+    fastest approaching contact, repeatedly.
 
-    The results differ: in Newton's cradle with three balls, only the third moves after propagated
-    or sequential impacts, and all three move after simultaneous ones.
+    The results differ: in Newton's cradle with three balls, only the third ball moves after
+    propagated or sequential impacts, and all three move after simultaneous impacts.
 
     Examples
     --------
@@ -201,8 +202,7 @@ def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Arr
 
 
 Given = tuple[np.ndarray, np.ndarray]
-"""W (..., 3k, 3k) and zeta (..., 3k) of k contacts, or p variations of both: (..., 3k, 3k, p), ...
-"""
+"""W (..., 3k, 3k) and zeta (..., 3k) of k contacts, or p variations of both, with a last axis p."""
 
 
 class _Rounds(NamedTuple):
@@ -234,7 +234,7 @@ def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.
 def _impulses(
     law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return impulses (..., 3k), and their changes (..., 3k, p) with those of W and zeta."""
+    """Return impulses (..., 3k), and their changes (..., 3k, p) for changes of W and zeta."""
     (W, zeta), (dW, dzeta) = given, changes
     if touching.shape[-1] == 1:
         impulses, changed = _changed(law, given, changes)
@@ -279,7 +279,7 @@ def _in_rounds(
 
 
 def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
-    """Return the impulse of a law, and its variation by the law's derivatives, if requested."""
+    """Return the impulse of a law and, if requested, its variation from the law's derivatives."""
     impulse, (dW, dzeta) = law.impulse(*read_only(*given)), changes
     if not dzeta.shape[-1]:
         return impulse, np.zeros((*impulse.shape, 0))
@@ -288,7 +288,7 @@ def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, 
 
 
 def _together(law: Newton, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
-    """Apply Newton's law to all contacts of one state, by a complementarity problem."""
+    """Apply Newton's law to all contacts of one state by solving a complementarity problem."""
     (W, zeta), (dW, dzeta) = given, changes
     normal = zeta[2::3]
     impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
@@ -356,7 +356,7 @@ def impact_derivatives(
     treatment: Treatment = "propagated",
     distance: float = 1e-9,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the derivatives of the velocities after an impact by q and qd.
+    """Return the derivatives of the velocities after an impact with respect to q and qd.
 
     Parameters
     ----------
@@ -378,16 +378,17 @@ def impact_derivatives(
     Returns
     -------
     by_q, by_qd : ndarray, shape (..., nv, nv)
-        Derivatives; those by q are along `integrate`. With closed loops they are by the positions
-        and rates of the independent coordinates, (..., nv, n) each.
+        Derivatives; changes of q are velocities, as in `integrate`. With closed loops, they are
+        derivatives with respect to the positions and rates of the independent coordinates, each
+        with shape (..., nv, n).
 
     Notes
     -----
     Contact points move with the successors, and normals are constant in the world. The derivatives
     are exact for `Sticking`, `Newton` without friction and `Moreau`; other laws use central
-    differences, accurate to about 1e-9. No derivative exists where slip changes its kind, or where
-    a contact opens or closes, between neighboring impacts. `Sticking` needs a point that can move
-    in all three directions.
+    differences, accurate to about 1e-9. No derivative exists where slip begins to stick or
+    reverse, or where the set of colliding contacts changes. `Sticking` requires a point that can
+    move in all three directions.
 
     Examples
     --------
@@ -410,7 +411,7 @@ def impact_derivatives(
     names = ("mass_matrix", "loop_matrix")
     by_q = [slopes, *(mechanism.derivatives(name, q, wrt="q") for name in names)]
     dJ, dM, dA = (np.einsum("...ikl,...lp->...ikp", slope, dq) for slope in by_q)
-    # A G = 0, and the picked rows of G are constant: A dG = -dA G
+    # A G = 0, and the rows of the independent coordinates in G are constant: A dG = -dA G
     dG = -np.einsum("...im,...mkp,...kj->...ijp", loose, dA, G)
     dqd = free_rates - np.einsum("...im,...mkp,...k->...ip", loose, dA, qd)
     B, dB = _response_slopes((M, dM), (G, dG), (J, dJ))
@@ -426,7 +427,7 @@ def impact_derivatives(
 
 
 def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
-    """Return B = G (G'M G)^-1 G'J' (..., nv, 3k) and its variation, from those of M, G and J."""
+    """Return B = G (G'M G)^-1 G'J' (..., nv, 3k) and its variation, given those of M, G and J."""
     (M, dM), (G, dG), (J, dJ) = inertia, loops, contacts
     Jt, Gt = np.swapaxes(J, -1, -2), np.swapaxes(G, -1, -2)
     H = Gt @ M @ G

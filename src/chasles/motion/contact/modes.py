@@ -1,16 +1,16 @@
 """Active sets: contacts that touch and are held, and their changes.
 
-The procedure is that of Featherstone 2008, table 11.1: current contacts touch and stay, and the
-active ones among them are held. `Mode` is for a simulator with friction, in which a held point
-sticks, slides, or is frictionless. While a mode lasts, its motion follows from equations (1). At
-its end, impulses (4) and the complementarity problem of all touching contacts (6) determine the
-next mode.
+The procedure follows Featherstone 2008, table 11.1; numbers in parentheses are its steps. Current
+contacts touch and stay, and the active ones among them are held. `Mode` is for a simulator with
+friction: a held point sticks, slides, or is frictionless. While a mode lasts, the motion solves
+linear equations (1). At its end, impulses (4) and the complementarity problem of all touching
+contacts (6) determine the next mode.
 
-`Sets` are the equivalent for problems without friction, as functions. A simulator integrates `held`
-(step 1), looks for `events` (2) and goes back to the earliest (3). At a gain it applies an impulse,
-solves the problem of all touching contacts and uses its `new_sets` (4). At a geometric loss it
-continues `without` the contact (5). At a negative force it solves the problem again and uses its
-`new_sets` (6). Contacts are numbered as in the problem.
+`Sets` and its functions are the equivalent for problems without friction. A simulator integrates
+`held` (1), looks for `events` (2) and goes back to the earliest (3). At a gain, it applies an
+impulse, solves the problem of all touching contacts and uses its `new_sets` (4). At a geometric
+loss, it continues `without` the contact (5). At a negative force, it solves the problem again and
+uses its `new_sets` (6). Contacts are numbered as in the problem.
 """
 
 from collections.abc import Collection, Sequence
@@ -31,39 +31,39 @@ from chasles.motion.laws.friction import coulomb
 Array = Any
 
 ACTS = 1e-9
-"""Fraction of the largest force, or free acceleration, above which a value is nonzero."""
+"""Values above this fraction of the largest force or free acceleration count as nonzero."""
 
 BOUND = 1e-7
 """Fraction of the largest force by which a force may exceed its bound without a change of mode. It
-exceeds the error of the complementarity problem."""
+is larger than the error of the complementarity problem."""
 
 DEPENDENT = 1e-9
-"""Singular values up to this fraction of the largest are of points that others already hold."""
+"""Singular values up to this fraction of the largest belong to points that others already hold."""
 
 EDGE = 1e-8
-"""Friction within this fraction of its bound is at the bound."""
+"""Friction within this fraction of its bound counts as being at the bound."""
 
 SOON = 1e-3
 """Friction within this fraction of its bound may be redistributed among sticking points."""
 
 SLOW = 1e-5
-"""Velocities up to this value (m/s, rad/s) count as zero: points no faster stick or begin to slide,
-and rebounds no faster, which rise at most 5e-12 m under gravity, stay."""
+"""Velocities up to this value (m/s, rad/s) count as zero: such points stick or begin to slide, and
+rebounds of at most this speed, which rise at most 5e-12 m under gravity, remain in contact."""
 
 FAINT = 1e-3
 """Speed (m/s) below which slip keeps the direction of the previous step, because the direction of a
 vanishing velocity is undetermined and turns too fast. For faster slip, the error of the direction
-is the square of the relative speed, times its rotation in a step."""
+is about (FAINT / speed)^2 times its rotation in a step."""
 
 SETTLED = 1e-12
 """Approach speed, relative to the initial speed, below which sequential impacts have ended."""
 
 MOST = 10_000
-"""Largest number of sequential impacts, or of rounds of impacts, at one instant of a motion."""
+"""Maximum number of sequential impacts, or of rounds of impacts, at one instant of a motion."""
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Return the mask of zero separation accelerations, relative to those without forces."""
+    """Return the mask of accelerations that are zero, compared with those without forces."""
     return a <= ACTS * np.max(np.abs(d), initial=0.0)
 
 
@@ -73,7 +73,7 @@ def _acting(forces: np.ndarray) -> np.ndarray:
 
 
 def _spanning(normals: np.ndarray, current: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Return the mask (m,) of `first` and contacts of `current` whose normals these do not span."""
+    """Add contacts of `current` to `first` until their normals span all; return the mask (m,)."""
     active = first.copy()
     unit = normals / np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
     for k in np.flatnonzero(current & ~first):
@@ -92,12 +92,12 @@ class Mode(NamedTuple):
     """Mode of k points: masks (k,), and vectors along the world axes (k, 3).
 
     current: the point touches and stays. active: the point is held; others have no force. slip:
-    unit vector along which the body slides over the surface, zero if it does not. forces: the
-    forces at the beginning of the mode; if the forces of points are not unique, later ones are the
-    nearest to these.
+    unit vector along which the body slides over the surface, zero if it does not slide. forces: the
+    forces at the beginning of the mode; if later forces are not unique, those nearest to these are
+    chosen.
 
-    A joint with dry friction is current and active while it rests. While it moves, or is held by
-    others at its friction bound, its slip is (0, 0, 1) or (0, 0, -1).
+    A joint with dry friction is current and active while it is at rest. While it moves, or is held
+    by other points at its friction bound, its slip is (0, 0, 1) or (0, 0, -1).
     """
 
     current: np.ndarray
@@ -122,7 +122,7 @@ def apart(points: int) -> Mode:
 
 
 def heading(mode: Mode, moves: Moves) -> Mode:
-    """Return the mode with its current directions of slip."""
+    """Return the mode with directions of slip updated from the current velocities."""
     u, size = _slip(moves, mode)
     ahead = _spread(moves.axes, np.where(mode.slides[:, None], u / size, 0.0))
     return mode._replace(slip=ahead)
@@ -131,7 +131,7 @@ def heading(mode: Mode, moves: Moves) -> Mode:
 def held_forces(
     problem: Problem, axes: np.ndarray, mode: Mode, mu: np.ndarray, drag: np.ndarray
 ) -> np.ndarray:
-    """Return the forces (k, 3), along contact axes, that hold k points as if they could pull.
+    """Return the forces (k, 3), along contact axes, that hold k points; normals may be negative.
 
     The friction of a sliding point depends on its normal force (`drags`), so the matrix is not
     symmetric.
@@ -160,7 +160,7 @@ def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
 
 
 def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
-    """Return directions of slip (k, 2) along the tangents, mirrored if reversed; lengths (k, 1)."""
+    """Return slip vectors (k, 2) along the tangents, mirrored if reversed, and lengths (k, 1)."""
     along = applied(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
     ahead = np.sum(u * along, axis=-1, keepdims=True)
@@ -170,7 +170,7 @@ def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
 
 
 def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) -> np.ndarray:
-    """Return the largest tangential acceleration of each of k points by friction: (k,)."""
+    """Return the largest tangential acceleration (k,) that friction can cause at each point."""
     bound = np.repeat(mu * np.maximum(forces[:, 2], 0.0), 3).reshape(-1, 3) * [1.0, 1.0, 0.0]
     most = np.max((np.abs(problem.M) @ bound.ravel()).reshape(-1, 3)[:, :2], axis=-1)
     a = (problem.M @ forces.ravel() + problem.d).reshape(-1, 3)[:, :2]
@@ -180,7 +180,7 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 
 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
-    """Return the part of a point's mobility that friction leaves: (k,); 0 at Painleve's paradox."""
+    """Return the fraction (k,) of normal mobility left by friction; 0 at Painleve's paradox."""
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
     return pushed
@@ -191,8 +191,8 @@ def next_mode(
 ) -> tuple[Mode, np.ndarray]:
     """Return the next mode of k touching points by Coulomb's law, and its forces in contact axes.
 
-    problem: in three directions of each point. bound (k,): friction of joints at rest, infinite for
-    contacts. Raises `Infeasible`, `Inconsistent` or `Indeterminate`.
+    problem: the problem with three directions for each point. bound (k,): friction bounds of joints
+    at rest, infinite for contacts. Raises `Infeasible`, `Inconsistent` or `Indeterminate`.
     """
     u = moves.velocity[:, :2]
     speed = np.linalg.norm(u, axis=-1)
@@ -251,7 +251,7 @@ def _spanned(moves: Moves, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.n
 
 
 def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
-    """Return the mask (k,) of points that only a pulling force would hold, by half of `BOUND`."""
+    """Return the mask (k,) of points that only a pulling force above half of `BOUND` would hold."""
     which = np.flatnonzero(mode.active)
     rows, some, held = 3 * which[:, None] + np.arange(3), moves.of(which), mode.of(which)
     part = replace(problem, T=problem.T[:, rows.ravel()], bias=problem.bias[rows.ravel()])
@@ -271,9 +271,9 @@ def impulses(laws: Sequence[Rigid], bodies: np.ndarray, W: np.ndarray, v: np.nda
     """Return the impulses (3k,) at k touching points, along their contact axes, in N s.
 
     With `impact` laws, points are treated one at a time, the fastest first. With restitution,
-    impulses act at all points between bodies that approach each other (Moreau 1988), then between
-    those that approach after that; points without restitution take part at once. bodies (k,): a
-    number that identifies the two bodies of each point.
+    impulses act at all points between bodies that approach each other (Moreau 1988), then at points
+    between bodies that approach as a result, and so on. Points without restitution take part in
+    every round. bodies (k,): a number that identifies the two bodies of each point.
     """
     if any(law.impact is not None for law in laws):
         return _in_turn(laws, W, v)
@@ -331,7 +331,7 @@ class Event(NamedTuple):
 
 
 def new_sets(problem: Problem, motion: Motion) -> Sets:
-    """Return the sets after the problem of touching contacts was solved (steps 4 and 6).
+    """Return the sets given the solved problem of touching contacts (steps 4 and 6).
 
     Parameters
     ----------
@@ -344,8 +344,8 @@ def new_sets(problem: Problem, motion: Motion) -> Sets:
     -------
     sets : Sets
         Current contacts are those that do not separate. Active contacts are those with a force and,
-        if their normals do not span those of all current ones (a degenerate solution), others
-        without force.
+        if their normals do not span the normals of all current contacts (a degenerate solution),
+        additional ones without force.
 
     Notes
     -----
@@ -365,7 +365,7 @@ def new_sets(problem: Problem, motion: Motion) -> Sets:
 
 
 def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
-    """Return the sets after contacts slid off an edge (step 5); others are held in their place.
+    """Return the sets after contacts slid off an edge (step 5), with others held instead.
 
     Parameters
     ----------
@@ -403,7 +403,7 @@ def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
 
 
 def held(problem: Problem, sets: Sets) -> Motion:
-    """Return the motion with active contacts held as if they could pull, others free (step 1).
+    """Return the motion with active contacts held, even if they pull, and others free (step 1).
 
     Parameters
     ----------
@@ -415,7 +415,7 @@ def held(problem: Problem, sets: Sets) -> Motion:
     Returns
     -------
     motion : Motion
-        The motion, which equals that of the whole problem as long as no force is negative.
+        The motion. As long as no force is negative, it is the solution of the entire problem.
 
     Examples
     --------
@@ -441,7 +441,7 @@ def events(
     distance: float = 1e-9,
     speed: float = 1e-9,
 ) -> list[Event]:
-    """Return the changes of a problem's contacts, near or touching (step 2).
+    """Return the gains, losses and negative forces of a problem's contacts (step 2).
 
     Parameters
     ----------
@@ -461,8 +461,8 @@ def events(
     Returns
     -------
     events : list of Event
-        A gain is a contact that is not current and collides, a loss a current contact farther than
-        `distance`, a negative force that of an active contact.
+        A gain is a contact that collides and is not current. A loss is a current contact with a gap
+        above `distance`. A negative force is the force of an active contact.
 
     Examples
     --------

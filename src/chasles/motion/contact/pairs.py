@@ -1,4 +1,4 @@
-"""Contact pairs of shapes with a contact law; soft contacts as part of a step.
+"""Contact pairs of shapes with a contact law, and soft contacts as part of a step.
 
 Forces of soft contact and states of surfaces are expressions that are traced into a step.
 """
@@ -52,21 +52,22 @@ def _kind(body: Body, surface: Surface) -> Any:
 
 
 def meeting(body: Body, surface: Surface) -> Meeting | None:
-    """Return the features by which a body touches a surface, or None if they do not vary."""
+    """Return the feature pairs of a body and a surface, or None if the features do not vary."""
     kind = _kind(body, surface)
     return None if kind is None else kind(body, surface)
 
 
 @dataclass(frozen=True)
 class Rigid:
-    """Rigid bodies, which touch, separate, slide, stick and collide.
+    """Contact law of rigid bodies that touch, separate, slide, stick and collide.
 
     friction: Coulomb's coefficient mu during contact. restitution: e of Newton's impact law, with
-    the same friction, at all points between bodies that approach each other, then between those
-    that approach after that, so that Newton's cradle propagates the blow. impact: a single-point
-    impact law to use instead, which acts at the points one after the other. torsion, rolling:
-    torsional and rolling friction in m: the largest moments about the normal and the tangents are
-    these lengths times the normal force. Only the integrator "time-stepping" supports them.
+    the same friction. Impulses act at all points between bodies that approach each other, then at
+    points between bodies that approach as a result, so that an impact propagates through Newton's
+    cradle. impact: a single-point impact law to use instead; it acts at one point after the other.
+    torsion, rolling: torsional and rolling friction in m; the largest moments about the normal and
+    the tangents are these lengths times the normal force. Only the integrator "time-stepping"
+    supports torsion and rolling.
     """
 
     friction: float = 0.0
@@ -89,10 +90,10 @@ class Rigid:
 
 @dataclass(frozen=True)
 class Compliant:
-    """Compliant ground for the integrator "time-stepping", stable for any step size.
+    """Contact law of compliant ground for "time-stepping", stable for any step size.
 
-    The normal force at a depth d is stiffness (d + relaxation ddot), never negative: stiffness in
-    N/m, relaxation in s. friction, torsion, rolling: as in `Rigid`.
+    The normal force at a depth d is stiffness (d + relaxation ddot), but never negative. stiffness:
+    in N/m. relaxation: in s. friction, torsion, rolling: as in `Rigid`.
     """
 
     stiffness: float
@@ -111,9 +112,9 @@ class Compliant:
 class Spot(NamedTuple):
     """Point C where a body may touch another, and its relative motion.
 
-    axes: two tangents and the normal, from the other body to this one, as rows. gap: the distance
-    (m). rate, slip: velocities of this body at C relative to the other, along the normal and the
-    tangents.
+    axes: two tangents and the normal as rows; the normal points from the other body to this one.
+    gap: the distance (m). rate, slip: velocities of this body at C relative to the other, along the
+    normal and the tangents.
     """
 
     point: np.ndarray
@@ -125,10 +126,10 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class Pair:
-    """Body that may touch a surface, and the contact law between them.
+    """Body and surface that may touch, and the contact law between them.
 
     Each point of the body (`body.balls()`) is a separate contact, in the order of the pairs. If the
-    contact points of rigid bodies vary with the motion, the pair is one contact.
+    contact points of rigid bodies vary with the motion, the pair counts as one contact.
     """
 
     body: Body
@@ -184,7 +185,7 @@ class Pair:
 
     @property
     def points(self) -> int:
-        """Number of contacts; 1 if they vary, for all of them together."""
+        """Number of contacts; 1 if the contact points vary."""
         return 1 if self.varies else len(self.body.balls())
 
     def spots(self, over: Carrier, under: Carrier) -> list[Spot]:
@@ -202,7 +203,7 @@ class Pair:
 
 
 def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
-    """Return the given contact pairs as a tuple; None gives an empty one."""
+    """Return the given contact pairs as a tuple, empty for None."""
     try:
         return () if contacts is None else tuple(contacts)
     except TypeError:
@@ -224,7 +225,7 @@ class Pressed(NamedTuple):
 
 @dataclass(frozen=True)
 class Contacts:
-    """All contact pairs of a robot, on expressions."""
+    """All soft contact pairs of a robot, evaluated on expressions."""
 
     model: Model
     pairs: tuple[Pair, ...]
@@ -268,7 +269,7 @@ class Contacts:
     def pressed(
         self, arena: Arena, q: Numbers, qd: Numbers, state: Numbers, touching: Numbers | None = None
     ) -> Pressed:
-        """Return the response to a state; touching: contact mask, by default the current one."""
+        """Return the response to a state; touching: contact mask, by default that of the state."""
         spots, states = self.spots(arena, q, qd), self.split(state)
         parts = list(zip(self.laws, spots, states, strict=True))
         if touching is None:
@@ -305,12 +306,12 @@ class Contacts:
         return [z for law, part, f, gap in ended for z in law.advanced(part, f, gap, h)]
 
     def settled(self, arena: Arena, state: Numbers, found: Pressed, q: Numbers) -> list[Number]:
-        """Return integrated states, made exact at q under the forces there."""
+        """Correct integrated states for the gaps at q and the forces."""
         ended = self._ended(arena, state, found, q)
         return [z for law, part, f, gap in ended for z in law.settled(part, f, gap)]
 
     def program(self, h: float) -> Program:
-        """Return the program of forces, gaps and the states after h seconds without motion.
+        """Return the program for forces, gaps and the states after h seconds without motion.
 
         Inputs are q, qd and the states; forces (points, 3) are along the world axes, gaps
         (points,). The program contains all contact data of a step, so its hash identifies them.

@@ -1,8 +1,8 @@
-"""Distribution of contact forces that is not determined by the motion: the safest one.
+"""Safest distribution of contact forces that the motion does not determine.
 
-Points that hold each other in place may press or pull against each other arbitrarily: two sticking
-points of one body may be clamped along the line between them. Coulomb's law does not determine
-these forces. The closer a point is to the edge of its cone, the sooner it slides. Therefore a
+Points can press or pull against each other without any effect on the motion: two sticking points of
+one body may be clamped along the line between them. Coulomb's law does not determine these internal
+forces. The closer a force is to the edge of its cone, the sooner the point slides. Therefore a
 motion continues with the forces that are farthest inside all cones.
 """
 

@@ -1,4 +1,4 @@
-"""Watch of soft contact, which detects step sizes that are too large for the ground.
+"""Watch of soft contact that detects step sizes too large for the ground.
 
 If steps are too long for the stiffness or the damping of the ground, the force of one step throws a
 touching point back at full speed, and the force of the next step throws it back again: the motion
@@ -7,7 +7,7 @@ reverses between the ends of a step in which it touches. A contact that lasts th
 and an oscillation with six steps or more per period, stay below the limit. Motors do not matter:
 they cannot reverse the velocity of a foot in every other step.
 
-Everything is written in operations that floats, arrays of floats and symbols share.
+All computations use operations that floats, arrays of floats and symbols support.
 """
 
 import warnings
@@ -21,19 +21,20 @@ from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximu
 Values = Sequence[Value] | np.ndarray
 
 REVERSED = 0.4
-"""Threshold of reversal: v0 and v1, at both ends of a step, are reversed if -v0 . v1 exceeds this
-fraction of the mean of their squares. The fraction is 1 for a full reversal, and less than 0.4 if
-one is more than 4.8 times the other.
+"""Threshold of reversal: the velocities v0 and v1 at the ends of a step count as reversed if
+-v0 . v1 exceeds this fraction of the mean of their squares. The fraction is 1 for a full reversal,
+and less than 0.4 if one speed is more than 4.8 times the other.
 """
 
 SLOW, FAST = 98.1, 981.0
-"""Accelerations (m/s^2). A point slower than SLOW dt rattles at rest. A point that is thrown back
-four times as fast as it came, and faster than FAST dt, counts as MANY reversals.
+"""Accelerations (m/s^2). Reversals of a point slower than SLOW dt are rattling at rest and do
+not count. A point thrown back four times as fast as it came, and faster than FAST dt, counts as
+MANY reversals.
 """
 
 FADING, MANY = 0.9, 4.0
-"""A reversal counts for about ten steps in which its point touches. MANY of them are too many: more
-than 40 % of these steps.
+"""Decay of the reversal count per step, and its limit. A reversal counts for about ten steps in
+which its point touches, so MANY reversals are more than 40 % of these steps.
 """
 
 LEVEL = 3
@@ -41,7 +42,7 @@ LEVEL = 3
 
 
 LATCHED = 1000.0
-"""Counts above this value are the numbers of steps since there were too many reversals."""
+"""Offset of latched counts: count - LATCHED is the number of steps since it reached MANY."""
 
 
 def size(points: int) -> int:
@@ -52,10 +53,10 @@ def size(points: int) -> int:
 def watched(
     watch: Values, velocities: Sequence[Values], normal: Sequence[Value], h: Value
 ) -> list[Value]:
-    """Return the updated watch after a state, h seconds before the next.
+    """Return the updated watch at a state; h: the following step size (s).
 
-    velocities: velocities of the points (m/s), three numbers each; the watch stores their sum,
-    which reverses when they do. normal: normal forces (N).
+    velocities: velocities of the points (m/s), three numbers each; the watch stores the sum of
+    the three, which reverses with the velocity. normal: normal forces (N).
     """
     slow, fast = (SLOW * h) ** 2, (FAST * h) ** 2
     seen: list[Value] = []
@@ -73,13 +74,13 @@ def watched(
 
 
 def first_unstable(watch: Any, steps: int) -> Any:
-    """Return the first suspicious step of each member after some steps, -1 if there is none."""
+    """Return each member's first unstable step after a number of steps, or -1 if there is none."""
     age = (watch[..., 1::2].max(-1, keepdims=True) - LATCHED).clip(0.0).astype(int)
     return ((steps - age) * (age > 0) - (age == 0)).reshape(watch.shape[:-1])
 
 
 def told(function: str, run: Any) -> Any:
-    """Return a motion, with a warning if it is unstable and its arrays are not on a GPU."""
+    """Return a motion; warn if it is unstable and its arrays are not on a GPU."""
     unstable = run.unstable
     if isinstance(unstable, np.ndarray) and (unstable >= 0).any():
         found = unstable[unstable >= 0]

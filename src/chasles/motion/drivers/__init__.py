@@ -1,1 +1,1 @@
-"""Drivers that take many steps: compiled, or one by one with events and rigid contact."""
+"""Drivers that run motions: compiled, or step by step with events and rigid contact."""

@@ -1,4 +1,4 @@
-"""Compiled motions: check the arrays, compile the step, run the loop."""
+"""Compiled motions: check the arguments, compile the step, and run the loop."""
 
 import math
 from collections.abc import Callable, Collection
@@ -55,11 +55,11 @@ class Recipe:
 
 @dataclass(frozen=True)
 class Course:
-    """Start of a motion and its steps; done: completed steps of `total`.
+    """Initial state of a motion and its steps.
 
-    `tau` is None if a controller computes it. `ctrl` holds controls given as numbers, and `act` the
-    initial activations. `watch` is the earlier state of contacts, if any. `function` is the name in
-    messages.
+    `tau` is None if a controller computes it. `done` of `total` steps have been completed. `ctrl`
+    holds controls given as numbers, and `act` the initial activations. `watch` is the contact watch
+    of an earlier part of the motion, if any. `function` is the function name in messages.
     """
 
     q: Any
@@ -121,7 +121,7 @@ class Rollout:
         self._adjoints: dict[tuple[str, ...], Any] = {}
 
     def _loop(self, *target: str, watch: bool = False) -> Any:
-        """Return the repeated step for a backend and number type; watch: monitor the contacts."""
+        """Return the compiled loop for a backend and number type; watch: monitor contacts."""
         key = (*target, WATCH) if watch else target
         if key not in self._loops:
             recipe = (self.recipe, WATCH) if watch else self.recipe
@@ -182,7 +182,7 @@ class Rollout:
         return replace(kept, unstable=unstable, act=along[-1] if "act" in self._sizes else None)
 
     def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
-        """Return the contact watch before the first step, (count, size)."""
+        """Return the contact watch (count, size) before the first step."""
         assert self.contacts is not None
         shape = (math.prod(lead), watching.size(len(self.contacts.laws)))
         before = np.zeros(shape) if course.watch is None else course.watch.reshape(shape).copy()
@@ -225,7 +225,7 @@ class Rollout:
         )
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
-        """Return the repeated adjoint step; along: inputs that differ from step to step."""
+        """Return the compiled adjoint loop; along: inputs that vary from step to step."""
         if along not in self._adjoints:
             kernel = compiled_kernel(
                 ("adjoint", self.recipe, along),
@@ -300,7 +300,7 @@ def check_threads(course: Course) -> None:
 def compiled_kernel(
     recipe: object, trace: Callable[[], Program], backend: str = "llvm", dtype: str = "float64"
 ) -> Any:
-    """Return the kernel of a recipe, and trace its program if it is not cached."""
+    """Return the kernel of a recipe; its program is traced only if the kernel is not cached."""
     with COMPILING:
         known = backends.known(recipe, trace, backend, dtype)
         return known or backends.compile(trace(), backend, dtype, recipe)
@@ -317,7 +317,7 @@ def prepared(
     *,
     again: bool = False,
 ) -> Rollout:
-    """Return a compiled step from the cache, or a new one; again: always trace the controller."""
+    """Return a compiled step, cached if possible; again: always trace the controller."""
     known_law = callable(control) or isinstance(control, Controls)
     control = control if known_law else None
     count = checked_parameters(parameters, control)
@@ -343,7 +343,7 @@ def prepared(
 def checked_steps(
     dt: Any, steps: Any, every: Any, start: Any, threads: Any, function: str = "rollout"
 ) -> tuple[float, int, int, float, int | None]:
-    """Return dt (s), steps, every, start (s) and threads, each checked."""
+    """Check and return dt (s), steps, every, start (s) and threads."""
     counts = (
         checked_count(f"{function}: steps", steps),
         checked_count(f"{function}: every", every),

@@ -1,7 +1,7 @@
-"""Contacts of a simulation: all points where rigid bodies may touch, and soft surfaces.
+"""Contacts of a simulation: points where rigid bodies may touch, and soft surfaces.
 
-The states of soft surfaces are appended to q, with their own rates. They are followed by one number
-per point, which is 1 if the point was in contact at the beginning of the step.
+The states of soft surfaces are appended to q and integrated with it. They are followed by one
+number per point: 1 if the point was in contact at the beginning of the step, else 0.
 """
 
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ from chasles.motion.steps.integrators import INTEGRATORS, Table
 from chasles.motion.steps.system import Advance, State
 
 ROUNDED = 1e-12
-"""Relative size below which the difference of two velocities is treated as zero."""
+"""Relative size below which the difference between two velocities is treated as zero."""
 
 
 class Varying:
@@ -52,7 +52,7 @@ class Varying:
         self.size = features.size
 
     def __call__(self, at: State, held: np.ndarray, alone: bool) -> Moves:
-        """Return the gaps of all feature pairs, and the motion of the relevant ones.
+        """Return the gaps of all feature pairs, and the motion of held and touching pairs.
 
         Gaps are infinite where other features are nearer. alone: evaluate only the held pairs, and
         skip gaps and room.
@@ -75,7 +75,7 @@ class Varying:
 
 
 class Slots:
-    """All numbered places (slots) where a robot may touch; row (slots,) maps each slot to its row.
+    """Numbered slots where a robot may touch; row (slots,) maps each slot to its row.
 
     A row is a point of a body, a pair with varying points, a joint limit, or a joint with dry
     friction; the latter come last. bodies (slots,): equal numbers for slots between the same two
@@ -120,8 +120,8 @@ class Slots:
     def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
         """Return positions and velocities of the points in a state.
 
-        held (slots,): slots that are always evaluated; with `alone`, varying features evaluate no
-        others.
+        held (slots,): mask of slots that are always evaluated. alone: of varying features, evaluate
+        only these.
         """
         parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:
@@ -134,7 +134,7 @@ class Slots:
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def onto(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """Return q with gaps of selected slots closed; joints at rest among them do not move."""
+        """Return q with the gaps of selected slots closed; selected joints at rest do not move."""
         shift = self._shift(at, moves.J[which, 2], moves.gap[which])
         shift[self.freedoms(which)] = 0.0
         return self._mechanism.integrate(at.q, shift)
@@ -152,13 +152,13 @@ class Slots:
         return self.resting.freedom[which[np.isfinite(self.bound)]]
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """Return a state after a step in which closing the loops has not moved any held joint."""
+        """Return the state after a step with held joints unmoved by the closing of loops."""
         if not self._mechanism.rows:
             return at
         return self.resting.kept(at, start, held[np.isfinite(self.bound)])
 
     def _shift(self, at: State, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
-        """Return the step d of least d'M d with J d = -excess."""
+        """Return the displacement d with the least d'M d for which J d = -excess."""
         B = response(self._mechanism.at(at.t), at.q, J.T)
         return B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
 
@@ -251,7 +251,7 @@ def check_rigid(
 
 
 def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touching:
-    """Return the contact forces and gaps at the states of a trajectory, which may have none."""
+    """Return the contact forces and gaps at the states of a trajectory, which may be empty."""
     forces, gaps = zip(*kept, strict=True) if kept else ((), ())
     n = len(kept)
     return Touching(
@@ -260,7 +260,7 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
 
 
 def seen(event: Event, n: int) -> Event:
-    """Return an event of the first n entries of q, without the states appended to them."""
+    """Return an event that sees only the first n entries of q, without appended states."""
 
     def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
         return event.function(t, q[:n], qd)
@@ -280,8 +280,8 @@ class Surfaces:
     """Soft contacts of a robot.
 
     In a step of fixed size, each point keeps the contact status that it had at the beginning of the
-    step, because an implicit step may have no solution at a force discontinuity. An adaptive method
-    must see the discontinuity, so that it can reduce the step size there.
+    step, because an implicit step may have no solution at a force discontinuity. An adaptive
+    integrator must see the discontinuity, so that it can reduce the step size there.
     """
 
     def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], integrator: str) -> None:
@@ -331,17 +331,17 @@ class Surfaces:
     def pressing(
         self, q: np.ndarray, qd: np.ndarray
     ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Return q alone, the wrenches on `frames`, and the rates of the states appended to q."""
+        """Return q without states, the wrenches on `frames`, and the rates of appended states."""
         *wrenches, rates = self._call(self._pressing, q, qd)
         still = np.zeros((*qd.shape[:-1], self.size - self.states))
         return q[..., : self.nq], wrenches, [rates, still]
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return q after a step, with the surfaces exactly on the bodies that press on them."""
+        """Return q after a step, with surfaces moved exactly onto the bodies that press on them."""
         return np.concatenate([q[..., : self.nq], *self._call(self._settling, q, qd)], -1)
 
     def seen_by(self, event: Event) -> Event:
-        """Return an event of q without the states appended to it."""
+        """Return an event that sees q without appended states."""
         return seen(event, self.nq)
 
     def touching(self, q: np.ndarray, qd: np.ndarray) -> Touching:
@@ -361,9 +361,9 @@ class Surfaces:
     def _programs(self, *, held: bool) -> list[Program]:
         """Return the programs of the soft contacts.
 
-        They compute wrenches and rates; exact states and the contact status; forces and gaps;
-        velocities of points and normal forces. held: points keep the contact status from the
-        beginning of the step.
+        They compute wrenches and rates; corrected states and the contact status; forces and gaps;
+        velocities of points and normal forces. held: True if points keep the contact status from
+        the beginning of the step.
         """
         contacts, arena = self.contacts, Arena(RULES)
         model, points, states = contacts.model, (len(contacts.laws),), (contacts.states,)

@@ -1,4 +1,4 @@
-"""Dry friction of joints in interpreted motions: trees and closed loops, also in batches."""
+"""Dry friction of joints in interpreted motions of trees and closed loops, and in batches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ from chasles.motion.steps.system import (
 )
 
 ROUNDED = 1e-12
-"""Relative size below which the difference of two numbers is treated as zero."""
+"""Relative size below which the difference between two numbers is treated as zero."""
 
 DEPENDENT = 1e-10
 """Fraction of the largest eigenvalue below which joints coupled by loops are treated as dependent.
@@ -29,10 +29,10 @@ DEPENDENT = 1e-10
 
 
 class Dry(Sticking):
-    """Step of a method with joints that stick; `free`, the free acceleration, is set later.
+    """Step of an integrator with joints that stick; `free`, the free acceleration, is set later.
 
-    The accelerations of a mode are the accelerations under `force`, with the torques that keep held
-    joints at rest.
+    The accelerations in a mode are those under `force` and the torques that keep held joints at
+    rest.
     """
 
     free: Accelerate
@@ -68,7 +68,7 @@ class Dry(Sticking):
         return np.concatenate([np.where(held, 0.0, _pushed(qdd, B, holding)), behind], -1)
 
     def _see(self, B: np.ndarray, holding: np.ndarray) -> None:
-        """Store the initial holding torques of a step, and the acceleration missed since then."""
+        """Store the initial holding torques of a step, and the largest missed acceleration."""
         beyond = np.copysign(np.maximum(np.abs(holding) - self.friction, 0.0), holding)
         if self._first is None:
             self._first, self._beyond = holding, beyond
@@ -90,10 +90,10 @@ class Dry(Sticking):
     def told(
         self, system: System, h: Any, y: np.ndarray, found: Advanced, last: np.ndarray, end: Ending
     ) -> Advanced:
-        """Return the step with its error, if that is estimated, and the states within it.
+        """Return the step with its error estimate, if any, and its interpolant.
 
-        The error includes the change of the step by the impulses, and the motion missed by joints
-        that were held too long.
+        The error includes the change of the step due to impulses, and the motion that joints missed
+        because they were held too long.
         """
         assert isinstance(system, Local)
         n, error = len(self.friction), found.error
@@ -123,7 +123,7 @@ class Dry(Sticking):
         assert isinstance(system, Local)
         v, P, rests = end.v1, np.zeros_like(end.v1), end.free != 0.0
         if np.any(rests & ((v != 0.0) | (end.low > 0.0) | (end.high < 0.0))):
-            # closed loops are kept at the end of the step; trees agree with compiled steps
+            # closed loops: at the end of the step; trees: at its beginning, as compiled steps do
             q = system.state(h, y)[0] if self._mechanism.rows else system.q
             B = self._response(system.t + h if self._mechanism.rows else system.t, q)
             P = self._stopping(B, end.free, v)
@@ -138,9 +138,9 @@ class Dry(Sticking):
         return v, P
 
     def stilled(self, before: np.ndarray, taken: Taken) -> Taken:
-        """Return a step in which joints at rest in closed loops, moved by its error, are restored.
+        """Return the step with joints at rest in closed loops moved back to their positions.
 
-        They are moved back by steps that keep the loops closed.
+        Errors of the step move these joints; the corrections keep the loops closed.
         """
         t, q, qd = taken.last
         if self._mechanism.rows and self._still.any():
@@ -156,9 +156,9 @@ class Dry(Sticking):
         return taken._replace(last=State(t, q, qd))
 
     def _response(self, t: float, q: np.ndarray) -> np.ndarray:
-        """Return the response of qd to impulses at the joints, (..., nv, nv): M^-1 for a tree.
+        """Return the response (..., nv, nv) of qd to joint impulses: M^-1 for a tree.
 
-        For closed loops it is N (N'M N)^-1 N', where N spans the motions that the loops allow.
+        For closed loops, it is N (N'M N)^-1 N', where N spans the motions that the loops allow.
         """
         here, q = self._mechanism.at(t), q[..., : self._mechanism.nq]
         M = here.mass_matrix(q)
@@ -171,7 +171,7 @@ class Dry(Sticking):
         return np.asarray(N @ np.linalg.solve(Nt @ M @ N, Nt))
 
     def _stopping(self, B: np.ndarray, which: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Return the impulses P at selected joints with B P = -v there."""
+        """Return impulses P at selected joints such that B P = -v at these joints."""
         mask = which != 0.0
         A = np.where(mask[..., :, None] & mask[..., None, :], B, 0.0)
         scale = np.sqrt(np.where(mask, np.diagonal(B, axis1=-2, axis2=-1), 1.0))

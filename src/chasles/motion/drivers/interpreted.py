@@ -1,4 +1,4 @@
-"""Interpreted motions: events, rigid contact, closed loops, variable step sizes."""
+"""Interpreted motions, with events, rigid contact, closed loops and variable step sizes."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ from chasles.motion.steps.stiction import check_tendons, dry_friction
 from chasles.motion.steps.system import Accelerate, Local, Place, State, Taken, Tree, path, take
 
 LOOSE = 1e-2
-"""Largest opening of stabilized loops (rad, fractions of the loop's size)."""
+"""Largest opening of stabilized loops (rad, or fractions of the loop's size)."""
 
 
 def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajectory:
@@ -260,7 +260,7 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
 
 
 def _dynamics(mechanism: Mechanism, plan: Plan, frames: Sequence[str]) -> Accelerations:
-    """Return accelerations with closed or stabilized loops; frames: those with contact wrenches."""
+    """Return the acceleration function; frames: frames on which contact wrenches act."""
     for name in frames:
         if name in (plan.f_ext or {}):
             problem = f"f_ext and contacts act on the same frame {name!r}"

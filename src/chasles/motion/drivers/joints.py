@@ -12,7 +12,7 @@ from chasles.motion.steps.system import State
 
 
 def _columns(nv: int, freedom: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """Return J (k, 3, nv) of joints, with their velocities along the normal."""
+    """Return Jacobians J (k, 3, nv) of joints; their velocities are along the normal."""
     J = np.zeros((len(freedom), 3, nv))
     J[np.arange(len(freedom)), 2, freedom] = sign
     return J
@@ -50,7 +50,7 @@ class Stops:
         self.names += [f"{name} {ends[sign]} limit" for _, name, sign, _ in ended]
 
     def __call__(self, at: State) -> Moves:
-        """Return the distances of joints from their limits, and the motion there."""
+        """Return the distances of joints and tendons from their limits, and their motion."""
         moved = self._mechanism.difference(self._start, at.q)[self._freedom]
         speed = self._sign * at.qd[self._freedom]
         joints = _moves(self._gap + self._sign * moved, speed, self._J)
@@ -60,7 +60,7 @@ class Stops:
         return Moves(*(np.concatenate(pair) for pair in parts))
 
     def _lines(self, at: State) -> Moves:
-        """Return the stops of tendons and ball joints, whose directions vary."""
+        """Return the motion of tendons and ball joints with limits; their directions vary."""
         assert self._motion is not None
         nv, (sign, limit) = self._mechanism.nv, self._ends.T
         every = self._motion(at.q, at.qd).reshape(-1, nv + 2)[self._line] * sign[:, None]
@@ -74,7 +74,7 @@ class Stops:
 class Resting:
     """Joints with dry friction: joints at rest are in contact, moving joints are separated.
 
-    `freedom` (k,) holds the indices of their velocities, `bound` (k,) their friction (N m or N).
+    `freedom` (k,): velocity indices of these joints. `bound` (k,): their dry friction (N m or N).
     """
 
     def __init__(self, mechanism: Mechanism, used: bool) -> None:
@@ -92,7 +92,7 @@ class Resting:
         self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
 
     def __call__(self, at: State) -> Moves:
-        """Return the motion of joints, with gap 0 for slow joints and infinite gap for others."""
+        """Return the motion of joints; the gap is 0 for slow joints, and infinite for others."""
         speed = at.qd[self.freedom]
         return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 
@@ -105,7 +105,7 @@ class Resting:
         return tau + self._friction * wrong
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """Return a state in which the held joints, mask (k,), have their initial positions."""
+        """Return the state with held joints, a mask (k,), at their initial positions."""
         q, places = at.q.copy(), self._places[held & (self._places >= 0)]
         q[places] = start.q[places]
         return at._replace(q=q)

@@ -25,27 +25,27 @@ from chasles.motion.steps.system import Placed, State, Taken, Tree
 
 FALLEN = 0.1
 """Fraction of the initial margin of a chart (the square of a pivot) below which other coordinates
-are chosen: the pivot has fallen to a third. At a hundredth the equations are still accurate, but
-such coordinates reverse within a few steps of a millisecond and the method loses energy accuracy.
-With rates up to 15 rad/s, the energy error of a five-bar after ten seconds is 5e-3 of its kinetic
-energy at a hundredth, 4e-6 at a tenth, and 3e-7 at a third.
+are chosen; the pivot has then fallen to a third. With 0.01, the equations are still accurate, but
+such coordinates reverse within a few steps of a millisecond, and the energy becomes inaccurate. For
+a five-bar with rates up to 15 rad/s, the energy error after ten seconds is 5e-3 of the kinetic
+energy with 0.01, 4e-6 with 0.1, and 3e-7 with a third.
 """
 
 STEPS = 20
-"""Largest number of Newton steps; two or three are usual."""
+"""Maximum number of Newton steps; two or three are typical."""
 
 CONSISTENT = 1e-6
-"""Largest initial opening of loops (rad, fractions of their size), and error of rates."""
+"""Largest initial opening of loops (rad, or fractions of their size), and error of rates."""
 
 BRANCH = 1e-3
-"""Distance (rad, m) from the given position beyond which a closed position is on another branch."""
+"""Distance (rad, m) beyond which a closed position counts as another branch."""
 
 
 # Loops that the user closes ---------------------------------------------------------------------
 
 Gamma = Callable[..., Sequence[Number]]
-"""gamma(y) or gamma(y, t): all of q from the time and the independent coordinates, in the order of
-`robot.independent`.
+"""gamma(y) or gamma(y, t): the full vector q, given the independent coordinates y in the order of
+`robot.independent`, and the time t.
 """
 
 
@@ -54,9 +54,9 @@ class ClosureFunction:
 
     For a time-dependent robot, q = gamma(y, t) and qd = G yd + d gamma/dt; the last argument of
     gamma must then be named t. gamma is called once, with symbols, and may use + - * / and the
-    functions `sin`, `cos`, `atan2`, `sqrt`, `select` and others of `chasles.expr`. It determines
-    the branch. G and g are its derivatives. Every joint must have coordinates whose rates are its
-    velocities (no spherical, planar or free joint).
+    functions `sin`, `cos`, `atan2`, `sqrt`, `select` and others of `chasles.expr`. gamma
+    determines the branch; G and g are its derivatives. The velocities of every joint must be the
+    time derivatives of its coordinates (no spherical, planar or free joint).
     """
 
     def __init__(self, robot: Machine, gamma: Gamma) -> None:
@@ -79,10 +79,10 @@ class ClosureFunction:
         self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))
 
     def __call__(self, y: Array, yd: Array = None, ydd: Array = None, *, t: Array = 0.0) -> Any:
-        """Return q (..., nq) at y (..., n); with yd also qd, with ydd also qdd, as a tuple.
+        """Return q (..., nq) at y (..., n), or a tuple with qd if yd is given, and qdd if ydd is.
 
-        t: time (...) in s, ignored by a gamma(y). Raises `chasles.ImpossiblePosition` where gamma
-        is undefined.
+        t: time (...) in s, ignored if gamma depends only on y. Raises `chasles.ImpossiblePosition`
+        where gamma is undefined.
         """
         zero = np.zeros(len(self.independent))
         rates = [zero if rate is None else rate for rate in (yd, ydd)]
@@ -101,7 +101,7 @@ class ClosureFunction:
 
 
 def _program(gamma: Gamma, n: int, nq: int) -> Program:
-    """Return the program of q, qd, qdd as functions of y, yd, ydd and t."""
+    """Return the program for q, qd and qdd as functions of y, yd, ydd and t."""
     moment = Variable("t", ())
     inputs = [Variable(name, (n,)) for name in ("y", "yd", "ydd")]
     arena = Arena(RULES)
@@ -131,7 +131,7 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
 
 
 class Looped(Tree):
-    """Closed loops: accept an initial state that is nearly closed, and close it to rounding."""
+    """Positions with closed loops; an initial state that is nearly closed is closed exactly."""
 
     def begin(self, at: State) -> State:
         (t, q, qd), mechanism = at, self._mechanism
@@ -184,8 +184,8 @@ class Lost(SingularPosition):
 class Closed(Looped, Remembering):
     """Loops closed by Newton's method; only the independent entries of d and v are used.
 
-    Every member of a batch has its own chart, because members reach their singularities at
-    different times. Beyond a singularity the margin has the opposite sign.
+    Every member of a batch has its own chart, because members reach singularities of their charts
+    at different times. Beyond a singularity, the margin has the opposite sign.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -194,14 +194,14 @@ class Closed(Looped, Remembering):
         self._which, self._start = np.zeros(0, int), np.zeros(0)
 
     def begin(self, at: State) -> State:
-        """Return the closed state as `Looped.begin` does, with charts chosen for all members."""
+        """Choose charts for all members, and return the closed state as in `Looped.begin`."""
         self._charts, lead = [], at.q.shape[:-1]
         self._which, self._start = np.full(lead, -1), np.ones(lead)
         self._choose(at.t, at.q, self._which < 0)
         return super().begin(at)
 
     def step(self, step: Callable[..., Taken], at: State, goal: float) -> Taken:
-        """Take a step as `Tree.step` does; members whose coordinates fail get other coordinates."""
+        """Take a step as in `Tree.step`; choose other coordinates for members where they fail."""
         chosen: Any = False
         while True:
             try:
@@ -256,7 +256,7 @@ class Closed(Looped, Remembering):
         return step, qd, health
 
     def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
-        """Choose other charts for some members; each is shared by all members that it suits."""
+        """Choose new charts for selected members; members share a chart if it suits them."""
         left, loops = np.array(members), self._mechanism.at(t).closing
         while np.any(left):
             first = np.unravel_index(np.argmax(left), left.shape)
@@ -274,7 +274,7 @@ class Closed(Looped, Remembering):
         self._which = np.searchsorted(used, self._which)
 
     def _singular(self, t: float, q: np.ndarray, members: np.ndarray) -> SingularPosition:
-        """Return the error if newly chosen coordinates fail as well."""
+        """Return the error that is raised if newly chosen coordinates fail as well."""
         at = np.unravel_index(int(np.argmax(members)), members.shape)
         loops, chart = self._mechanism.at(t).closing, self._charts[self._which[at]]
         index = f" at index {tuple(map(int, at))}" if at else ""

@@ -1,4 +1,4 @@
-"""First time within a step at which one of several margins becomes negative."""
+"""Location of the first time within a step at which a margin becomes negative."""
 
 from collections.abc import Callable
 
@@ -8,19 +8,19 @@ import scipy
 from chasles.motion.steps.system import State, Taken
 
 Margins = Callable[[State], np.ndarray]
-"""Distances to all bounds in a state; negative beyond a bound."""
+"""Function that returns the distances to all bounds in a state, negative beyond a bound."""
 
 JUST = 1e-9
-"""Fraction of a step that separates a time just before a change from the change."""
+"""Fraction of a step between a change and a time just before it."""
 
 FINE = 1e-12
 """Tolerance of a located time, as a fraction of a step."""
 
 QUARTERS = 0.25, 0.5, 0.75
-"""Fractions of a step at which it is checked for earlier changes."""
+"""Fractions of a step at which margins are also checked."""
 
 SLIGHT = 1e-7
-"""Fraction of a margin at the end of a step that is treated as zero."""
+"""Fraction of the final margin below which a margin that starts at zero counts as zero."""
 
 
 def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:
@@ -37,7 +37,7 @@ def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:
         part, gone = _earliest(margins, step, np.flatnonzero(passed), part)
         found[gone] = True
         passed = (margins(step.at(part)) < 0.0) & ~found
-        if not passed.any() and part > JUST:  # features that others have replaced by then
+        if not passed.any() and part > JUST:  # features that others have replaced
             passed = (margins(step.at(part - JUST)) < 0.0) & ~found
             part -= JUST * passed.any()
     return part
@@ -48,9 +48,9 @@ def _earliest(
 ) -> tuple[float, np.ndarray]:
     """Return the fraction of a step at which some margins first become negative, and which do.
 
-    The result lies just beyond the zero, so that features replaced by a jump there are not taken
-    for the nearest. A margin that starts at zero counts as negative beyond a small fraction of its
-    value at the end.
+    The result lies just beyond the zero, so that features that are replaced there by a jump do not
+    count as the nearest. A margin that starts at zero counts as negative once it exceeds a small
+    fraction of its final value.
     """
 
     def left(part: float) -> np.ndarray:

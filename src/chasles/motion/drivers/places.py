@@ -1,4 +1,4 @@
-"""Location of a rollout's arrays and of its repeated step: host memory, or a GPU."""
+"""Location of the arrays and the loop of a rollout: host memory or a GPU."""
 
 import contextlib
 import math
@@ -14,7 +14,7 @@ from chasles.functions.doors import common, module, numbers
 
 
 def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> "Place":
-    """Return the location of the arguments of a rollout; all must be in the same one."""
+    """Return the location of the arguments of a rollout, which must be the same for all."""
     library = common(function, variables, arguments)
     if library is None:
         return Place(function, variables, arguments)
@@ -28,9 +28,9 @@ def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[A
 class Place:
     """Host memory: NumPy arrays and array_likes, in float64; all numbers must be finite.
 
-    function: name in messages. backend, dtype: target of the compiled step. device: context to
-    enter while arrays are created. given: the arguments as checked arrays; None for an omitted
-    argument.
+    function: function name in messages. backend, dtype: target of the compiled step. device:
+    context to enter while arrays are created. given: the arguments as checked arrays; None for an
+    omitted argument.
     """
 
     backend, dtype = "llvm", "float64"
@@ -52,24 +52,24 @@ class Place:
             self.given[variable.name] = array
 
     def flat(self, array: Any, lead: tuple[int, ...], tail: tuple[int, ...]) -> Any:
-        """Return an array broadcast to a leading shape, with the leading axes flattened."""
+        """Broadcast an array to a leading shape, and flatten the leading axes."""
         # A copy: states are advanced in place.
         whole = np.array(np.broadcast_to(array, lead + tail), order="C")
         return whole.reshape(math.prod(lead), *tail)
 
     def sent(self, array: np.ndarray) -> Any:
-        """Return a NumPy array moved to this place."""
+        """Return a NumPy array transferred to this location."""
         return array
 
     def records(self, states: Sequence[Any], kept: int) -> list[Any]:
-        """Return arrays (count, kept, size) whose first record is the states."""
+        """Return arrays (count, kept, size) with the states as the first record."""
         made = [np.empty((len(a), kept, a.shape[1])) for a in states]
         for record, state in zip(made, states, strict=True):
             record[:, 0] = state
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """Return records for the loop, and the array for the end of an unrecorded state."""
+        """Return records for the loop, and the array that holds the end of an unrecorded state."""
         return [], state
 
     def joined(self, parts: Sequence[Any]) -> Any:
@@ -81,7 +81,7 @@ class Place:
         return call(kernel, self.function, tuple(arguments), None, threads)
 
     def check(self, records: Sequence[Any]) -> None:
-        """Raise an error for records that are not finite, if that can be seen without waiting."""
+        """Raise an error for non-finite records, unless the check would need synchronization."""
         if not np.isfinite(records[1][:, -1]).all():  # values remain non-finite once they are
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
@@ -91,9 +91,10 @@ class Place:
 
 
 class _GPU(Place):
-    """CuPy arrays on one device, in float32 if all are; not checked, to avoid synchronization.
+    """CuPy arrays on one device, in float32 if all arrays are.
 
-    Records are in row order if all states are, else in column order.
+    Values are not checked, to avoid synchronization. Records are in row order if all states are,
+    else in column order.
     """
 
     backend = "cuda"
@@ -145,4 +146,4 @@ class _GPU(Place):
         return kernel.call(self.function, arguments)
 
     def check(self, records: Sequence[Any]) -> None:
-        """Do nothing: NaN stays in the records."""
+        """Do nothing: non-finite values remain in the records."""

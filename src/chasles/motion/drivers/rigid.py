@@ -1,15 +1,15 @@
 """Rigid contact in time: Featherstone's procedure of current and active sets (2008, table 11.1).
 
-1  steps follow the motion in which active contacts are held        `RigidContact.accelerate`
-2  after each, check for the end of the mode: a closing gap,
+1  take steps with the active contacts held                         `RigidContact.accelerate`
+2  after each step, check for the end of the mode: a closing gap,
    features that are no longer nearest, a force that pulls,
    friction at its bound, slip that ends                            `_margins`
 3  go back to the earliest of these                                 `RigidContact.__call__`
 4  apply impulses at approaching points                             `_struck`
-5  separating points are no longer held,                            `changed`
-6  and the complementarity problem of all touching points
-   decides which stay, stick, slide                                 `next_mode`
-7  continue
+5  release separating points                                        `changed`
+6  solve the complementarity problem of all touching points,
+   which determines the points that stay, stick or slide            `next_mode`
+7  continue with step 1
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +33,7 @@ DEPTH = 1e-12
 """Depth (m, rad) at which a new contact is detected, larger than rounding errors."""
 
 DEEPEST = 1e-6
-"""Allowed initial depth, and separation at which a held point is lost."""
+"""Largest initial depth, and separation (m, rad) at which a held point is lost."""
 
 ASTRAY = 1e-8
 """Largest separation of a held point from its surface after a step; if larger, the step is
@@ -41,19 +41,19 @@ shortened.
 """
 
 BACK = 1e-12
-"""Reversed slip velocity (m/s) at which a slip has ended."""
+"""Reversed slip velocity (m/s) at which slip has ended."""
 
 DRIFT = 1e-13
 """Position (m) or velocity (m/s) error of held points above which they are restored."""
 
 HALVINGS = 10
-"""Largest number of halvings of a step that takes held points off their surfaces."""
+"""Maximum number of halvings of a step that takes held points off their surfaces."""
 
 TANGENTS = np.array([1.0, 1.0, 0.0])
 """Mask of the slip components of a velocity along the axes of a contact."""
 
 NEWTON, TINY = 3, 1e-300
-"""Number of Newton steps back to a zero gap, from the depth at which a contact is detected;
+"""Number of Newton steps from the depth at which a contact is detected back to a zero gap, and the
 smallest divisor.
 """
 
@@ -101,7 +101,7 @@ class RigidContact(Pace):
     # In a mode ---------------------------------------------------------------------------------
 
     def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return joint torques in which the mode, not sign(qd), directs dry friction."""
+        """Return joint torques; the mode, not sign(qd), sets the direction of dry friction."""
         slots = self._slots
         signs = self._mode.slip[self._rubs, 2]
         return slots.resting.force(self._force(t, q, qd), qd, signs)
@@ -116,12 +116,12 @@ class RigidContact(Pace):
         return self._find(at, self._slots(at, self._mode.current, alone=True)).qdd
 
     def kept(self, at: State) -> tuple[np.ndarray, np.ndarray]:
-        """Return the contact forces and gaps in a state, as `Slots.seen` does."""
+        """Return the contact forces and gaps in a state, as in `Slots.seen`."""
         found = self._found(at)
         return self._slots.seen(found.moves, found.forces)
 
     def _moves(self, at: State) -> Moves:
-        """Return the motion of all points; the last result is cached, because modes share it."""
+        """Return the motion of all points; the last result is cached and shared between modes."""
         last, current = self._seen, self._mode.current
         if last is None or not (_same(last[0], at) and np.array_equal(last[1], current)):
             here = State(at.t, at.q.copy(), at.qd.copy())
@@ -168,11 +168,11 @@ class RigidContact(Pace):
         return self._mode.active & (self._friction > 0.0) & ~self._mode.slides
 
     def _margins(self, at: State) -> np.ndarray:
-        """Return the margins to all bounds at which the mode changes, negative beyond (step 2).
+        """Return margins to all bounds where the mode changes, negative beyond a bound (step 2).
 
-        These are gaps, and the margins of current points to separation and to other features;
-        normal forces, and friction of joints; friction of sticking points; slip of sliding points
-        along its direction, and their `ease`.
+        These are gaps; margins of current points to separation and to other features; normal forces
+        and friction of joints; friction of sticking points; slip of sliding points along its
+        direction; and the `ease` of sliding points.
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
@@ -197,8 +197,8 @@ class RigidContact(Pace):
     def _slack(self, found: "_Found") -> np.ndarray:
         """Return the slack of the force bounds (k,).
 
-        It is a fraction of the largest force, or of the force that would stop the largest
-        acceleration at the point.
+        The slack is a fraction of the largest force, or of the force at the point that would stop
+        the largest acceleration.
         """
         size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
         slack = np.full(len(self._friction), size)
@@ -212,7 +212,7 @@ class RigidContact(Pace):
     # Steps -------------------------------------------------------------------------------------
 
     def __call__(self, at: State, most: float = np.inf) -> Taken:
-        """Take a step as `Pace` does, shortened to the earliest change (step 3)."""
+        """Take a step as in `Pace`, shortened to the earliest change (step 3)."""
         step = self._paced(at)
         passed = self._margins(step.last) < 0.0
         self.due = bool(passed.any())
@@ -235,7 +235,7 @@ class RigidContact(Pace):
         return first
 
     def _longest(self, at: State) -> float:
-        """Return the longest stable step (s), in which friction at most reverses slip."""
+        """Return the longest stable step (s); friction may reverse slip, but not speed it up."""
         if not (self._mode.slides & ~self._rubs).any():
             return np.inf
         ahead = modes.heading(self._mode, self._moves(at)).slip
@@ -250,9 +250,9 @@ class RigidContact(Pace):
         return float(np.min(2.0 * (speed + modes.FAINT) / (drag + TINY), initial=np.inf))
 
     def _overdue(self, at: State) -> float:
-        """Return the longest time (s) since a point detected at a depth passed its surface.
+        """Return the longest time (s) since a penetrating point passed its surface.
 
-        Slow points are excluded, because their depth may be rounding.
+        Slow points are excluded because their depth may be a rounding error.
         """
         moves = self._found(at).moves
         gap, rate = moves.gap, moves.velocity[:, 2]
@@ -260,7 +260,7 @@ class RigidContact(Pace):
         return float(np.max(gap[below] / rate[below], initial=0.0))
 
     def _restored(self, step: Taken, start: State) -> Taken:
-        """Return the step with drift of held points removed along M^-1 J', as by an impulse."""
+        """Return the step with position and velocity drift of held points removed along M^-1 J'."""
         current = self._mode.current
         at = self._slots.kept(step.last, start, current)
         moves, rows = self._found(at).moves, _directions(self._sticks, current)
@@ -273,9 +273,9 @@ class RigidContact(Pace):
     # Changes -----------------------------------------------------------------------------------
 
     def changed(self, at: State) -> Changed:
-        """Return the occurrences, and the state after impulses in a new mode (steps 4 to 6).
+        """Return occurrences, and the state after impulses, and choose a new mode (steps 4 to 6).
 
-        If a change is due, current points were held until now and do not collide.
+        If a change is due, current points have been held and do not collide.
         """
         state, moves = at, self._moves(at)
         if not self.due:
@@ -327,8 +327,8 @@ class RigidContact(Pace):
         """Choose the new mode (step 6); return the times (k,) in which points come to rest.
 
         alike (k,): the representative of each point in contact, else -1. Slow rebounds with
-        velocities v, v e, v e^2, ... under an acceleration a are skipped: together they last 2 v/(a
-        (1 - e)).
+        velocities v, v e, v e^2, ... under an acceleration a are skipped; their total duration is
+        2 v/(a (1 - e)).
         """
         late = np.zeros(len(alike))
         stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= modes.SLOW)
@@ -359,7 +359,7 @@ class RigidContact(Pace):
         return late
 
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
-        """Return the state without slow velocities, which may contradict each other on one body."""
+        """Return the state without slow velocities, which may be inconsistent on one body."""
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return at
@@ -367,7 +367,7 @@ class RigidContact(Pace):
 
 
 class _Found(NamedTuple):
-    """State in a mode: motion, forces, accelerations, and the problem of the active points."""
+    """Results for a state in a mode: motion, forces, qdd, and the problem of active points."""
 
     at: State
     mode: modes.Mode
@@ -391,5 +391,5 @@ def _slow(moves: Moves) -> np.ndarray:
 
 
 def _directions(tangents: np.ndarray, normals: np.ndarray) -> np.ndarray:
-    """Return the mask (k, 3) of both tangents of some points and the normals of others."""
+    """Return the mask (k, 3) of both tangents and the normal, given masks (k,) of points."""
     return np.column_stack([tangents, tangents, normals])

@@ -15,13 +15,13 @@ from chasles.motion.records import End, Event, Occurrence
 from chasles.motion.steps.system import State, Taken
 
 HALVINGS = 52
-"""Number of bisections that locate an event in a step to rounding."""
+"""Number of bisections that locate an event within a step, down to rounding."""
 
 REPEATED = 1000
-"""Largest number of events within one step that restart the motion."""
+"""Maximum number of events within one step that restart the motion."""
 
 Begin = Callable[[State], State]
-"""Return the nearby state with which a motion can begin."""
+"""begin(at): the state, near a given one, from which a motion can begin."""
 
 Step = Callable[[State, float], Taken]
 """step(at, goal): take a step from a state to a time."""
@@ -37,7 +37,7 @@ Memory = Mapping[str, np.ndarray]
 
 
 class Remembering:
-    """Part of a motion whose next step depends on more than time and state.
+    """Part of a motion whose next step depends on data in addition to time and state.
 
     numbers: names of the attributes that hold these data.
     """
@@ -45,7 +45,7 @@ class Remembering:
     numbers: ClassVar[tuple[str, ...]] = ()
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return all data that the next step depends on."""
+        """Return the additional data that the next step depends on."""
         return {name: np.array(getattr(self, name)) for name in self.numbers}
 
     def recall(self, memory: Memory) -> None:
@@ -60,7 +60,7 @@ def remembered(parts: Iterable[Remembering]) -> dict[str, np.ndarray]:
 
 
 def resumed(resume: Any) -> End:
-    """Return the end to resume from, checked."""
+    """Check the argument `resume` and return it."""
     if not isinstance(resume, End):
         problem = f"resume must be the end of a Trajectory, not {resume!r:.60}"
         raise ArgumentError("E-MOTION-050", problem, part="simulate")
@@ -80,7 +80,7 @@ def other_motion(code: str) -> InputError:
 
 
 class Pace(Remembering):
-    """Sequence of steps; due: True if the cause of the last step's end changes the motion."""
+    """Sequence of steps; due: True if the last step ended because the motion changes."""
 
     due = False
 
@@ -89,13 +89,13 @@ class Pace(Remembering):
         raise NotImplementedError
 
     def changed(self, at: State) -> Changed:
-        """Return the changes at the start, at events and when a change is due; none by default."""
+        """Return changes at the start, at an event or when a change is due; none by default."""
         return [], at
 
 
 @dataclass
 class Even(Pace):
-    """Steps between equally spaced times; a step that begins between two ends at the next."""
+    """Steps between equally spaced times; a step that starts between them ends at the next."""
 
     numbers = ("done",)
     step: Step
@@ -118,11 +118,11 @@ class Even(Pace):
 
 @dataclass
 class Controlled(Pace):
-    """Steps whose largest error in (d, qd), relative to atol + rtol |(d, qd)|, is 1.
+    """Steps with an error in (d, qd) of at most 1, relative to atol + rtol |(d, qd)|.
 
-    d is the step from the last position along `integrate`, so rtol is relative to the distance
-    moved. The next step size follows from the order of the error (Hairer, Norsett and Wanner 1993,
-    section II.4).
+    d is the displacement from the last position, as in `integrate`, so rtol is relative to the
+    distance moved. The next step size is computed from the order of the error (Hairer, Norsett and
+    Wanner 1993, section II.4).
     """
 
     numbers = ("h",)
@@ -135,7 +135,7 @@ class Controlled(Pace):
     h: float
 
     def __call__(self, at: State, most: float = math.inf) -> Taken:
-        """Take a step as `Pace` does, repeated with a smaller size while its error is too large."""
+        """Take a step as in `Pace`; repeat it with a smaller size while its error is too large."""
         t, largest = at.t, 5.0
         while True:
             h = min(self.h, self.longest, most)
@@ -174,7 +174,10 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
 def _occurred(
     events: Sequence[Event], at: State, step: Taken
 ) -> tuple[list[Occurrence], Event | None]:
-    """Return the events in a step, in order, up to the one that interrupts it, and that event."""
+    """Return the events in a step in order, and the first one that interrupts it, or None.
+
+    Events after the interruption are omitted.
+    """
     found = []
     for event in events:
         before, after = event.value(*at), event.value(*step.last)
@@ -193,7 +196,7 @@ def _occurred(
 def _located(event: Event, step: Taken, before: float) -> float:
     """Return the last fraction of a step at which the function has its initial sign, by bisection.
 
-    A motion that turns back there therefore begins with the right sign.
+    Therefore a motion that reverses at the event begins with the correct sign.
     """
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
@@ -209,10 +212,10 @@ def _located(event: Event, step: Taken, before: float) -> float:
 
 
 class Keep(Remembering):
-    """Recorded states: one of every few steps, or states at given times.
+    """Recorded states: after every few steps, or at given times.
 
-    others: beside(state) of each. repeated: events since the last full step. left: number of
-    remaining times.
+    others: beside(state) of each recorded state. repeated: number of events since the last complete
+    step. left: number of remaining times.
     """
 
     numbers = ("steps", "repeated", "left")
@@ -238,7 +241,7 @@ class Keep(Remembering):
             self._keep(at)
 
     def step(self, t: float, step: Taken, reached: float) -> None:
-        """Record a step from time t, of which only the part until `reached` is complete."""
+        """Record a step from time t that was completed up to the time `reached`."""
         self.steps += 1
         goal = step.last.t
         if self._times is None and self.steps % self._every == 0 and reached == goal:
@@ -261,7 +264,7 @@ class Keep(Remembering):
         self.left -= self._times is not None
 
     def states(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return times (n,), positions (..., n, nq) and velocities (..., n, nv) shaped as q, qd."""
+        """Return times (n,), positions (..., n, nq) and velocities (..., n, nv)."""
         t = np.array([at.t for at in self._kept])
         if not self._kept:
             return t, q[..., None, :][..., :0, :], qd[..., None, :][..., :0, :]
@@ -291,7 +294,7 @@ def run(
     progress: bool,
     steps: int | None = None,
 ) -> tuple[list[Occurrence], End]:
-    """Take steps until a time, a terminal event, or `steps`; return the occurrences and the end."""
+    """Take steps until `end`, a terminal event or `steps` steps; return occurrences and end."""
     happened, taken, stopped = [], 0, False
     with _bar(progress, at.t, end) as show:
         while at.t < end and taken != steps and not stopped:
@@ -325,7 +328,7 @@ def run(
 
 @contextmanager
 def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float], None]]:
-    """Yield a function that shows the progress, if a bar is requested."""
+    """Yield a function that updates the progress bar, if one is requested."""
     if not progress:
         yield lambda t: None
         return

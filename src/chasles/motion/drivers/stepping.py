@@ -1,6 +1,6 @@
 """Motions by time stepping: contact, limits and dry friction in one convex problem per step.
 
-The step consists of three programs (`steps.stepping`), which are compiled into one repeated kernel.
+The step consists of three programs (`steps.stepping`) that are compiled into one loop.
 """
 
 import math
@@ -87,7 +87,7 @@ class Stepped:
         return found
 
     def loop(self, backend: str, dtype: str) -> Any:
-        """Return the repeated step for a backend and number type."""
+        """Return the compiled loop for a backend and number type."""
         target = (backend, dtype)
         if target not in self._loops:
             kernels = [
@@ -215,7 +215,7 @@ class Stepped:
     def _touched(
         self, place: Place, q: Any, forces: list[Any], threads: int | None
     ) -> Touching | None:
-        """Return the forces of the last step before each recorded state, and the gaps there."""
+        """Return the forces of the step before each recorded state, and the gaps in that state."""
         if not self.slots:
             return None
         target = (place.backend, place.dtype)
@@ -264,7 +264,7 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
 def prepared(
     robot: Machine, plan: Plan, dt: float, control: Any, *, again: bool = False
 ) -> Stepped:
-    """Return a compiled step from the cache, or a new one; again: always trace the controller."""
+    """Return a compiled step, cached if possible; again: always trace the controller."""
     scene, known = scene_of(robot, plan), robot.mechanism.kept
     control = control if callable(control) or isinstance(control, Controls) else None
     count = checked_parameters(plan.parameters, control)

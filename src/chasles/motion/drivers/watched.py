@@ -1,4 +1,4 @@
-"""Steps on soft ground, monitored by the watch of `contact/watch.py` for excessive step sizes."""
+"""Steps on soft ground, with a watch (`contact/watch.py`) that detects excessive step sizes."""
 
 import math
 
@@ -11,7 +11,7 @@ from chasles.motion.steps.system import State, Taken
 
 
 class Watched(Pace):
-    """Steps of another driver, with a record of the contacts; lead: the shape of a batch."""
+    """Steps of another pace, with a watch of the contacts; lead: batch shape."""
 
     def __init__(self, pace: Pace, soft: Surfaces, lead: tuple[int, ...]) -> None:
         self._pace, self._soft = pace, soft
@@ -34,7 +34,7 @@ class Watched(Pace):
 
     @property
     def unstable(self) -> np.ndarray:
-        """First suspicious step of each member, -1 if there is none."""
+        """First unstable step of each member, or -1 if there is none."""
         return np.asarray(watching.first_unstable(self._watch, self._steps))
 
     def memory(self) -> dict[str, np.ndarray]:

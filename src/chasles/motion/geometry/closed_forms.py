@@ -1,12 +1,12 @@
-"""Shapes with closed forms: the point of a surface that is nearest to a ball.
+"""Shapes with closed forms for the point of a surface nearest to a ball.
 
 Points, balls, the ends of a capsule and the corners of a box are balls (of radius zero or more);
-planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface returns, in its
-own frame, the point nearest to the moving center of a ball. The motion of a pair follows from that
-for any motion of the two frames (`kinematics.py`). Lengths are in m; centers, ends and poses are in
-the frame of the shape. frame: a frame of the robot, or None for the world.
+planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface computes, in
+its own frame, the distance and normal to the moving center of a ball. `kinematics.py` derives the
+motion of a pair from these, for any motion of the two frames. Lengths are in m; centers, ends and
+poses are in the frame of the shape. frame: a frame of the robot, or None for the world.
 
-Everything is written in operations that arrays of floats and of symbols share.
+All computations use operations that arrays of floats and arrays of symbols both support.
 """
 
 import math
@@ -33,10 +33,11 @@ Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 ROUNDING = 1e-14
 STEPS = 50
-"""Largest number of Newton iterations for the nearest point of a ground."""
+"""Maximum number of Newton iterations for the nearest point of a ground."""
 TRACED = 4
-"""Number of Newton iterations in a traced program, which cannot test for convergence. Starting
-below the center of a ball, each squares the error, so that slopes of 1 converge to rounding."""
+"""Number of Newton iterations in a traced program, which cannot test for convergence. They start
+below the center of a ball and square the error, so that they converge to rounding for slopes of up
+to 1."""
 
 
 # Operations on any value ------------------------------------------------------------------------
@@ -86,7 +87,10 @@ def across(n: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def unit(r: np.ndarray, rate: np.ndarray) -> Nearest:
-    """Return length (...), direction (..., 3) and its rate of a vector; NaN for a zero vector."""
+    """Return the length (...) of vectors r, their directions (..., 3) and the rates of these.
+
+    For a zero vector, direction and rate are NaN.
+    """
     length = sqrt(np.sum(r * r, axis=-1, keepdims=True))
     with np.errstate(divide="ignore", invalid="ignore"):
         over = 1.0 / length
@@ -97,8 +101,8 @@ def unit(r: np.ndarray, rate: np.ndarray) -> Nearest:
 def contact_axes(normal: np.ndarray) -> np.ndarray:
     """Return tangent, tangent and normal as rows (..., 3, 3) for unit normals (..., 3) (Eq 11.68).
 
-    The tangents of (0, 0, 1) are along x and y. They are discontinuous only where the normal is
-    horizontal (Duff and others 2017, *Building an orthonormal basis, revisited*).
+    The tangents of (0, 0, 1) are along x and y. Tangents are discontinuous only where the
+    normal is horizontal (Duff and others 2017, *Building an orthonormal basis, revisited*).
     """
     x, y, z = (normal[..., k][()] for k in range(3))
     up = select(less(z, 0.0), -1.0, 1.0)
@@ -112,20 +116,23 @@ def contact_axes(normal: np.ndarray) -> np.ndarray:
 
 
 class _ClosedForm:
-    """Surface with a closed form of the point nearest to a moving one."""
+    """Surface with a closed form for the point nearest to a moving point."""
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Return the same as `nearest`, for arrays of floats or of symbols."""
         raise NotImplementedError
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return distance, normal and its rate at points c (..., 3) moving with v, in its frame."""
+        """Return distance, normal and rate of the normal at points c (..., 3) with velocities v.
+
+        All vectors are in the frame of the surface.
+        """
         with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centers: NaN
             return self.near(*np.broadcast_arrays(c, v))
 
 
 def check_places(shape: Any, *names: str) -> None:
-    """Check that attributes are three finite numbers each, and store them as tuples."""
+    """Check that each attribute consists of three finite numbers, and store it as a tuple."""
     for name in names:
         given = getattr(shape, name)
         try:
@@ -139,7 +146,7 @@ def check_places(shape: Any, *names: str) -> None:
 
 
 def _check(what: str, *lengths: float) -> None:
-    """Raise an error for shapes without extent."""
+    """Raise an error for lengths that are not positive, or too large."""
     if not all(isinstance(length, Real) and 0.0 < length <= LARGEST for length in lengths):
         given = ", ".join(f"{length!r:.60}" for length in lengths)
         problem = f"{what} must be positive and at most {LARGEST:g}, not {given}"
@@ -178,7 +185,7 @@ class Sphere(_ClosedForm):
         return [(self.center, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point, in the direction from the center."""
+        """Return the nearest point, which lies in the direction of c from the center."""
         return _around(self.radius, c - self.center, v)
 
 
@@ -201,7 +208,7 @@ class Capsule(_ClosedForm):
         return [(self.start, self.radius), (self.end, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point from the segment's, which moves along it between the ends."""
+        """Return the nearest point, based on the nearest point of the segment."""
         along = np.subtract(self.end, self.start)
         return _around(self.radius, *from_segment(c, v, np.array(self.start), along))
 
@@ -227,7 +234,7 @@ class Box(_ClosedForm):
         ]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: of face, edge or corner from outside, of a face from inside."""
+        """Return the nearest point: on a face, edge or corner, or from inside on a face."""
         c, half = c - self.center, 0.5 * np.array(self.size)
         depths = half - absolute(c)
         beyond = less(depths, 0.0)
@@ -256,7 +263,7 @@ class Plane(_ClosedForm):
         _check("Plane: the length of its normal", math.hypot(*self.normal))
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the point below, along the normal."""
+        """Return the foot of the perpendicular."""
         n = np.array(self.normal) / math.hypot(*self.normal)
         return np.sum((c - self.point) * n, axis=-1), np.broadcast_to(n, c.shape), np.zeros(c.shape)
 
@@ -265,10 +272,10 @@ class Plane(_ClosedForm):
 class Ground(_ClosedForm):
     """Region below z = height(x, y), in the world or another frame.
 
-    height is called once, with symbols, and may use arithmetic and the functions of `chasles.expr`;
-    it must be smooth. The nearest point is found by Newton's method, starting below the center of
-    the ball, so curvatures must be less than 1/distance. A compiled step uses a fixed number of
-    four iterations (`TRACED`).
+    height must be smooth. It is called once, with symbols, and may use arithmetic and the functions
+    of `chasles.expr`. The nearest point is found by Newton's method, starting below the center of
+    the ball, so curvatures must be less than 1/distance. A compiled step uses four iterations
+    (`TRACED`).
     """
 
     height: Callable[[Number, Number], Number]
@@ -297,7 +304,7 @@ class Ground(_ClosedForm):
         return [backends.compile(p) for p in self._programs]
 
     def _slopes(self, x: Value, y: Value) -> list[Value]:
-        """Return h, and its derivatives by x, y, xx, xy, yx, yy."""
+        """Return h and its partial derivatives hx, hy, hxx, hxy, hyx, hyy."""
         arena = next((a.arena for a in (x, y) if isinstance(a, Scalar)), None)
         if arena is None:
             at = np.stack([x, y], axis=-1)
@@ -307,7 +314,7 @@ class Ground(_ClosedForm):
         return [values[r] for p, values in replayed for r in p.results[0]]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point p = (x, y, height), at which c - p is along the normal."""
+        """Return the nearest point p = (x, y, height), where c - p is parallel to the normal."""
         (cx, cy, cz), (vx, vy, vz) = ([a[..., k][()] for k in range(3)] for a in (c, v))
         x, y, traced = cx, cy, c.dtype == object
         for _ in range(TRACED if traced else STEPS):
@@ -337,7 +344,7 @@ class Ground(_ClosedForm):
 def _solved(
     gx: Value, gy: Value, above: Value, K: Sequence[Value], bx: Value, by: Value
 ) -> tuple[Value, Value]:
-    """Return (1 + g g' - above K)^-1 b, the motion of the foot of a point above a ground."""
+    """Return (1 + g g' - above K)^-1 b, the motion of the nearest point of a ground."""
     xx, yy = 1.0 + gx * gx - above * K[0], 1.0 + gy * gy - above * K[3]
     xy = gx * gy - above * K[1]
     over = 1.0 / (xx * yy - xy * xy)
@@ -345,7 +352,7 @@ def _solved(
 
 
 def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return the nearest point on a ball around the origin to r, which moves with v."""
+    """Return the point of a ball around the origin nearest to r, which moves with velocity v."""
     distance, n, rate = unit(r, v)
     return distance - radius, n, rate
 
@@ -353,7 +360,7 @@ def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
 def from_segment(
     c: np.ndarray, v: np.ndarray, start: np.ndarray, along: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return vectors (..., 3) from the nearest points of segments to moving points, and rates."""
+    """Return vectors (..., 3) from segments to the moving points c, and the rates of these."""
     r, square = c - start, np.sum(along * along, axis=-1, keepdims=True)
     part, rate = (np.sum(x * along, axis=-1, keepdims=True) / square for x in (r, v))
     inside = less(0.0, part) * less(part, 1.0)
@@ -362,7 +369,10 @@ def from_segment(
 
 
 class Nearby(Protocol):
-    """Shape that computes its point nearest to a given one."""
+    """Shape that computes its point nearest to a given point."""
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point to points c (..., 3) that move with v (..., 3), in its frame."""
+        """Return distance, normal and rate of the normal at points c (..., 3) with velocities v.
+
+        All vectors are in the frame of the shape.
+        """

@@ -1,13 +1,13 @@
-"""Features by which two bodies touch: rims, crossing edges, and all pairs of them in motion.
+"""Features by which two bodies touch: rims, crossing edges, and pairs of features in motion.
 
-If two bodies touch by edges, the contact point slides along both. It is where the distance of p(s),
-on one edge, and p(t), on the other, is stationary. The rates of s and t, and with them the rates of
-point and normal, follow by differentiating that condition.
+If two edges touch, the contact point slides along both. The distance between p(s) on one edge and
+p(t) on the other is stationary there. Differentiating that condition yields the rates of s and t,
+and from these the rates of point and normal.
 
 If the contact features of two bodies vary with the motion, each pair of features (a corner and a
-face, two edges, a rim and the ground) is a separate possible contact. Its gap is the gap of the
-features, wherever they are. Its `room` is the distance to the transition to its neighbors: beyond
-an edge of the face, an end of an edge, or where another feature faces the other body.
+face, two edges, a rim and the ground) is a separate possible contact. Its gap is the gap between
+the features, wherever they are. Its `room` is the distance until a neighboring pair takes over: at
+an edge of the face, at an end of an edge, or where another feature faces the other body.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,25 +26,24 @@ ONE = 1e-12
 """Distance (m) below which contact points are merged."""
 
 STEPS = 50
-"""Largest number of Newton iterations; one suffices for straight edges, and for a rim on a plane.
-"""
+"""Maximum number of Newton iterations; one suffices for straight edges and for a rim on a plane."""
 
 CLOSE = 1e-12
-"""Size of the last Newton step, relative to s; the remaining error is its square."""
+"""Tolerance of Newton steps, relative to s; the remaining error is about the step squared."""
 
 UPRIGHT = 1e-9
-"""Sine of the angle up to which a rim is level, so that it has no lowest point."""
+"""Sine of the angle up to which a rim counts as level and has no lowest point."""
 
 PARALLEL = 1e-6
-"""Sine of the angle up to which two straight edges do not cross, and up to which a round edge is
-along another; the normal is then along their distance."""
+"""Sine of the angle up to which edges count as parallel. Parallel straight edges do not cross; for
+round edges, the normal is then the line between the nearest points."""
 
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Point of an edge, and its first and second derivative along the edge."""
 
 
 def listed(function: str, contacts: Any) -> list[Contact]:
-    """Return contacts as a list; a single contact, which is a tuple as well, raises an error."""
+    """Return contacts as a list; raise an error for a single contact, which is also a tuple."""
     found = [] if isinstance(contacts, Contact) else list(contacts)
     if isinstance(contacts, Contact) or not all(isinstance(c, Contact) for c in found):
         problem = f"contacts must be a list from contact_points, not {contacts!r:.60}"
@@ -53,7 +52,7 @@ def listed(function: str, contacts: Any) -> list[Contact]:
 
 
 def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
-    """Return a contact with its bodies exchanged; over, under: successor and predecessor."""
+    """Return a contact with its bodies exchanged; over, under: its successor and predecessor."""
     gap_rate = np.sum(c.normal * (over.velocity(c.point) - under.velocity(c.point)), axis=-1)
     gap = np.asarray(c.gap)[..., None]
     return c._replace(
@@ -79,13 +78,13 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
     Returns
     -------
     kept : list of Contact
-        For an edge on a plane its two ends remain, for a face the corners of its convex hull.
-        Without friction the motion does not change.
+        For an edge on a plane, its two ends remain; for a face, the corners of its convex hull.
+        Without friction, the motion does not change.
 
     Notes
     -----
-    A contact is redundant if its normal, as a unit force along its line, is a combination of others
-    between the same two bodies with coefficients >= 0 (Featherstone 2008, section 11.6).
+    A contact is redundant if the unit force along its normal is a non-negative combination of those
+    of other contacts between the same two bodies (Featherstone 2008, section 11.6).
 
     Examples
     --------
@@ -115,7 +114,7 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
 
 
 class Straight(NamedTuple):
-    """Edge from `start` to `start + along`; `sweep`: the radius of the body around it."""
+    """Edge from `start` to `start + along`; `sweep`: the radius of the body around the edge."""
 
     start: np.ndarray
     along: np.ndarray
@@ -135,10 +134,11 @@ def crossing(
     guess: tuple[float, float],
     toward: np.ndarray | None,
 ) -> tuple[np.ndarray, Contact] | None:
-    """Return s and t of the nearest points of two edges, the contact; None if they do not cross.
+    """Return (s, t) of the nearest points of two edges and the contact, or None if parallel.
 
-    carriers, edges: the successor's first. guess: s and t near the solution. toward: a world
-    direction from the second body to the first, or None if their distance determines the side.
+    None is also returned if Newton's method does not converge. carriers, edges: those of the
+    successor first. guess: initial guess of s and t. toward: a direction in the world from the
+    second body to the first; if None, the vector between the nearest points is used.
     """
     x = np.array(guess, dtype=float)
     for _ in range(STEPS):
@@ -179,9 +179,9 @@ def _carried(c: Carrier, curve: Curve) -> Curve:
 
 
 def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground) -> Contact:
-    """Return the contact of a rim's point that is nearest to a surface; supports batches.
+    """Return the contact of a rim at its point nearest to a surface; supports batches.
 
-    On a plane it is the lowest point, which moves around the rim; on a level rim it is fixed.
+    On a plane, this is the lowest point, which moves around the rim; on a level rim, it is fixed.
     """
     center, rate = over.point(rim.center)
     _, below, _ = nearest_on(under, surface, center, rate)
@@ -211,7 +211,7 @@ def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground
 
 
 def _bend(under: Carrier, surface: Plane | Ground, place: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Return the change of the normal along a direction a, times a: its curvature term."""
+    """Return the curvature term: a times the derivative of the normal in direction a."""
     _, _, turn = surface.nearest(under.back(place - under.o), under.back(a))
     return np.asarray(np.sum(under.turned(turn) * a, axis=-1))
 
@@ -225,7 +225,7 @@ class Meeting:
     size: int
 
     def gaps(self, over: Carrier, under: Carrier) -> tuple[np.ndarray, np.ndarray]:
-        """Return gap (k,) and room (k,) in m; room < 0 if other features are nearer."""
+        """Return gap (k,) and room (k,) in m; room is negative if other features are nearer."""
         raise NotImplementedError
 
     def contacts(self, which: np.ndarray, over: Carrier, under: Carrier) -> Contact:
@@ -234,7 +234,10 @@ class Meeting:
 
 
 class _Kind(NamedTuple):
-    """Pairs of features, numbered by fields of two solids; swapped: the solids are exchanged."""
+    """Kind of feature pairs, with the fields of two solids that list the features.
+
+    swapped: the solids are exchanged.
+    """
 
     first: str
     second: str
@@ -287,8 +290,8 @@ class _Features(Meeting):
 class Polyhedra(_Features):
     """Feature pairs of two polyhedra: corners and faces, in both directions, and edges.
 
-    The outward pair with the largest gap determines the direction in which the bodies separate; for
-    pairs along other directions only the gaps are used.
+    The outward pair with the largest gap determines the direction in which the bodies separate. Of
+    pairs with other directions, only the gaps are used.
     """
 
     kinds = (
@@ -308,10 +311,11 @@ class Polyhedra(_Features):
 class Capsules(_Features):
     """Feature pairs of a capsule and a polyhedron: ends and faces, edges, corners, and the side.
 
-    Two features whose common normal both bodies admit are the nearest, by convexity; the gap is
-    their distance less the radius. Distances to faces and across edges are signed, so that deep
-    penetration in a step is detected, too. Each pair has the same gap and normal as its neighbor at
-    the transition. A side along a face or an edge touches by its ends, or by those of the edge.
+    By convexity, two features are the nearest if both bodies lie behind the plane of their common
+    normal; the gap is their distance minus the radius. Distances to faces and across edges are
+    signed, so that deep penetration in a step is also detected. At a transition, a pair has the
+    same gap and normal as its neighbor. If the side is parallel to a face or an edge, the contacts
+    are at the ends of the side or of the edge.
     """
 
     kinds = (
@@ -340,7 +344,7 @@ class Capsules(_Features):
 
 
 class Standing(Meeting):
-    """Cylinder on a plane or a ground: the lowest point of each rim, and fixed points of both.
+    """Cylinder on a plane or a ground: the lowest point and fixed points of each rim.
 
     The fixed points replace the lowest point if the rim is level.
     """

@@ -1,8 +1,8 @@
 """Motion of contact points, as arrays and as one compiled function.
 
-The compiled function includes the surfaces. Surfaces without a closed form are evaluated between
-two programs: the first computes the centers of balls in their frames, `Surface.nearest` computes
-distances and normals, and the second maps these to the robot's velocities and accelerations.
+The compiled function includes surfaces with a closed form. Other surfaces are evaluated between two
+programs: the first computes the centers of balls in the frames of the surfaces, `Surface.nearest`
+computes distances and normals, and the second computes the motion of the contact points from them.
 """
 
 import math
@@ -36,11 +36,11 @@ from chasles.motion.geometry.shapes import Body, Surface
 Array = Any
 
 NEAR = 1e-9
-"""Distance (m, rad) up to which points touch a surface, so that points that land together do so
-despite rounding."""
+"""Distance (m, rad) up to which points count as touching a surface, so that points that land
+together do so despite rounding."""
 
 ALIKE = 1e-9
-"""Relative difference below which points with equal motion are merged, such as two coinciding
+"""Points are merged if their Jacobians differ by less than this fraction, such as two coinciding
 corners."""
 
 
@@ -48,7 +48,7 @@ corners."""
 
 
 class Carrier(NamedTuple):
-    """Rotation, position, angular velocity and velocity of a frame in the world, or symbols."""
+    """Rotation, position, angular and linear velocity of a frame in the world, or symbols."""
 
     R: np.ndarray
     o: np.ndarray
@@ -79,7 +79,7 @@ class Carrier(NamedTuple):
 
     @staticmethod
     def of(pose: np.ndarray, velocity: np.ndarray, frame: str) -> "Carrier":
-        """Return the motion with poses (..., 4, 4) and velocities (..., 6), angular part first."""
+        """Return a motion given poses (..., 4, 4) and velocities (..., 6), angular part first."""
         R, o = pose[..., :3, :3], pose[..., :3, 3]
         return Carrier(R, o, velocity[..., :3], velocity[..., 3:], frame)
 
@@ -97,14 +97,15 @@ def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Car
 
 
 class Contact(NamedTuple):
-    """Point where two bodies touch, or would touch first; along the world axes.
+    """Point where two bodies touch, or would touch first; vectors are in the world frame.
 
     successor, predecessor: frames of the two bodies, None for the world. point C (..., 3): the
     nearest point of the successor; normal (..., 3): unit vector from the predecessor to the
     successor. gap (...): the distance, negative for penetration. point_rate, normal_rate (..., 3):
-    rates of C, as a point in space, and of the normal, in m/s and 1/s. C slides and rolls over both
-    bodies. friction: Coulomb's coefficient mu. torsion: coefficient (m) of the moment about the
-    normal, which alone is at most torsion times the normal force.
+    rates of C, as a point in space, and of the normal, in m/s and 1/s. C moves relative to both
+    bodies. friction: Coulomb's coefficient mu. torsion: coefficient (m) of the friction moment
+    about the normal; without a tangential force, the moment is at most torsion times the normal
+    force.
     """
 
     successor: str | None
@@ -121,7 +122,7 @@ class Contact(NamedTuple):
 def ball_contact(
     over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
 ) -> Contact:
-    """Return the contact of a ball (center, radius) with a surface; also batches, symbols."""
+    """Return the contact of a ball (center, radius) with a surface, also for batches or symbols."""
     center, radius = ball
     c, rate = over.point(center)
     distance, normal, normal_rate = nearest_on(under, surface, c, rate)
@@ -133,7 +134,7 @@ def ball_contact(
 
 
 def nearest_on(under: Carrier, surface: Nearby, place: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return distance, normal and its rate for a moving point of the world above a surface."""
+    """Return distance, normal and rate of the normal, in the world, for a moving point."""
     distance, n, turn = surface.nearest(*under.seen(place, v))
     normal = under.turned(n)
     return distance, normal, under.turned(turn) + cross(under.w, normal)
@@ -146,10 +147,10 @@ class Moves(NamedTuple):
     """Motion of the k contact points of one state, in the order of the pairs.
 
     gap (k,), in m. axes (k, 3, 3): tangent, tangent and normal as rows, in the world. Motion of the
-    body relative to the surface along these: velocity (k, 3) = J qd, J (k, 3, nv), and acceleration
-    J qdd + bias (k, 3), whose normal component is that of the gap. room (k,): distance (m) until
-    other features of the bodies become the nearest; infinite if there are none, negative if others
-    are nearer.
+    body relative to the surface along these axes: velocity (k, 3) = J qd with J (k, 3, nv), and
+    acceleration J qdd + bias (k, 3); its normal component is the acceleration of the gap. room
+    (k,): distance (m) until other features of the bodies become the nearest; infinite if there are
+    no others, negative if others are nearer.
     """
 
     gap: np.ndarray
@@ -169,7 +170,7 @@ class Moves(NamedTuple):
         return (self.gap <= NEAR) & (self.room >= 0.0)
 
     def alike(self, some: np.ndarray) -> np.ndarray:
-        """Return for points of a mask (k,) the first with the same motion, -1 for others: (k,)."""
+        """Return, for points of a mask (k,), the first point with equal motion; -1 for others."""
         which, alike = np.flatnonzero(some), np.full(len(some), -1)
         if which.size:
             J = self.J[which]
@@ -179,7 +180,7 @@ class Moves(NamedTuple):
 
 
 Closed = Sphere | Capsule | Box | Plane
-"""Surfaces with a closed form of the nearest point."""
+"""Surfaces with a closed form for the nearest point."""
 
 
 class Ball(NamedTuple):
@@ -193,7 +194,7 @@ class Ball(NamedTuple):
 
 
 class Points:
-    """Contact points of pairs, as in `contact_points`, of a robot in a single state."""
+    """Contact points of pairs of shapes, as in `contact_points`, in a single state."""
 
     def __init__(self, model: Model, pairs: Sequence[tuple[Body, Surface]]) -> None:
         def name(frame: str | None) -> str | None:
@@ -250,7 +251,7 @@ def _compiled(
         model.mimics,
         balls,
         traced,
-    )  # all that determines it
+    )  # everything that determines the program
     known = backends.known(recipe, lambda: trace(model, balls))
     kernel = known or backends.compile(trace(model, balls), recipe=recipe)
 
@@ -282,17 +283,17 @@ class Frame(NamedTuple):
         return Frame(motion, rate, mechanism.jacobian(q, frame=motion.frame))
 
     def passing(self, point: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """Return the rate, at qdd = 0, of the velocity of the body's point at a moving position."""
+        """Return, at qdd = 0, the rate of the velocity of the body at a moving position."""
         (_, o, w, v, _), alpha, a = self.motion, self.rate[:3], self.rate[3:]
         return a + cross(alpha, point - o) + cross(w, rate - v)
 
     def columns(self, point: np.ndarray) -> np.ndarray:
-        """Return the Jacobian (..., 3, nv) of the body's point at a position."""
+        """Return the Jacobian (..., 3, nv) of the body at a position."""
         return jacobian_at(self.J, point - self.motion.o)
 
 
 def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (..., 3, nv) of a body's point at r (..., 3) from the origin of J."""
+    """Return the Jacobian (..., 3, nv) of a body at r (..., 3), relative to the origin of J."""
     turned = cross(np.swapaxes(J[..., :3, :], -1, -2), r[..., None, :])
     moved: np.ndarray = J[..., 3:, :] + np.swapaxes(turned, -1, -2)
     return moved
@@ -301,7 +302,8 @@ def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
 def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
     """Return a contact of one state, or several of the same bodies, as moving points.
 
-    Accelerations are those of the body points that pass C (Featherstone 2008, Eq 11.25 and 11.30).
+    Accelerations are those of the body points that coincide with C at each instant (Featherstone
+    2008, Eq 11.25 and 11.30).
     """
     point, rate, E = contact.point, contact.point_rate, contact_axes(contact.normal)
     velocity = over.motion.velocity(point) - under.motion.velocity(point)
@@ -322,7 +324,7 @@ def result(traced: Program, arena: Arena, given: Mapping[str, Any]) -> np.ndarra
 
 
 def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
-    """Return the program of centers and velocities (k, 3), each in the frame of its surface."""
+    """Return the program for centers and velocities (k, 3), each in the frame of its surface."""
     inputs, _, frames = _frames(model, balls)
     seen = [
         frames[ball.under].motion.seen(*frames[ball.over].motion.point(ball.at)) for ball in balls
@@ -335,10 +337,10 @@ def centers_program(model: Model, balls: Sequence[Ball]) -> Program:
 
 
 def moves_program(model: Model, balls: Sequence[Ball]) -> Program:
-    """Return the program of gap, axes, velocity, J and bias of `Moves` at q and qd.
+    """Return the program for gap, axes, velocity, J and bias of `Moves` at q and qd.
 
-    For surfaces without a closed form, distance (k,), normal and its rate turn (k, 3), in their
-    frames, are inputs.
+    For surfaces without a closed form, the inputs include distance (k,), normal (k, 3) and the rate
+    of the normal, turn (k, 3), in the frames of the surfaces.
     """
     inputs, arena, frames = _frames(model, balls)
     asked, k = sum(ball.surface is None for ball in balls), len(balls)
@@ -378,7 +380,7 @@ class _Given(NamedTuple):
 def _frames(
     model: Model, balls: Sequence[Ball]
 ) -> tuple[list[Variable], Arena, dict[str | None, Frame]]:
-    """Return the inputs (state, and time if used), and frames by name; None is the world."""
+    """Return the inputs (state, and time if used), the arena, and frames by name; None: world."""
     arena, n = Arena(RULES), model.nv
     inputs = [Variable("q", (model.nq,)), Variable("qd", (n,)), *clock(model)]
     state = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}

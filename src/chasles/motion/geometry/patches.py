@@ -1,9 +1,9 @@
-"""Contacts of two bodies for every pair of shapes; a minimal set of points for extended ones.
+"""Contacts of two bodies for every pair of shapes, with a patch of points for extended bodies.
 
 `coal` (extra `contact`) computes the direction along which two bodies are nearest, or penetrate
-least. Each body has a corner, an edge or a face in that direction. A contact patch is a polygon
-whose corners are corners of one body above the other and crossings of edges of both. Each of these
-has a closed form, with its rates. Two capsules need neither a direction nor the package.
+least. Each body has a corner, an edge or a face in that direction. A contact patch is a polygon;
+its corners are corners of one body above the other, and crossings of edges of both bodies. All of
+these, and their rates, have closed forms. Two capsules need neither a direction nor `coal`.
 """
 
 from functools import lru_cache
@@ -42,12 +42,12 @@ from chasles.motion.solvers import optional
 Extended = Capsule | Box | Cylinder | ConvexMesh
 
 LEVEL = 1e-3
-"""Angle (rad) up to which a face or an edge faces the other body; also the distance, relative to
-the size, by which a point of the patch may be farther than the nearest one."""
+"""Angle (rad) up to which a face or an edge counts as facing the other body; also the distance,
+relative to the size, by which a point of the patch may be farther away than the nearest one."""
 
 ALONG = 0.99
-"""Cosine of the angle up to which the normal of a contact is that of the patch. A body inside
-another leaves it through many faces, but only one is nearest."""
+"""Contacts belong to a patch if the cosine of the angle between their normals is at least this. A
+body inside another can leave it through many faces, but only one is the nearest."""
 
 SAME = 1e-9
 """Distance, relative to the size of the bodies, below which two points of a patch are merged, or a
@@ -55,7 +55,7 @@ point is on an edge."""
 
 
 def check_shapes(function: str, body: Body, surface: Surface) -> None:
-    """Raise an error for a shape that cannot be a body, or cannot be a surface."""
+    """Raise an error for shapes that are not supported as body or as surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
         names = f"{type(body).__name__} as body with {type(surface).__name__} as surface"
         remedy = "use planes and grounds as surfaces, and points as bodies"
@@ -74,7 +74,7 @@ def contact_points(
     friction: float = 0.0,
     torsion: float = 0.0,
 ) -> list[Contact]:
-    """Return the contacts of a body with a surface, whether they are close or not.
+    """Return the contacts of a body with a surface, at any distance.
 
     Parameters
     ----------
@@ -89,16 +89,17 @@ def contact_points(
     friction : float, optional
         Coulomb's coefficient mu.
     torsion : float, optional
-        Coefficient (m) of the moment about the normal, for a contact that is a small patch; it
-        needs friction.
+        Coefficient (m) of the friction moment about the normal, for a contact that is a small
+        patch; requires friction.
 
     Returns
     -------
     list of Contact
-        On a plane or a ground there is one contact for each end of a capsule and each corner of a
-        box or mesh. Each rim of a cylinder has one for its lowest point, which moves, and `rim`
-        fixed ones. With a ball there is one, in closed form. Other pairs support a single state and
-        give the nearest points as a patch: one point, two of an edge, or the corners of a polygon.
+        On a plane or a ground, there is one contact for each end of a capsule and each corner of a
+        box or mesh. Each rim of a cylinder has one contact at its moving lowest point, and `rim`
+        fixed ones. A ball has one contact, in closed form. Other pairs support a single state and
+        return the nearest points as a patch: one point, two points of an edge, or the corners of a
+        polygon.
 
     Notes
     -----
@@ -141,15 +142,15 @@ def _features(body: Body, over: Carrier, surface: Surface, under: Carrier) -> li
     return found
 
 
-# What a shape turns towards another ------------------------------------------------------------
+# Parts of a shape that face another -------------------------------------------------------------
 
 
 class Outline(NamedTuple):
-    """Part of a shape that faces a direction, in its own frame.
+    """Part of a shape that faces a direction, in the frame of the shape.
 
     balls: corners (positions and radii). edges: edges of the face, or the single edge. rims:
-    circles that may touch. size: in m. face: its plane. around: its corners (k, 3), or the rim of a
-    disc.
+    circles that may touch. size: size of the shape (m). face: plane of the face. around: corners of
+    the face (k, 3), or the rim of a disc.
     """
 
     balls: list[tuple[Place, float]]
@@ -170,7 +171,7 @@ class Outline(NamedTuple):
 
 
 def outline(shape: Extended, m: np.ndarray | None) -> Outline:
-    """Return the corner, edge or face of a shape in direction m (3,); all of a capsule."""
+    """Return the corner, edge or face of a shape in direction m (3,), or the whole capsule."""
     if isinstance(shape, Capsule):
         start, along = np.array(shape.start), np.subtract(shape.end, shape.start)
         size = float(np.linalg.norm(along)) + shape.radius
@@ -223,7 +224,7 @@ def _chords(loop: np.ndarray) -> list[Edge]:
 
 
 class _Side(NamedTuple):
-    """One of the two bodies: its shape, its motion, and the part that faces the other."""
+    """One of two bodies: its shape, its motion, and the part that faces the other body."""
 
     shape: Extended
     carrier: Carrier
@@ -233,9 +234,9 @@ class _Side(NamedTuple):
 def patch_contacts(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> list[Contact]:
-    """Return the contacts of two extended bodies in one state: the nearest, and its patch.
+    """Return the contacts of two extended bodies in one state: the nearest point and its patch.
 
-    All gaps are exact, and the smallest is continuous where other features become the nearest.
+    All gaps are exact. The smallest gap is continuous when other features become the nearest.
     """
     n, places = _direction(body, over, surface, under)
     ways = (None, None) if n is None else (-over.back(n), under.back(n))
@@ -262,7 +263,7 @@ def patch_contacts(
 
 
 def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
-    """Return contacts of corners and rims of a body with the other's face, else with its shape."""
+    """Return contacts of corners and rims of a body with the face or the shape of another."""
     found, c = [], under.carrier
     features: list[tuple[Any, Any]] = [(ball_contact, ball) for ball in over.outline.balls]
     features += [(rim_contact, rim) for rim in over.outline.rims]
@@ -296,12 +297,12 @@ def _crossings(
 
 
 def _guess(edge: Edge, place: np.ndarray) -> float:
-    """Return the parameter of an edge near a point of its frame; straight edges need no guess."""
+    """Return an initial guess for the edge parameter near a point; any works for straight edges."""
     return float(edge.angle(place - edge.center)) if isinstance(edge, Rim) else 0.5
 
 
 def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
-    """Return True if point s of an edge is the farthest of its body along a direction."""
+    """Return True if the point s of an edge is the farthest point of its body in a direction."""
     if isinstance(edge, Rim):
         _, _, inward = edge.at(s)
         return bool(way @ edge.out >= -SAME and -way @ inward >= -SAME * edge.radius)
@@ -314,7 +315,7 @@ def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
 def _direction(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
-    """Return the nearest direction from surface to body (None: capsules), and a point of each."""
+    """Return the direction from surface to body (None for capsules), and a point of each."""
     if isinstance(body, Capsule) and isinstance(surface, Capsule):
         return None, (over.o, under.o)
     coal = optional("coal")
@@ -328,7 +329,7 @@ def _direction(
 
 
 def _placed(shape: Extended, over: Carrier) -> tuple[Any, Any]:
-    """Return a shape of coal, and its pose in the world."""
+    """Return the `coal` shape of a shape, and its pose in the world."""
     coal = optional("coal")
     solid, turn, center = _solid(shape)
     return solid, coal.Transform3s(over.R @ turn, over.point(center)[0])
@@ -336,7 +337,7 @@ def _placed(shape: Extended, over: Carrier) -> tuple[Any, Any]:
 
 @lru_cache(maxsize=256)
 def _solid(shape: Extended) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Return a shape of coal, with its rotation and position in the shape's frame."""
+    """Return the `coal` shape of a shape, with its rotation and position in the shape's frame."""
     coal = optional("coal")
     if isinstance(shape, Box):
         return coal.Box(*shape.size), np.eye(3), np.array(shape.center)

@@ -1,10 +1,10 @@
 """Features of polyhedra and capsules: all pairs at once, their gaps and contacts.
 
-When two convex bodies just touch, the touching features are those whose sum faces outward (faces of
-the Minkowski difference): a corner with all its edges above a face, and two edges whose common
-normal is between the normals of their faces. The gap of such a pair is exact, touching or not.
+When two convex bodies just touch, the touching features correspond to faces of the Minkowski
+difference: a corner with all its edges above a face, or two edges whose common normal is between
+the normals of their faces. The gap of such a pair is exact, whether it touches or not.
 
-A capsule is a segment with a radius: a polyhedron with one edge and no faces.
+A capsule is a segment with a radius, represented as a polyhedron with one edge and no faces.
 """
 
 import math
@@ -18,32 +18,34 @@ from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact
 from chasles.motion.geometry.shapes import ConvexMesh, mesh
 
 SAME = 1e-9
-"""Distance, relative to the size of the bodies, by which a point beyond an edge is still on it, and
-sine by which features may face inward."""
+"""Distance, relative to the size of the bodies, up to which a point beyond an edge counts as on the
+edge; also the sine of the angle by which features may face inward."""
 
 LEANS = 1e-3
-"""Sine by which a corner may lean over a face and still belong to the touching patch."""
+"""Sine of the angle by which a corner may tilt on a face and still belong to the patch."""
 
 PARALLEL = 1e-6
-"""Sine up to which edges are parallel and touch only by their ends, and by which their common
-normal may be beyond those of their faces and still belong to the patch."""
+"""Sine of the angle up to which edges count as parallel and touch only at their ends. Also the sine
+by which their common normal may lie outside the normals of their faces and still belong to the
+patch."""
 
 ONE_WAY = 0.99
-"""Cosine of the angle up to which a normal is that of the patch."""
+"""A normal belongs to the patch if the cosine of the angle between them is at least this."""
 
 ALONG = 1e-4
-"""Sine e up to which the side is along an edge, and touches it by the ends of both. Between ends at
-a distance l it is then nearer by up to (e l)^2/(8 r), some 1e-9 m; beyond e, the capsule rocks on
-the edge as on a cylinder of radius r/e^2, which steps must resolve."""
+"""Sine e of the angle up to which the side of a capsule counts as parallel to an edge, so that both
+touch at their ends. The true gap between ends at a distance l is then smaller by up to
+(e l)^2/(8 r), about 1e-9 m. Beyond e, the capsule rocks on the edge as on a cylinder of radius
+r/e^2, which steps must resolve."""
 
 
 class Solid(NamedTuple):
     """Polyhedron as arrays: v corners, f faces, e edges.
 
     arms (v, n, 3): unit vectors along the edges of each corner. normals (f, 3), levels (f,): planes
-    n.x = level. sides (f, n, 3), ends (f, n): the lines around each face, inside s.x >= end. starts
-    and alongs (e, 3): edges. flanks (e, 2, 3): unit vectors from an edge into its two faces.
-    Shorter lists are padded with their last entries. size: in m.
+    n.x = level. sides (f, n, 3), ends (f, n): lines around each face; the face is where
+    s.x >= end. starts and alongs (e, 3): edges. flanks (e, 2, 3): unit vectors from an edge into
+    its two faces. Shorter lists are padded with their last entries. size: in m.
     """
 
     corners: np.ndarray
@@ -102,7 +104,7 @@ def solid(shape: Point | Capsule | Box | ConvexMesh) -> Solid:
 
 
 def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
-    """Return lists as one array, with shorter ones padded."""
+    """Return lists as one array; shorter lists are padded with their last entries."""
     longest = max(map(len, lists))
     return np.array([[*rows, *[rows[-1]] * (longest - len(rows))] for rows in lists])
 
@@ -125,8 +127,9 @@ def corners_on_faces(corners: Some, faces: Some) -> Contact:
 def crossings(first: Some, second: Some) -> Contact:
     """Return the contacts of crossing edges.
 
-    They are where p - r is perpendicular to both, a.(p - r) = 0 and b.(p - r) = 0; the rates of
-    these give the motion of the point along the edges (see `features.crossing`).
+    At the nearest points, p - r is perpendicular to both edges: a.(p - r) = 0 and b.(p - r) = 0.
+    The derivatives of these conditions yield the motion of the points along the edges (see
+    `features.crossing`).
     """
     (over, i, above), (under, j, below) = first, second
     a, b = above.turned(over.alongs[i]), below.turned(under.alongs[j])
@@ -150,14 +153,14 @@ def _dots(axes: tuple[np.ndarray, np.ndarray], x: np.ndarray) -> np.ndarray:
 
 
 def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return s and t of crossing edges with a.(s a - t b) and b.(s a - t b) as given (2, m)."""
+    """Return s and t for which a.(s a - t b) and b.(s a - t b) equal the rows of `right` (2, m)."""
     aa, ab, bb = (np.sum(x * y, axis=-1) for x, y in ((a, a), (a, b), (b, b)))
     square = aa * bb - ab * ab  # squared sine of their angle times squared lengths
     return (bb * right[0] - ab * right[1]) / square, (ab * right[0] - aa * right[1]) / square
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Return contacts of the same two bodies as one; order (m,): the position of each."""
+    """Merge contacts of the same two bodies; order (m,): the position of each in the result."""
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]
@@ -191,7 +194,7 @@ class Places(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Infinite lines through edges, starts and alongs (m, 3), each paired with one query point."""
+    """Infinite lines along edges, with starts and alongs (m, 3), each paired with a query point."""
 
     starts: np.ndarray
     alongs: np.ndarray
@@ -202,7 +205,7 @@ class Lines(NamedTuple):
         return unit(r, v - self._part(v) * self.alongs)
 
     def inside(self, c: np.ndarray) -> np.ndarray:
-        """Return distances (m,) of nearest points from the ends of the edges, negative beyond."""
+        """Return distances (m,) from nearest points to the ends of edges, negative beyond these."""
         part = self._part(c - self.starts)[..., 0]
         return np.minimum(part, 1.0 - part) * np.linalg.norm(self.alongs, axis=-1)
 
@@ -217,9 +220,10 @@ class Lines(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """Pairs of features: distances of their planes, how far inside both (m), normals.
+    """Pairs of features: gaps, depths inside both features (m), and normals.
 
-    outward: sine by which both bodies are behind the plane; lack: tolerance of outward.
+    outward: sine of the angle by which both bodies are behind the contact plane; lack: tolerance of
+    `outward`.
     """
 
     gap: np.ndarray
@@ -233,7 +237,7 @@ class Pairs(NamedTuple):
         return self._replace(normal=-self.normal)
 
     def astray(self, outward: np.ndarray) -> np.ndarray:
-        """Return the cosine of normals with the highest outward pair, less `ONE_WAY`: (k,)."""
+        """Return n.m - `ONE_WAY` (k,), where m is the normal of the outward pair of largest gap."""
         highest = np.argmax(np.where(outward, self.gap, -np.inf))
         astray: np.ndarray = self.normal @ self.normal[highest] - ONE_WAY
         return astray
@@ -246,7 +250,7 @@ def _all(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def on_faces(a: Solid, b: Solid) -> Pairs:
-    """Return the pairs of corners of one body and faces of another, in one frame: v f pairs."""
+    """Return the v f pairs of corners of one body and faces of another, in one frame."""
     shape = len(a.corners), len(b.normals)
     gap = a.corners @ b.normals.T - b.levels
     outward = np.min(a.arms @ b.normals.T, axis=1, initial=1.0)
@@ -257,12 +261,12 @@ def on_faces(a: Solid, b: Solid) -> Pairs:
 
 
 def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
-    """Return the pairs of edges of two bodies in one frame: e e pairs; parallel: outside."""
+    """Return the pairs of edges of two bodies in one frame; parallel edges never touch."""
     i, j = _all(a.starts, b.starts)
     u, v, w = a.alongs[i], b.alongs[j], a.starts[i] - b.starts[j]
     lengths = np.linalg.norm(u, axis=-1), np.linalg.norm(v, axis=-1)
     crosses = np.linalg.norm(cross(u, v), axis=-1) > parallel * lengths[0] * lengths[1]
-    with np.errstate(divide="ignore", invalid="ignore"):  # parallel ones are left out
+    with np.errstate(divide="ignore", invalid="ignore"):  # parallel edges are excluded
         s, t = _nearest(u, v, -_dots((u, v), w))
     inside = np.minimum(np.minimum(s, 1.0 - s) * lengths[0], np.minimum(t, 1.0 - t) * lengths[1])
     n, outward = _common(u, v, a.flanks[i], b.flanks[j])
@@ -272,7 +276,7 @@ def edges_across(a: Solid, b: Solid, parallel: float = PARALLEL) -> Pairs:
 
 
 def side_across(axis: Solid, whole: Solid) -> Pairs:
-    """Return the pairs of a capsule's side and edges; closer to parallel than ALONG, ends touch."""
+    """Return the pairs of a capsule's side and edges that are not parallel within `ALONG`."""
     return edges_across(axis, whole, ALONG)
 
 
@@ -326,9 +330,9 @@ def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarr
 
 
 def _lack(turn: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """Return the sine by which an edge may be nearer than its end, with the end still counted.
+    """Return the sine by which an edge may be nearer than its end if the end still counts.
 
-    It is larger for parallel edges, where the normal is constant along the edge and both ends
+    The tolerance is larger for parallel edges: the normal is constant along the edge, and both ends
     belong to the patch.
     """
     return np.where(np.linalg.norm(turn, axis=-1) * distance <= ALONG, LEANS, SAME)

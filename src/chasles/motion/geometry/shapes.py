@@ -29,17 +29,17 @@ from chasles.motion.geometry.closed_forms import (
 )
 
 FLAT = 1e-9
-"""Difference of normals, and of planes relative to the size, up to which faces of a hull are
-merged."""
+"""Difference between normals, or between plane offsets relative to the size, up to which faces of a
+hull are merged."""
 
 
 @dataclass(frozen=True)
 class Cylinder:
     """Solid cylinder between two discs of `radius` around `start` and `end`.
 
-    `rim` is the number of fixed contact points of each rim in addition to its lowest one, which
-    moves. They matter if the cylinder stands on a disc, which is then a polygon with that many
-    corners.
+    `rim` is the number of fixed contact points on each rim, in addition to its moving lowest point.
+    The fixed points are used if the cylinder stands on a disc: the disc is then a polygon with
+    `rim` corners.
     """
 
     frame: str | None
@@ -67,12 +67,12 @@ class Cylinder:
         return Rim(start, x, y, -z, self.radius), Rim(end, x, y, z, self.radius)
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return fixed points of the rims, as balls of radius zero."""
+        """Return the fixed points of the rims, as balls of radius zero."""
         angles = 2.0 * np.pi / self.rim * np.arange(self.rim)
         return [(place(rim.at(s)[0]), 0.0) for rim in self.rims for s in angles]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: side, rim or disc from outside, side or disc from inside."""
+        """Return the nearest point: on side, rim or disc, or from inside on side or disc."""
         z = self.rims[1].out
         half = 0.5 * math.dist(self.start, self.end)
         r = c - 0.5 * np.add(self.start, self.end)
@@ -95,7 +95,7 @@ class Cylinder:
 
 
 class Rim(NamedTuple):
-    """Circle around `center` in the plane of unit vectors x and y; `out`: away from the solid."""
+    """Circle around `center` in the plane of unit vectors x and y; `out` points outward."""
 
     center: np.ndarray
     x: np.ndarray
@@ -103,7 +103,7 @@ class Rim(NamedTuple):
     out: np.ndarray
     radius: float
     sweep: float = 0.0
-    """Radius (m) of the body around the circle, which is zero."""
+    """Radius (m) of the body around the circle; zero for a rim."""
 
     def at(self, s: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the point at angle s (...) from x to y, and its derivatives: (..., 3) each."""
@@ -117,7 +117,7 @@ class Rim(NamedTuple):
 
 
 class Face(NamedTuple):
-    """Flat face: its outward unit normal, and the indices of its corners in order (k,)."""
+    """Flat face: its outward unit normal, and the indices (k,) of its corners in order."""
 
     normal: np.ndarray
     corners: tuple[int, ...]
@@ -191,7 +191,7 @@ class ConvexMesh:
         return [(place(p), 0.0) for p in self.points]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: of face, edge or corner from outside, of a face from inside."""
+        """Return the nearest point: on a face, edge or corner, or from inside on a face."""
         corner = self.points[[face.corners[0] for face in self.faces]]
         normals = np.array([face.normal for face in self.faces])
         levels = np.sum((c[..., None, :] - corner) * normals, axis=-1)
@@ -209,7 +209,7 @@ class ConvexMesh:
         )
 
     def _from_edges(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point of all edges, which follows along an edge between its ends."""
+        """Return the nearest point of all edges."""
         start, end = np.moveaxis(self.points[self.edges], 1, 0)
         r, rate = from_segment(c[..., None, :], v[..., None, :], start, end - start)
         best = np.argmin(np.sum(r * r, axis=-1), axis=-1)[..., None, None]

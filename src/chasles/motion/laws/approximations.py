@@ -1,6 +1,6 @@
 """Approximate friction by pyramids, and by Gauss-Seidel sweeps over batches of problems.
 
-The problem is that of `chasles.motion.laws.friction`: G, c, mu and slip.
+The problem, with G, c, mu and slip, is described in `chasles.motion.laws.friction`.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ Array = Any
 
 
 def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int = 8) -> np.ndarray:
-    """Return contact forces with pyramids of `facets` sides instead of cones.
+    """Return contact forces for friction pyramids with `facets` sides instead of cones.
 
     Parameters
     ----------
@@ -43,10 +43,11 @@ def polyhedral(G: Array, c: Array, mu: Array, slip: Array = None, *, facets: int
 
     Notes
     -----
-    This is a linear complementarity problem, solved by Lemke's method, which has a solution
-    whenever contacts can be maintained (Stewart and Trinkle 1996; Anitescu and Potra 1997). The
-    pyramids are inscribed in the cones: friction may be less than Coulomb's by 1 - cos(pi/facets),
-    and its direction off by pi/facets. Torsion, if any, adds one spoke on each side of their plane.
+    This is a linear complementarity problem, solved by Lemke's method. It has a solution whenever
+    contacts can be maintained (Stewart and Trinkle 1996; Anitescu and Potra 1997). The pyramids are
+    inscribed in the cones: friction may be less than Coulomb's by a fraction 1 - cos(pi/facets),
+    and its direction may differ by pi/facets. Torsion adds a positive and a negative direction of
+    the moment about the normal.
 
     Examples
     --------
@@ -92,7 +93,7 @@ def cone_gauss_seidel(
     sweeps: int = 2000,
     tolerance: float = ACCURATE,
 ) -> Iterated:
-    """Return contact forces of a batch, by projecting each contact on its cone in turn.
+    """Return contact forces of a batch by projecting each contact onto its cone in turn.
 
     Parameters
     ----------
@@ -109,7 +110,7 @@ def cone_gauss_seidel(
     dilates : bool, optional
         Use the convex law instead of Coulomb's.
     sweeps : int, optional
-        Largest number of sweeps.
+        Maximum number of sweeps.
     tolerance : float, optional
         Largest residual, relative to the largest |c| of a problem.
 
@@ -121,8 +122,8 @@ def cone_gauss_seidel(
 
     Notes
     -----
-    All problems advance together (Jourdan, Alart and Jean 1998). With torsion, shapes have 4 and 3
-    instead of 3 and 2.
+    All problems of a batch are iterated together (Jourdan, Alart and Jean 1998). With torsion,
+    replace 3 by 4 and 2 by 3 in the shapes.
 
     Examples
     --------

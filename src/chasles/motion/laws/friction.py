@@ -5,7 +5,7 @@
 f are the contact forces and a the relative accelerations, three numbers per contact: along two
 tangents, then along the normal; G is symmetric. mu (nc,) are the friction coefficients. A contact
 slides along `slip` (nc, 2), the unit vector of its tangential velocity; if slip is zero, it sticks
-or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0, a_n f_n = 0:
+or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0 and a_n f_n = 0, is:
 
 | the contact | its friction |
 |---|---|
@@ -13,13 +13,13 @@ or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0, a_n f_n = 0:
 | sticks | |f_t| <= mu f_n and a_t = 0 |
 | begins to slide | f_t = -mu f_n a_t/|a_t| |
 
-A row with a `bound` (nc,) represents dry friction of a joint at rest, not a contact: its normal
-force is between -bound and bound, and its normal acceleration is zero unless the force is at a
-bound, from which it then moves away.
+A row with a finite `bound` (nc,) represents dry friction of a joint at rest, not a contact. Its
+normal force is between -bound and bound. Its normal acceleration is zero unless the force is at a
+bound; the acceleration then opposes the force.
 
-With torsional friction there are four numbers: the third tangent is the rotation about the normal,
-in units of length chosen such that the bound of the moment is mu f_n, too. Forces and moment then
-share one cone, whose sections are ellipsoids (Howe and Cutkosky 1996).
+With torsional friction there are four numbers per contact: the third tangent is the rotation about
+the normal, scaled by a length such that the moment is also bounded by mu f_n. Forces and moment
+then share one cone with ellipsoidal sections (Howe and Cutkosky 1996).
 """
 
 from contextlib import suppress
@@ -35,33 +35,33 @@ from chasles.motion.solvers import Cone, Infeasible, checked_problem, cones_prog
 Array = Any
 
 REACH = 1e-13
-"""Fraction of the largest entry of G, or of c, that is rounding."""
+"""Entries of G or c below this fraction of the largest count as rounding errors."""
 
 ACCURATE = 1e-10
 """Accuracy of Coulomb's law, relative to the largest |c|."""
 
 ROUNDING = 4e-15
-"""Relative error of forces that cannot be resolved if they are large compared with their effect."""
+"""Relative rounding error of forces, which matters if they are large compared with their effect."""
 
 ROUNDS = 100
-"""Largest number of cone programs for Coulomb's law; one to three are usual."""
+"""Maximum number of cone programs for Coulomb's law; one to three are typical."""
 
 GRIP = 10.0
 """Larger coefficients are first replaced by this one: contacts that stick with it also stick with
-more friction, and wide cones are difficult for cone programs."""
+more friction, and wide cones are difficult for cone solvers."""
 
 LIGHT = 1e-3
 """Fraction of the largest normal force below which a contact may be treated as separating."""
 
 POLISH = 20
-"""Largest number of Newton steps after each cone program."""
+"""Maximum number of Newton steps after each cone program."""
 
 
 # The problem --------------------------------------------------------------------------------------
 
 
 class Law(NamedTuple):
-    """Problem of one state or a batch, with Coulomb's law or the convex one."""
+    """Friction problem of one state or a batch, with Coulomb's law or the convex law."""
 
     G: np.ndarray
     c: np.ndarray
@@ -80,7 +80,7 @@ class Law(NamedTuple):
         dilates: bool = False,
         bound: Array = np.inf,
     ) -> "Law":
-        """Return the law of one problem, checked; name: the function named in errors."""
+        """Return the law of one problem after checks; name: the function named in errors."""
         mu = np.atleast_1d(np.asarray(mu, dtype=float))
         n = len(mu)
         G, c = checked_problem(name, G, c)
@@ -105,17 +105,17 @@ class Law(NamedTuple):
 
     @property
     def sticks(self) -> np.ndarray:
-        """Mask of the contacts with a cone: friction without a velocity that directs it."""
+        """Mask of the contacts with a friction cone: those with friction and without slip."""
         return (self.mu > 0.0) & ~np.any(self.slip != 0.0, axis=-1)
 
     @property
     def width(self) -> int:
-        """Numbers per contact: 3, or 4 with torsion."""
+        """Number of force components per contact: 3, or 4 with torsion."""
         return self.slip.shape[-1] + 1
 
     @property
     def weight(self) -> np.ndarray:
-        """Upper bounds of the eigenvalues of the diagonal blocks of G, positive: (..., nc, 1)."""
+        """Positive upper bounds of the eigenvalues of the diagonal blocks of G: (..., nc, 1)."""
         n, wide = self.mu.shape[-1], self.width
         blocks = self.G.reshape(*self.G.shape[:-2], n, wide, n, wide)
         own = np.stack([blocks[..., i, :, i, :] for i in range(n)], axis=-3)
@@ -136,18 +136,18 @@ class Law(NamedTuple):
         return np.max(np.abs(self.miss(f)), axis=(-1, -2), initial=0.0)
 
     def miss(self, f: np.ndarray) -> np.ndarray:
-        """Return weight f - P(weight f - a - correction), with P the projection of `allowed`."""
+        """Return weight f - P(weight f - a - correction), where P is the projection `allowed`."""
         scaled = self.weight * f
         return scaled - self.allowed(self.target(scaled, self.accelerations(f)))
 
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Return the point to project: forces in the units of a, less a and correction."""
+        """Return the point to project: scaled forces minus a and minus the correction."""
         target = scaled - a
         target[..., -1] -= self.dilation(a)
         return target
 
     def allowed(self, target: np.ndarray) -> np.ndarray:
-        """Return the nearest admissible point: in the cone, or along the friction of sliding."""
+        """Return the nearest admissible point: in the cone, or on the line of sliding friction."""
         normal = np.maximum(target[..., -1:], 0.0)
         if np.any(np.isfinite(self.bound)):
             low, high = (x[..., None] for x in self.bounds)
@@ -157,7 +157,7 @@ class Law(NamedTuple):
 
     @property
     def bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """Smallest and largest normal forces: (..., nc) both."""
+        """Smallest and largest normal forces, each (..., nc)."""
         high = np.broadcast_to(self.bound, self.mu.shape)
         return np.where(np.isinf(high), 0.0, -high), high
 
@@ -194,7 +194,7 @@ def project(f: Array, mu: Array) -> np.ndarray:
 def slope(
     target: np.ndarray, mu: float, slip: np.ndarray, sticks: bool, low: float, high: float
 ) -> np.ndarray:
-    """Return the derivative of `Law.allowed` by its target for one contact: (3, 3) or (4, 4)."""
+    """Return the Jacobian of `Law.allowed` for one contact: (3, 3) or (4, 4)."""
     wide, size = len(target), float(length(target[:-1]))
     if not sticks:
         return np.outer([*(-mu * slip), 1.0], float(low < target[-1] < high) * np.eye(wide)[-1])
@@ -211,7 +211,7 @@ def slope(
 
 
 def out_of_reach(G: np.ndarray, c: np.ndarray, wide: int) -> np.ndarray:
-    """Return the indices of closing contacts whose normal no force moves: a row of zeros."""
+    """Return the indices of closing contacts that no force can move along their normals."""
     still = np.diagonal(G)[wide - 1 :: wide] <= REACH * np.max(np.diagonal(G), initial=0.0)
     closes = c[wide - 1 :: wide] < -REACH * np.max(np.abs(c), initial=0.0)
     return np.flatnonzero(still & closes)
@@ -240,7 +240,7 @@ def coulomb(
     slip : array_like, shape (nc, 2), optional
         Unit directions of slip, zero for contacts that stick. Default: no contact slides.
     bound : array_like, optional
-        Finite for rows of joints at rest: their largest friction force.
+        Largest friction forces or torques in rows of joints at rest; infinite for contacts.
 
     Returns
     -------
@@ -257,9 +257,9 @@ def coulomb(
     Notes
     -----
     If every contact slides, this is a linear complementarity problem in normal forces with an
-    asymmetric matrix; with more than 12 contacts the result is the solution of Lemke's method. A
-    load carried by redundant contacts is distributed with the smallest forces, as for a table that
-    turns and slides on four legs. Otherwise the cone program is solved repeatedly with De Saxce's
+    asymmetric matrix; with more than 12 contacts the result is the solution of Lemke's method. If
+    redundant contacts share a load, as for a table that turns and slides on four legs, the smallest
+    forces are returned. Otherwise the cone program is solved repeatedly with De Saxce's
     correction mu |a_t| of the normal acceleration (De Saxce and Feng 1998; Acary et al. 2011), each
     time followed by Newton's method (Alart and Curnier 1991), until f and a satisfy the law to
     1e-10 of the largest |c|.
@@ -275,7 +275,7 @@ def coulomb(
 
 
 def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
-    """Return contact forces of the convex law: Coulomb's without De Saxce's correction.
+    """Return contact forces of the convex law: Coulomb's law without De Saxce's correction.
 
     Parameters
     ----------
@@ -295,10 +295,10 @@ def convex(G: Array, c: Array, mu: Array, slip: Array = None) -> np.ndarray:
 
     Notes
     -----
-    For contacts that do not slide it is the `cone_program`, which has a solution whenever contacts
-    can be maintained, the one that dissipates most (Anitescu 2006). It differs from Coulomb's law
-    where a contact begins to slide: there a_n = mu |a_t| instead of 0, so that the bodies separate
-    (dilation). Sliding contacts have the friction of Coulomb's law.
+    If no contact slides, this is the `cone_program`. It has a solution whenever contacts can be
+    maintained, and the solution dissipates the most energy (Anitescu 2006). It differs from
+    Coulomb's law where a contact begins to slide: a_n is mu |a_t| instead of 0, so the bodies
+    separate (dilation). Sliding contacts have the friction of Coulomb's law.
 
     Examples
     --------
@@ -347,7 +347,7 @@ def _solved(law: Law) -> np.ndarray:
 
 
 def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
-    """Return True if forces satisfy a law to the required accuracy, or to rounding."""
+    """Return True if forces satisfy a law to the required accuracy, or up to rounding."""
     rounding = ROUNDING * np.max((1.0 + law.mu)[:, None] * np.abs(law.weight * f))
     return bool(law.residual(f) <= part * ACCURATE * np.max(np.abs(law.c)) + rounding)
 
@@ -355,8 +355,8 @@ def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
 def _stuck(law: Law) -> np.ndarray:
     """Return forces with unlimited friction, so that contacts stick or separate and none slides.
 
-    Friction -Gtt^-1 (ct + Gtn z) leaves a complementarity problem in normal forces z; separating
-    contacts have no friction.
+    The friction forces are -Gtt^-1 (ct + Gtn z), which leaves a complementarity problem in the
+    normal forces z. Separating contacts have no friction.
     """
     wide, rubs = law.width, np.repeat(law.mu > 0.0, law.width)
     normal = np.arange(len(law.c)) % wide == wide - 1
@@ -386,7 +386,7 @@ def _parted(law: Law, f: np.ndarray) -> np.ndarray:
 
 
 def _polished(law: Law, f: np.ndarray) -> np.ndarray:
-    """Return f near a given one at which the residual vanishes, if Newton's method converges."""
+    """Refine forces f by Newton's method until the residual vanishes, if it converges."""
     for _ in range(POLISH):
         if _holds(law, f, 1e-3):
             break
@@ -396,7 +396,7 @@ def _polished(law: Law, f: np.ndarray) -> np.ndarray:
 
 
 def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the derivatives of the residual by f, and by an acceleration at constant f."""
+    """Return the derivatives of the residual with respect to f, and to a at constant f."""
     n, wide = f.shape
     a = law.accelerations(f)
     target = law.target(law.weight * f, a)
@@ -412,7 +412,7 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """Return changes (3 nc, k) of forces f (nc, 3) that satisfy a law, for dG f + dc (3 nc, k).
+    """Return changes (3 nc, k) of the solution f (nc, 3) of a law for dG f + dc (3 nc, k).
 
     No derivative exists where a contact is about to slide, stick or separate; if there are
     several solutions, the smallest is returned.
@@ -423,7 +423,7 @@ def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
 
 
 def _sliding(law: Law) -> np.ndarray:
-    """Return the forces if every contact slides or is frictionless."""
+    """Return the forces of a law in which every contact slides or is frictionless."""
     n, along = len(law.mu), -law.mu[:, None] * law.slip
     drag = scipy.linalg.block_diag(*np.column_stack([along, np.ones(n)])[:, :, None])
     normal = slice(law.width - 1, None, law.width)
@@ -469,7 +469,7 @@ def cone_program(G: Array, c: Array, mu: Array) -> np.ndarray:
 
 
 def _program(law: Law) -> np.ndarray:
-    """Solve the cone program of a law, regardless of slip."""
+    """Solve the cone program of a law, ignoring slip."""
     G, c, mu = law[:3]
     rubs = (mu > 0.0)[:, None] & (np.diagonal(G).reshape(-1, law.width)[:, :-1] > 0.0)
     used = np.column_stack([rubs, np.ones(len(mu), dtype=bool)]).ravel()
@@ -486,7 +486,7 @@ def _program(law: Law) -> np.ndarray:
 
 
 def _cone(part: np.ndarray, mu: float, bound: float) -> Cone:
-    """Return the cone of a contact, or the bounds of a joint, on its rows, normal last."""
+    """Return the cone of a contact, or the bounds of a joint; the last row is the normal."""
     if np.isfinite(bound):
         return Cone(np.vstack([part, -part]), np.full(2, bound), True)
     if len(part) == 1:

@@ -1,16 +1,16 @@
-"""Impact laws: the impulse from the velocity before impact and the inertia of contact points.
+"""Impact laws: the impulse as a function of the velocity before impact and the inertia.
 
-A law has `impulse(W, zeta)`. W (..., 3, 3): the inverse inertia of the contact point, which maps
-impulses to velocity changes (1/kg); zeta (..., 3): its velocity before impact, of one body relative
-to the other (m/s); both in contact axes: tangent, tangent, normal. The impulse (..., 3) acts on
-that body (N s). Points that do not approach, zeta_z >= 0, have no impulse. `derivatives` returns
-the derivatives of the impulse.
+A law has a method `impulse(W, zeta)`. W (..., 3, 3): inverse inertia of the contact point, which
+maps impulses to velocity changes (1/kg). zeta (..., 3): velocity of one body relative to the other
+at this point before impact (m/s). Both are in contact axes: tangent, tangent, normal. The impulse
+(..., 3) acts on the former body (N s). Points that do not approach, zeta_z >= 0, have no impulse.
+`derivatives` returns the derivatives of the impulse.
 
-| law | ends the impact where | friction |
+| law | the impact ends when | friction |
 |---|---|---|
-| `Newton` | the normal velocity is -e times the one before | Coulomb's, or none |
-| `Sticking` | the same | whatever stops the slip |
-| `Poisson` | the normal impulse is 1 + e times the one of compression | Coulomb's |
+| `Newton` | the normal velocity is -e times that before impact | Coulomb's, or none |
+| `Sticking` | the normal velocity is -e times that before impact | unlimited: slip stops |
+| `Poisson` | the normal impulse is 1 + e times that of compression | Coulomb's |
 | `Stronge` | the normal work of expansion is e^2 times that of compression | Coulomb's |
 
 Coefficients are numbers or arrays (...). `Moreau` handles several points at once.
@@ -32,7 +32,7 @@ from chasles.motion.laws.slip import Quantity, Slip
 Array = Any
 
 DIFFERENCE = 1e-6
-"""Relative step of central differences: truncation and rounding errors are both near 1e-10."""
+"""Relative step of central differences: truncation and rounding errors are both about 1e-10."""
 
 SINGULAR = 1e-12
 """Eigenvalues of W up to this fraction of the largest belong to directions in which a point cannot
@@ -41,7 +41,7 @@ move."""
 
 @runtime_checkable
 class ImpactLaw(Protocol):
-    """Law of the impulse at one point."""
+    """Impact law at one point."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         """Return the impulse at a contact point.
@@ -79,9 +79,9 @@ class ImpactLaw(Protocol):
         Returns
         -------
         by_W : ndarray, shape (..., 3, 3, 3)
-            Derivatives by the entries of W.
+            Derivatives with respect to the entries of W.
         by_zeta : ndarray, shape (..., 3, 3)
-            Derivatives by zeta.
+            Derivatives with respect to zeta.
 
         Examples
         --------
@@ -95,7 +95,7 @@ class ImpactLaw(Protocol):
 
 
 def check_law(what: str, law: Any) -> None:
-    """Raise an error for an object that is not an impact law."""
+    """Raise an error if an object is not an impact law."""
     if not isinstance(law, ImpactLaw):
         problem = f"{what} must be an impact law, such as Newton(...), not {law!r:.60}"
         raise ArgumentError("E-CONTACT-060", problem)
@@ -103,7 +103,7 @@ def check_law(what: str, law: Any) -> None:
 
 @dataclass(frozen=True)
 class _PointLaw(ImpactLaw):
-    """Law of one point; derivatives are central differences unless overridden."""
+    """Impact law at one point; derivatives are central differences unless overridden."""
 
     restitution: Array
 
@@ -112,7 +112,7 @@ class _PointLaw(ImpactLaw):
             raise InputError("E-CONTACT-066", fault, part=type(self).__name__)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return derivatives of lambda by W (..., 3, 3, 3) and zeta (..., 3, 3), by differences."""
+        """Return d lambda/dW (..., 3, 3, 3) and d lambda/dzeta (..., 3, 3) by differences."""
         W, zeta, _ = _arrays(self, W, zeta)
         pairs = np.zeros((9, 3, 3))
         for n, (j, k) in enumerate(zip(*np.triu_indices(3), strict=True), start=3):
@@ -131,8 +131,8 @@ class Sticking(_PointLaw):
     """Slip stops by the end of the impact (Featherstone 2008, Eq 11.66 to 11.72).
 
     restitution: e, from 0 to 1. lambda = -W^-1 (1 + E) zeta with E = diag(0, 0, e): no tangential
-    or torsional restitution, and no bound on friction. With e > 0 it can create energy if tangents
-    and normal are coupled.
+    or torsional restitution, and no bound on friction. With e > 0, the law can create energy if W
+    couples the tangents with the normal.
     """
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
@@ -165,15 +165,14 @@ def _turned(e: np.ndarray) -> np.ndarray:
 class _Slipping(_PointLaw):
     """Compression until the normal velocity is zero, then expansion until a quantity is reached.
 
-    Slip that reverses can press bodies together again during expansion, which then lasts until they
-    separate.
+    If slip reverses, it can press the bodies together again during expansion. Expansion then lasts
+    until they separate.
     """
 
     friction: Array
     _quantity: ClassVar[Quantity]
     _goal: ClassVar[Callable[..., np.ndarray]]
-    """Goal of expansion, from e, impulse and work of compression, and the normal velocity before.
-    """
+    """Goal of expansion, given e, impulse and work of compression, and initial normal velocity."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         W, zeta, e = _arrays(self, W, zeta)
@@ -194,9 +193,9 @@ class _Slipping(_PointLaw):
 class Newton(_Slipping):
     """The normal velocity is reversed and multiplied by e (Featherstone 2008, Eq 11.65).
 
-    restitution: e, from 0 to 1. friction: Coulomb's coefficient; 0 is the law of the book, lambda_z
-    = -(1 + e) zeta_z / W_zz. With friction it can create energy if slip reverses (Kane and Levinson
-    1985), so use it with care.
+    restitution: e, from 0 to 1. friction: Coulomb's coefficient; with 0, it is the law of the book,
+    lambda_z = -(1 + e) zeta_z / W_zz. With friction, the law can create energy if slip reverses
+    (Kane and Levinson 1985), so use it with care.
     """
 
     friction: Array = 0.0
@@ -204,7 +203,7 @@ class Newton(_Slipping):
     _goal = staticmethod(lambda e, impulse, work, before: -e * before)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return derivatives of lambda by W and zeta, by central differences if mu > 0."""
+        """Return d lambda/dW and d lambda/dzeta, by central differences if mu > 0."""
         if np.any(np.asarray(self.friction) > 0.0):
             return super().derivatives(W, zeta)
         W, zeta, e = _arrays(self, W, zeta)
@@ -220,9 +219,9 @@ class Newton(_Slipping):
 class Poisson(_Slipping):
     """Expansion returns e times the normal impulse of compression, with Coulomb friction.
 
-    restitution: e, from 0 to 1. friction: mu. Compression ends where the normal velocity is zero.
-    Slip may stop, stick, or reverse in between; if it does, the work returned by the normal impulse
-    is not e^2 of the work of compression, and e = 1 is not lossless (Stronge 1990).
+    restitution: e, from 0 to 1. friction: mu. Compression ends when the normal velocity is zero.
+    If slip stops or reverses during the impact, the work that the normal impulse returns differs
+    from e^2 times the work of compression, and e = 1 is not lossless (Stronge 1990).
     """
 
     _quantity = "impulse"
@@ -231,12 +230,12 @@ class Poisson(_Slipping):
 
 @dataclass(frozen=True)
 class Stronge(_Slipping):
-    """Expansion returns e^2 of the work of compression, with Coulomb friction.
+    """Expansion returns e^2 times the work of compression, with Coulomb friction.
 
-    restitution: e, from 0 to 1. friction: mu. The work is that of the normal impulse, so that the
-    losses by impact and by friction are separate and neither is negative: energy is never created
-    (Stronge 1990; 2000, *Impact Mechanics*). Without friction, and if slip does not change its
-    kind, it equals Newton's and Poisson's laws.
+    restitution: e, from 0 to 1. friction: mu. The work is that of the normal impulse. The
+    losses due to impact and due to friction are therefore separate, and neither is negative: energy
+    is never created (Stronge 1990; 2000, *Impact Mechanics*). Without friction, or if slip neither
+    stops nor changes direction, Newton's, Poisson's and Stronge's laws agree.
     """
 
     _quantity = "work"
@@ -244,7 +243,7 @@ class Stronge(_Slipping):
 
 
 def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return W, zeta and e with a common leading shape, checked."""
+    """Check W and zeta, and return W, zeta and e with a common leading shape."""
     name = type(law).__name__
     W, zeta = np.asarray(W, dtype=float), numbers(f"{name}: zeta", zeta, 3)
     if W.shape[-2:] != (3, 3):
@@ -271,12 +270,14 @@ def _arrays(law: Any, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray, np
 class Moreau:
     """Coulomb's law for the mean velocity (after + e before)/(1 + e) of all contacts together.
 
-    restitution: e, from 0 to 1, one for all. friction: mu, one for all. Each contact separates at
-    least as fast as e requires, and has an impulse only if no faster, as by Newton's law. Friction
-    is within the cone, opposite to the mean slip, or stops it; slip is then also reversed and
-    multiplied by e. The impulse opposes the mean velocity, so that energy is never created: its
-    gain is lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without
-    friction it is Newton's law, simultaneous. With friction it needs Clarabel (extra `contact`).
+    restitution: e, from 0 to 1, for all contacts. friction: mu, for all contacts. As in Newton's
+    law, each contact separates at least as fast as e requires, and has an impulse only if it does
+    not separate faster. Friction is within the cone. It either opposes the mean slip or makes it
+    zero; in the latter case, slip is also reversed and multiplied by e. The impulse opposes the
+    mean velocity, so that energy is never created: the change of energy is
+    lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without friction,
+    this is Newton's law for simultaneous impacts. With friction, it needs Clarabel (extra
+    `contact`).
     """
 
     restitution: float
@@ -287,7 +288,7 @@ class Moreau:
             raise InputError("E-CONTACT-038", fault, part=type(self).__name__)
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """Return lambda (..., 3k) of k contacts, in N s: W (..., 3k, 3k), zeta (..., 3k)."""
+        """Return impulses lambda (..., 3k) in N s for W (..., 3k, 3k) and zeta (..., 3k)."""
         W, zeta = _several(W, zeta)
         result = np.zeros_like(zeta)
         for place in np.ndindex(zeta.shape[:-1]):
@@ -296,7 +297,7 @@ class Moreau:
         return result
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return derivatives of lambda by W (..., 3k, 3k, 3k) and by zeta (..., 3k, 3k)."""
+        """Return d lambda/dW (..., 3k, 3k, 3k) and d lambda/dzeta (..., 3k, 3k)."""
         W, zeta = _several(W, zeta)
         wide = zeta.shape[-1]
         by_W, by_zeta = np.zeros((*W.shape, wide)), np.zeros_like(W)
@@ -309,7 +310,7 @@ class Moreau:
         return by_W, by_zeta
 
     def _law(self, W: np.ndarray, zeta: np.ndarray) -> Law:
-        """Return Coulomb's law for the mean velocity, times 1 + e, instead of accelerations."""
+        """Return Coulomb's law with 1 + e times the mean velocity in place of accelerations."""
         n = len(zeta) // 3
         symmetric = 0.5 * (W + W.T)
         c = (1.0 + self.restitution) * zeta
@@ -317,7 +318,7 @@ class Moreau:
 
 
 def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return W and zeta with a common leading shape, checked."""
+    """Check W and zeta, and return them with a common leading shape."""
     W, zeta = np.asarray(W, dtype=float), np.asarray(zeta, dtype=float)
     wide = zeta.shape[-1] if zeta.ndim else 0
     if wide % 3 or not wide or W.shape[-2:] != (wide, wide):
@@ -333,7 +334,7 @@ def _several(W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def contact_forces(point: Array, normal: Array) -> np.ndarray:
-    """Return unit forces through a point along tangents and normal (Eq 11.68).
+    """Return unit forces through a point along two tangents and the normal (Eq 11.68).
 
     Parameters
     ----------
@@ -346,7 +347,7 @@ def contact_forces(point: Array, normal: Array) -> np.ndarray:
     -------
     N : ndarray, shape (..., 6, 3)
         Columns are spatial forces, moments first. The tangents are unit vectors perpendicular to
-        the normal, right-handed with it.
+        the normal; tangents and normal form a right-handed frame.
 
     Raises
     ------
@@ -378,9 +379,9 @@ def collide(
     Parameters
     ----------
     inertias : pair of array_like, shape (..., 6, 6)
-        Spatial inertias in one frame; None is an immovable body.
+        Spatial inertias, both in the same frame; None for an immovable body.
     velocities : pair of array_like, shape (..., 6)
-        Velocities before, angular part first.
+        Velocities before the collision, angular part first.
     forces : array_like, shape (..., 6, 3)
         Result of `contact_forces` with the normal from the first body to the second.
     law : ImpactLaw

@@ -18,28 +18,28 @@ from chasles.errors import InputError
 from chasles.motion.solvers import boxed
 
 REACH = 1e-13
-"""Fraction of the largest entry of M that is rounding."""
+"""Values below this fraction of the largest entry of M count as rounding errors."""
 
 SINGULAR = 1e-9
-"""Determinants of unit size that are rounding."""
+"""Determinants of scaled matrices below this size count as rounding errors."""
 
 ACCURATE, EXACT = 1e-9, 1e-12
-"""Errors of w, relative to the largest |d|, up to which a solution is accepted, and is exact."""
+"""Errors of w, relative to the largest |d|, up to which a solution is accepted, or is exact."""
 
 STABLE = 1e-6
-"""Negative part of an eigenvalue, relative to the largest entry of M, that is tolerated: double
-zeros are accurate to the root of rounding."""
+"""Tolerance for negative eigenvalues, relative to the largest entry of M. Double zero eigenvalues
+are accurate only to the square root of the rounding error."""
 
 MANY = 4096
-"""Largest number of cases that are enumerated if a solution need not be unique: 12 contacts."""
+"""Maximum number of cases to enumerate if a solution may not be unique: 12 contacts."""
 
 
 class NoUniqueMotion(InputError):
-    """Coulomb's law and rigid bodies have no unique solution here (Painleve 1895)."""
+    """Coulomb's law for rigid bodies has no unique solution in this state (Painleve 1895)."""
 
 
 class Inconsistent(NoUniqueMotion):
-    """No finite force satisfies Coulomb's law: an impact without collision is due."""
+    """No finite force satisfies Coulomb's law: an impact without collision must occur."""
 
 
 class Indeterminate(NoUniqueMotion):
@@ -58,7 +58,7 @@ def normal_forces(
     effect: np.ndarray,
     rubs: bool,
 ) -> np.ndarray:
-    """Return the normal forces z (n,); effect (m, n): accelerations of all points by them.
+    """Return the normal forces z (n,); effect (m, n) maps z to accelerations of all points.
 
     rubs: False if no contact has friction, so that M is symmetric.
     """
@@ -74,10 +74,10 @@ def _only(
 ) -> np.ndarray:
     """Return the normal forces, by enumerating all cases.
 
-    Several solutions are different motions unless they are `_alike`, or no force drives its own
-    points together: then a little compliance would leave one of them. Among different motions, the
-    one in which all points stay is chosen if it is stable: a body that lies flat remains so, until
-    that holds only by a tolerance.
+    The smallest solution is returned if all solutions are `_alike`, or if no normal forces drive
+    their own points together; in the latter case, slight compliance would select one of them.
+    Otherwise, exact solutions are preferred. If these are different motions, the one that maintains
+    all contacts is chosen if it is stable: a body that lies flat stays flat.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     forces, left, exact = _answers(M, d, low, high, scale)
@@ -101,7 +101,7 @@ def _only(
 def _answers(
     M: np.ndarray, d: np.ndarray, low: np.ndarray, high: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all solutions z (k, n), their w (k, n), and a mask of those without a tolerance."""
+    """Return all solutions z (k, n), their w (k, n), and a mask of the exact ones."""
     found, apart, exact = [], [], []
     for case in product(*((-1, 0, 1) if np.isfinite(x) else (-1, 0) for x in high)):
         side = np.array(case)
@@ -119,9 +119,9 @@ def _answers(
 
 
 def _alike(forces: np.ndarray, left: np.ndarray, effect: np.ndarray, scale: float) -> bool:
-    """Return True for solutions with the same accelerations, or that share one load.
+    """Return True if all solutions have the same accelerations, or share one load.
 
-    In the latter case each is complementary to the accelerations of the others.
+    In the latter case, each solution is complementary to the accelerations of the others.
     """
     motions = forces @ effect.T
     work = forces @ left.T - np.sum(forces * left, axis=-1)
@@ -137,7 +137,7 @@ def _smallest(forces: np.ndarray) -> np.ndarray:
 def _stable(M: np.ndarray) -> bool:
     """Return True if contacts persist on slightly compliant surfaces with forces -k x.
 
-    Penetrations follow x'' = -k M x, which grow if an eigenvalue of M is negative.
+    Penetrations follow x'' = -k M x, so they grow if an eigenvalue of M is negative.
     """
     return bool(np.min(np.linalg.eigvals(M).real) >= -STABLE * np.max(np.abs(M)))
 
@@ -145,8 +145,8 @@ def _stable(M: np.ndarray) -> bool:
 def _contradicts(M: np.ndarray) -> bool:
     """Return True if some normal forces drive their own points together.
 
-    A principal minor of M is then negative beyond rounding (Cottle, Pang and Stone 1992, section
-    3.4: P0 matrices).
+    This is the case if a principal minor of M is negative beyond rounding errors (Cottle, Pang and
+    Stone 1992, section 3.4: P0 matrices).
     """
     unit = np.sqrt(np.maximum(np.abs(np.diagonal(M)), REACH * np.max(np.abs(M))))
     scaled = M / np.outer(unit, unit)

@@ -1,15 +1,15 @@
 """Collisions with Coulomb friction: slip as a function of the growing normal impulse.
 
 At one contact point, in axes (tangent, tangent, normal), velocities are zeta = zeta0 + W lambda,
-with W the inverse inertia of the point (1/kg) and lambda the impulse so far (N s). Friction is
-opposite to the slip: d lambda = (-mu s, 1) dp, with p the normal impulse and s the direction of
-slip, which changes. Slip that stops either sticks, or restarts in the one direction that persists
+with W the inverse inertia of the point (1/kg) and lambda the impulse so far (N s). Friction
+opposes slip: d lambda = (-mu s, 1) dp, where p is the normal impulse and s the current direction of
+slip. After slip stops, the contact either sticks or slips again in the only direction that persists
 (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
 
-Slip is integrated in a time dp/|slip|, in which everything is smooth, by the Runge-Kutta method of
-order 8 (Dormand and Prince). Once its direction has settled, the rest of the path is straight and
-has a closed form; in the plane the whole path has one. All collisions of a batch are integrated
-together.
+Slip is integrated with dp/|slip| as the time increment, which makes the equations smooth, by the
+Runge-Kutta method of order 8 (Dormand and Prince). Once the direction of slip has settled, the
+remaining path is straight and has a closed form. In the plane, the entire path has a closed form.
+All collisions of a batch are integrated together.
 """
 
 from dataclasses import dataclass
@@ -23,19 +23,19 @@ from chasles.errors import NotFiniteError
 from chasles.motion.geometry.closed_forms import applied
 
 STEP = 0.3
-"""Step size, relative to the time in which slip can turn or stop: errors are near 1e-12."""
+"""Step size, relative to the time in which slip can turn or stop; errors are about 1e-12."""
 
 STEPS = 20_000
-"""Largest number of steps; tens are usual."""
+"""Maximum number of steps; typically, there are a few tens."""
 
 SETTLED = 1e-13
 """Fraction of the initial velocity, or of the rate of change, that counts as zero."""
 
 HALVINGS = 60
-"""Largest number of bisections of an interval around a root, down to rounding."""
+"""Maximum number of bisections of an interval around a root, down to rounding."""
 
 EPS = 4.0 * float(np.finfo(float).eps)
-"""Change of a step size, relative to the whole step, that is rounding."""
+"""Change of a step size, relative to the full step, below which it counts as rounding."""
 
 Quantity = Literal["impulse", "velocity", "work"]
 """Quantity that ends a path: the normal impulse, velocity, or work (N s, m/s, J)."""
@@ -45,8 +45,9 @@ Quantity = Literal["impulse", "velocity", "work"]
 class Slip:
     """Batch of n collisions: W (n, 3, 3), initial velocities zeta0 (n, 3), friction mu (n,).
 
-    A path (n, 7) holds its current end: lambda, the work of its normal part (J), and zeta, which is
-    integrated as well, because a difference of large numbers would not show when slip stops.
+    A path (n, 7) holds the current values of lambda, the work of its normal component (J), and
+    zeta. zeta is integrated as well because computing it as a difference of large numbers would
+    hide when slip stops.
     """
 
     W: np.ndarray
@@ -65,7 +66,7 @@ class Slip:
         return path[:, {"impulse": 2, "work": 3, "velocity": 6}[quantity]]
 
     def rate(self, path: np.ndarray) -> np.ndarray:
-        """Return the derivative of the path by slip time: |slip| times that by impulse."""
+        """Return the derivative of the path with respect to slip time: |slip| d path/dp."""
         slip, normal = path[:, 4:6], path[:, 6]
         rate = np.empty_like(path)
         rate[:, :2] = -self.mu[:, None] * slip
@@ -75,7 +76,7 @@ class Slip:
         return rate
 
     def follow(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """Continue the path until a quantity, which is below its goal, reaches it."""
+        """Continue the path until a quantity reaches its goal from below."""
         path = path.copy()
         bent = np.flatnonzero(self._bent(path))
         crossing = np.zeros(len(path), dtype=bool)
@@ -101,7 +102,7 @@ class Slip:
         return path
 
     def _pace(self) -> np.ndarray:
-        """Return the rate of slip by friction and by a normal impulse (1/kg), which is positive."""
+        """Return a positive bound on the change of slip per unit of normal impulse (1/kg)."""
         pull = np.linalg.norm(self.W[:, :2, 2], axis=1) + 1e-3 * self.W[:, 2, 2]
         pace: np.ndarray = self.mu * np.trace(self.W[:, :2, :2], axis1=1, axis2=2) + pull
         return pace
@@ -129,8 +130,8 @@ class Slip:
     ) -> np.ndarray:
         """Take the step, between 0 and h, that ends on the goal.
 
-        Newton's method finds it in a few rounds; where it would leave the interval around the root,
-        the interval is halved.
+        Newton's method finds the step in a few iterations. If an iterate would leave the interval
+        around the root, the interval is bisected.
         """
         low, high, step = np.zeros_like(h), h, 0.5 * h
         for _ in range(HALVINGS):
@@ -146,7 +147,7 @@ class Slip:
         return _stepped(self, path, np.minimum(step + EPS * h, high))  # not before the goal
 
     def _straight(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """Return the rest of the path if slip does not turn: until it stops, then as by `_held`."""
+        """Return the path at the goal: constant direction until slip stops, then `_held`."""
         size, s, change = self._direction(path)
         growth = np.sum(s * change, axis=1)
         first = np.linalg.norm(self.zeta0, axis=1)
@@ -162,8 +163,9 @@ class Slip:
     def _held(self) -> np.ndarray:
         """Return d lambda/dp (n, 3) after slip has stopped.
 
-        It is the friction that keeps slip zero, -Wtt^-1 Wtz, if within mu; else slip in the
-        direction s with Wtz - mu Wtt s = k s, k > 0: the only root of |(mu Wtt + k)^-1 Wtz| = 1.
+        If the friction that keeps slip at zero, -Wtt^-1 Wtz, is within mu, the contact sticks.
+        Otherwise it slips in the direction s with Wtz - mu Wtt s = k s, where k > 0 is the only
+        root of |(mu Wtt + k)^-1 Wtz| = 1.
         """
         Wtt, pull = self.W[:, :2, :2], self.W[:, :2, 2]
         sizes, axes = np.linalg.eigh(Wtt)
@@ -194,7 +196,7 @@ class Slip:
     def _needed(
         self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Return the normal impulse that brings a quantity to its goal in one direction, or inf."""
+        """Return the normal impulse after which a quantity reaches its goal, or inf if never."""
         normal, gain = path[:, 6], applied(self.W, direction)[:, 2]
         none, one = np.zeros_like(gain), np.ones_like(gain)
         a, b = {"impulse": (one, none), "velocity": (gain, none), "work": (normal, gain)}[quantity]
@@ -217,7 +219,7 @@ def _stepped(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
 
 @cache
 def _stages() -> tuple[tuple[tuple[int, float], ...], ...]:
-    """Return the coefficients of each stage, and of the result, that are not zero."""
+    """Return the nonzero coefficients of each stage and of the result."""
     method = scipy.integrate.DOP853
     rows = (*method.A, method.B)
     return tuple(tuple((k, float(a)) for k, a in enumerate(row) if a) for row in rows)

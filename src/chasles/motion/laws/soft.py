@@ -1,11 +1,11 @@
 """Soft contact: a normal force from gap and rate, and friction on laterally compliant ground.
 
 A normal law has `states`, the number of its state variables, and `response(state, gap, rate)`,
-which returns the force (N, never negative) and the rates of the states. gap: the distance of the
-undeformed surfaces (m), negative if they would overlap; rate: its derivative (m/s). `SoftContact`
-adds friction. Everything is written in operations that floats, NumPy arrays and the symbols of a
-trace share: one law serves a single number, a batch, and a compiled step. At rest all states are
-zero.
+which returns the force (N, never negative) and the rates of the states. gap: the distance between
+the undeformed surfaces (m), negative if they would overlap; rate: the derivative of the gap (m/s).
+`SoftContact` adds friction. The laws use only operations that floats, NumPy arrays and traced
+symbols support, so the same law works for a single number, a batch and a compiled step. At rest
+all states are zero.
 """
 
 import math
@@ -21,11 +21,12 @@ from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximu
 
 Values = Sequence[Value] | np.ndarray
 Response = tuple[Value, list[Any]]
-"""Force, and the rates of states."""
+"""Force, and the rates of the states."""
 
 CLOSE = 1e-4
-"""Fraction of the compression by which a body may be away from a surface and still touch it.
-Rounding, also of float32, must not count as a loss of contact, which would make the force jump."""
+"""Distance, as a fraction of the compression, up to which a body still counts as touching.
+Without it, rounding errors (in float32, too) would count as loss of contact, and the force would
+jump."""
 
 
 @runtime_checkable
@@ -70,7 +71,7 @@ class NormalLaw(Protocol):
         rate : float or array_like
             Rate of the gap (m/s).
         touching : float or array_like, optional
-            Result of `touches` at the beginning of a step. Default: the current one.
+            Result of `touches` at the beginning of the step. Default: the result at `gap`.
 
         Returns
         -------
@@ -135,7 +136,7 @@ class NormalLaw(Protocol):
         """
 
     def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
-        """Return integrated states made exact: on the gap if there is a force.
+        """Correct integrated states so that the surfaces lie on the gap if there is a force.
 
         Parameters
         ----------
@@ -174,9 +175,9 @@ class _InSeries(NormalLaw):
         return less_equal(gap, (1.0 - CLOSE) * sum(state))
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
-        """Return the force, and the rates of the states, whose sum is the rate of the gap.
+        """Return the force and the rates of the states; these rates add up to the rate of the gap.
 
-        The difference of the gap and the sum of the states is distributed in proportion to 1/D.
+        A difference between the gap and the sum of the states is distributed in proportion to 1/D.
         """
         surfaces = list(zip(self._surfaces, state, strict=True))
         damping = self._damping
@@ -193,7 +194,8 @@ class _InSeries(NormalLaw):
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
         """Return the states after a step of fixed size, in closed form (Featherstone 2008, 11.8).
 
-        If there was a force they shift onto the gap; otherwise each decays as exp(-K t / D).
+        If there was a force, the surfaces shift onto the gap; otherwise each decays as
+        exp(-K t / D).
         """
         parts = zip(self._surfaces, state, strict=True)
         return self.settled([_decayed(s, z, force, dt) for s, z in parts], force, gap)
@@ -209,11 +211,11 @@ class SoftSurface(_InSeries):
     """Massless surface on a spring and a damper: first order (Featherstone 2008, 11.8).
 
     stiffness: K (N/m). damping: D (N s/m). The state is z, the position of the surface (m, negative
-    if it is pressed in). A body at p (the gap) touches it where p = z, with the force max(0, -K p -
-    D pdot), and loses contact where that is zero: the surface then recovers at its own rate, zdot =
-    -(K z + force)/D (Eq 11.73, 11.74).
+    if it is pressed in). A body at p (the gap) touches the surface if p = z. The force is then
+    max(0, -K p - D pdot). If it is zero, contact is lost and the surface recovers on its own, with
+    zdot = -(K z + force)/D (Eq 11.73, 11.74).
 
-    The force is computed from p, not from z, so that errors of z decay with the time constant D/K
+    The force is computed from p, not from z, so that errors in z decay with the time constant D/K
     of the surface.
     """
 
@@ -233,8 +235,8 @@ class SoftSurface(_InSeries):
 class TwoSoftSurfaces(_InSeries):
     """Two soft bodies: each surface has its spring, damper and state, and one force presses both.
 
-    The bodies touch where the gap is z1 + z2, and both z follow Eq 11.73. If K/D is the same for
-    both, `lumped` is one surface with the same forces.
+    The bodies touch if the gap is z1 + z2, and both z follow Eq 11.73. If K/D is the same for both
+    surfaces, `lumped` returns one surface with the same forces.
     """
 
     first: SoftSurface
@@ -282,7 +284,7 @@ class TwoSoftSurfaces(_InSeries):
 
 @dataclass(frozen=True)
 class _Stateless(NormalLaw):
-    """Spring and damper without states, whose force grows continuously from zero."""
+    """Spring and damper without states; the force grows continuously from zero."""
 
     stiffness: float
     damping: float
@@ -307,8 +309,8 @@ class HuntCrossley(_Stateless):
 
     stiffness: K (N/m^n). damping: a (s/m); slow impacts have a restitution of about 1 - 2 a v / 3.
     exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's law for spheres. The law has no
-    state, and its force does not jump at first contact. Hunt and Crossley (1975), Marhefka and Orin
-    (1999), whose alpha is 2 a / 3.
+    state, and its force does not jump at first contact. Sources: Hunt and Crossley (1975); Marhefka
+    and Orin (1999), where alpha is 2 a / 3.
     """
 
     exponent: float = 1.5
@@ -331,13 +333,14 @@ class HuntCrossley(_Stateless):
 
 @dataclass(frozen=True)
 class AzadFeatherstone(_Stateless):
-    """Hertz's spring with a damper that grows as the root of depth: f = K d^(3/2) + D d^(1/2) ddot.
+    """Hertz's spring with a damper that grows as sqrt(depth): f = K d^(3/2) + D d^(1/2) ddot.
 
     stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. It differs from Hunt and Crossley's
-    law in the power of d next to ddot, so that the restitution falls with the speed to the power
-    1/5, as measured on spheres and plates. Azad and Featherstone (2010, *Modeling the contact
-    between a rolling sphere and a compliant ground plane*; 2014, *A new nonlinear model of contact
-    normal force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and Kono (1987).
+    law in the power of d that multiplies ddot. As a result, the restitution decreases with speed to
+    the power 1/5, as measured on spheres and plates. Sources: Azad and Featherstone (2010,
+    *Modeling the contact between a rolling sphere and a compliant ground plane*; 2014, *A new
+    nonlinear model of contact normal force*, IEEE Trans. Robotics 30(3), 736-739); Kuwabara and
+    Kono (1987).
     """
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
@@ -354,10 +357,10 @@ class SoftFriction:
     """Coulomb friction on a laterally compliant surface (Featherstone 2008, 11.8).
 
     coefficient: mu. stiffness: K_t (N/m). damping: D_t (N s/m). The state is x, the displacement of
-    the surface (m), one number for each tangent. The force f = -K_t x - D_t v, with which the
-    surface follows the body, is shortened to mu times the normal force if it is longer. Then the
-    body slips, and xdot = -(K_t x + f)/D_t is not v (Eq 11.77 to 11.79; with two tangents the bound
-    is a circle, the section of the cone).
+    the surface (m), one number for each tangent. A surface that follows the body exerts the force
+    f = -K_t x - D_t v. If f exceeds mu times the normal force, it is scaled down to that bound; the
+    body then slips, and xdot = -(K_t x + f)/D_t differs from v (Eq 11.77 to 11.79; with two
+    tangents the bound is a circle, a section of the friction cone).
     """
 
     coefficient: float
@@ -428,7 +431,7 @@ class SoftFriction:
         return 0.5 * self.stiffness * sum(x * x for x in state)
 
     def advanced(self, state: Values, forces: Values, dt: float) -> list[Value]:
-        """Return x after a step of constant force, the exact solution of Eq 11.77.
+        """Return x after a step with constant force, the exact solution of Eq 11.77.
 
         Parameters
         ----------
@@ -458,8 +461,8 @@ class SoftFriction:
 class SoftContact:
     """Normal law with or without friction: the forces at one contact point.
 
-    tangents: 2 in space, 1 in the plane. The states are those of the normal law, followed by those
-    of friction, one for each tangent. Forces are in the order of contact axes: tangents, then
+    tangents: 2 in space, 1 in the plane. The states are those of the normal law, followed by one
+    friction state for each tangent. Forces are in the order of the contact axes: tangents, then
     normal.
     """
 
@@ -524,7 +527,7 @@ class SoftContact:
         slip : sequence
             Tangential velocities (m/s) of the body's contact point relative to the other body.
         touching : float or array_like, optional
-            Result of `touches` at the beginning of a step. Default: the current one.
+            Result of `touches` at the beginning of the step. Default: the result at `gap`.
 
         Returns
         -------
@@ -614,7 +617,7 @@ class SoftContact:
         return [*after, *self.friction.advanced(sideways, forces[:-1], dt)]
 
     def settled(self, state: Values, forces: Values, gap: Value) -> list[Value]:
-        """Return integrated states, with surfaces on the gap if there is a force.
+        """Correct integrated states so that the surfaces lie on the gap if there is a force.
 
         Parameters
         ----------
@@ -659,7 +662,10 @@ def _series(*values: float) -> float:
 
 
 def _power(d: Value, exponent: float) -> Value:
-    """Return d^exponent of d >= 0, exponent a multiple of one half; its slope at 0 is finite."""
+    """Return d^exponent for d >= 0 and an exponent that is a multiple of 0.5.
+
+    The computed derivative at d = 0 is finite.
+    """
     halves = round(2.0 * exponent)
     result: Value = 1.0
     for _ in range(halves // 2):
@@ -671,6 +677,6 @@ def _power(d: Value, exponent: float) -> Value:
 
 
 def check_law(law: Any) -> None:
-    """Raise an error for parameters of a law outside their ranges."""
+    """Raise an error if a parameter of a law is out of range."""
     if fault := fault_of(law):
         raise InputError("E-CONTACT-088", fault, part=type(law).__name__)

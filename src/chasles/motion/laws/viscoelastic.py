@@ -11,11 +11,12 @@ from chasles.motion.laws.soft import NormalLaw, Response, Values, check_law
 class StandardSolid(NormalLaw):
     """Spring and damper in parallel, in series with a spring (Featherstone 2008, 11.8).
 
-    series: K_s of the spring that the body presses on (N/m). stiffness, damping: K (N/m) and D (N
-    s/m) of the pair behind it. The state is z, the displacement of the pair (m, negative if it is
-    pressed in). The force on a body at p (the gap) is max(0, K_s (z - p)), which grows from zero at
-    first contact, and zdot = -(K z + force)/D. Fast impacts act on K_s alone; a static load sinks
-    in until both springs carry it. In the limit of infinite K_s it is `SoftSurface`.
+    series: K_s of the spring that the body presses on (N/m). stiffness, damping: K (N/m) and D
+    (N s/m) of the parallel spring and damper behind it. The state is z, the displacement of this
+    pair (m, negative if it is pressed in). The force on a body at p (the gap) is
+    max(0, K_s (z - p)), which grows from zero at first contact, and zdot = -(K z + force)/D. Fast
+    impacts compress only K_s; under a static load, both springs are compressed. In the limit of
+    infinite K_s, the law is `SoftSurface`.
     """
 
     series: float
@@ -41,9 +42,9 @@ class StandardSolid(NormalLaw):
         return 0.5 * (self.stiffness * z * z + self.series * pressed * pressed)
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        """Return z after dt seconds, at this gap if there is a force, or without a force.
+        """Return z after dt seconds at a constant gap, or without contact if the force is zero.
 
-        It is stable for any dt, and accurate if dt is short compared with D/K_s.
+        The step is stable for any dt, and accurate if dt is short compared with D/K_s.
         """
         (z,) = state
         both = self.stiffness + self.series

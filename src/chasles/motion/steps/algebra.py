@@ -1,4 +1,4 @@
-"""Algebra on arrays of expressions, without operations on zeros."""
+"""Linear algebra on arrays of expressions that skips zeros."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -44,9 +44,10 @@ def skew(r: np.ndarray) -> np.ndarray:
 
 
 def columns(carriers: Sequence[np.ndarray], k: int) -> list[Any]:
-    """Return column k of each carrier as (shared column, sign), None if it is zero.
+    """Return column k of each carrier as (shared column, sign), or None if the column is zero.
 
-    Columns that are equal or opposite share one object. Carriers may differ in their rows.
+    Columns that are equal or opposite share one object. Carriers may differ in the number
+    of rows.
     """
     found: list[Any] = []
     unique: list[np.ndarray] = []
@@ -92,7 +93,7 @@ def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tupl
 def solved(
     A: np.ndarray, b: np.ndarray, order: Sequence[int], floor: np.ndarray | None
 ) -> np.ndarray:
-    """Solve A x = b by A = L' D L from the last row of the order, with pivots of at least floor."""
+    """Solve A x = b by A = L' D L, starting from the last row of `order`, with pivots >= floor."""
     n, places = len(order), list(order)
     lower = [
         [A[max(places[i], places[j]), min(places[i], places[j])] for j in range(i + 1)]
@@ -126,9 +127,9 @@ def solved(
 def solved_square(
     A: np.ndarray, b: np.ndarray, order: Sequence[int], floor: np.ndarray
 ) -> np.ndarray:
-    """Solve A x = b by elimination from the last row of the order; A may be asymmetric.
+    """Solve A x = b by elimination from the last row of `order`; A may be asymmetric.
 
-    If A_ij is absent, so is A_ji. Pivots smaller than floor are replaced by floor.
+    The pattern of zeros must be symmetric. Pivots smaller than floor are replaced by floor.
     """
     n, places = len(order), list(order)
     rows = [[A[i, j] for j in places] for i in places]

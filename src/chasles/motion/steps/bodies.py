@@ -41,7 +41,7 @@ def free_places(model: Model) -> list[int]:
 def moved(
     model: Model, arena: Arena, q: np.ndarray, way: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the position after a displacement, and velocities along the new axes of the bodies."""
+    """Return the position after a displacement, and velocities along the new body axes."""
     turn, last = way.copy(), v.copy()
     free = [i for i in model.movers if model.bodies[i].data.traits.floating]
     for i in free:
@@ -126,7 +126,7 @@ def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
 
 
 def weight_of(model: Model, pair: Pair, neutral: np.ndarray, inverse: np.ndarray) -> float:
-    """Return the inverse mass (1/kg) at a contact pair in the neutral posture, mean of 3 axes."""
+    """Return the inverse mass (1/kg) at a pair in the neutral posture, averaged over 3 axes."""
     total = 0.0
     for shape in (pair.body, pair.surface):
         if shape.frame is not None:
@@ -137,7 +137,7 @@ def weight_of(model: Model, pair: Pair, neutral: np.ndarray, inverse: np.ndarray
 
 
 def _middle(shape: Any) -> np.ndarray:
-    """Return the middle of a shape in its frame; of a plane, the point that defines it."""
+    """Return the middle of a shape in its frame; for a plane, the point that defines it."""
     if hasattr(shape, "balls"):
         return np.mean([at for at, _ in shape.balls()], axis=0)
     return np.array(getattr(shape, "point", (0.0, 0.0, 0.0)))

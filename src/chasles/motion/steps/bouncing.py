@@ -28,10 +28,10 @@ def bouncing(
     dt: float,
     gravity: float,
 ) -> Bounces:
-    """Return bounds with restitution; v, ahead: velocities before and after the step, no contact.
+    """Return slots with bounds that include restitution, and the time of the first impact.
 
-    Stored velocities belong to the middle of the previous step, so that a free-fall parabola is
-    exact.
+    v, ahead: velocities before and after a step without contact. Stored velocities are those in the
+    middle of the previous step, so that a free-fall parabola is exact.
     """
     found = []
     early: Number = dt

@@ -2,9 +2,10 @@
 
 The normal is the axis, of six faces and nine pairs of edges, along which the boxes overlap least
 (Gottschalk, Lin and Manocha 1996, *OBBTree*). If it belongs to a face, the facing face of the other
-box is cut to the rectangle of the first (Ericson 2005, sections 4.4.1 and 5.5.4). A polygon of at
-most eight corners results, in twelve slots: where each of four edges begins and leaves the
-rectangle, and the corners of the rectangle. All is written for floats and for symbols.
+box is cut to the rectangle of the first (Ericson 2005, sections 4.4.1 and 5.5.4). The result is a
+polygon with at most eight corners, in twelve slots: the first and the last point of each of
+four edges within the rectangle, and the corners of the rectangle. All functions support floats and
+symbols.
 """
 
 from typing import Any, NamedTuple
@@ -30,21 +31,21 @@ SLOTS = 12
 """Number of slots of a pair of boxes."""
 
 SAME = 1e-9
-"""A later face must overlap less by this length (m) to be preferred."""
+"""A face is preferred to an earlier one only if it overlaps less by this length (m)."""
 
 EDGE, PART = 1e-3, 0.02
-"""Edges must overlap less than a face by this part of the shortest edge, and this part of the
-overlap, to be preferred: a face that is slightly tilted touches in a line, not in a point.
+"""Edges are preferred to a face only if they overlap less by this fraction of the shortest edge
+plus this fraction of the overlap: a slightly tilted face touches in a line, not in a point.
 """
 
 PARALLEL = 1e-6
-"""Edges are parallel below this squared sine of their angle."""
+"""Edges count as parallel if the squared sine of the angle between them is below this."""
 
 SLACK = 1e-6
-"""Rectangles are larger by this part, so that equal faces meet in spite of rounding."""
+"""Rectangles are enlarged by this fraction, so that equal faces meet despite rounding."""
 
 FLAT = 1e-12
-"""Extent (m) below which an edge is parallel to a side of the rectangle."""
+"""Extent (m) below which an edge counts as parallel to a side of the rectangle."""
 
 
 class Face(NamedTuple):
@@ -61,8 +62,8 @@ class Face(NamedTuple):
 class Apart(NamedTuple):
     """Axis of least overlap: normal from the second box to the first, and gap along it.
 
-    face: the face whose normal it is. over: 1 if that face belongs to the first box. edge: 1 if
-    edges cross; lines: their directions.
+    face: the face that the axis is normal to. over: 1 if that face belongs to the first box. edge:
+    1 if edges cross. lines: directions of these edges.
     """
 
     normal: np.ndarray
@@ -82,7 +83,7 @@ def _chosen(which: Number, yes: Any, no: Any) -> Any:
 
 
 def _frames(body: Box, over: Placed, surface: Box, under: Placed) -> tuple[Placed, Placed]:
-    """Return axes and centers of two boxes in the world; if one has symbols, both are objects."""
+    """Return axes and centers of two boxes in the world, as arrays of the same type."""
     kind = np.result_type(over.R, over.o, under.R, under.o)
     return (
         Placed(over.R.astype(kind), over.out(body.center).astype(kind)),
@@ -102,7 +103,7 @@ def _face(box: Box, at: Placed, k: int, sign: Number) -> Face:
 
 
 def least_overlap(body: Box, over: Placed, surface: Box, under: Placed) -> Apart:
-    """Return the axis along which two boxes overlap least, or are farthest apart."""
+    """Return the axis along which two boxes overlap least or are farthest apart."""
     a, b = _frames(body, over, surface, under)
     margin = EDGE * min(*body.size, *surface.size)
     halves, between = (_halves(body), _halves(surface)), a.o - b.o
@@ -138,7 +139,7 @@ def least_overlap(body: Box, over: Placed, surface: Box, under: Placed) -> Apart
 
 
 def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spot]:
-    """Return the corners of the common part of two faces, or the point where two edges cross."""
+    """Return the corners of the intersection of two faces, or the crossing point of two edges."""
     apart = least_overlap(body, over, surface, under)
     facing = _facing(body, over, surface, under, apart)
     found = []
@@ -153,7 +154,7 @@ def box_on_box(body: Box, over: Placed, surface: Box, under: Placed) -> list[Spo
 
 
 def _facing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) -> Face:
-    """Return the face of the other box that faces the chosen one most."""
+    """Return the face of the other box that is most nearly opposite to the chosen face."""
     best: Any = None
     face: Any = None
     boxes = [*zip((body, surface), _frames(body, over, surface, under), strict=True)]
@@ -173,7 +174,7 @@ def _facing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) 
 
 
 def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]:
-    """Return points halfway between two faces, their distances along the normal, 1 if valid."""
+    """Return points halfway between two faces, distances along the normal, and 1 if valid."""
     sides = (face.wide, face.long)
     reach = [(1.0 + SLACK) * side for side in sides]
 
@@ -221,7 +222,7 @@ def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]
 
 
 def _within(start: np.ndarray, way: np.ndarray, reach: list[Number]) -> tuple[Number, Number]:
-    """Return the parts of a segment at which it is in a rectangle first and last (Liang, Barsky).
+    """Return fractions of a segment at which it enters and leaves a rectangle (Liang, Barsky).
 
     The first is larger than the second if the segment misses the rectangle.
     """

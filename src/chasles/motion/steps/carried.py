@@ -8,7 +8,7 @@ from chasles.expr import Number, Scalar
 
 
 class Carried:
-    """Expressions of `begin` that other programs need, in one array `data`."""
+    """Expressions of the program `begin` that other programs read from the array `data`."""
 
     def __init__(self) -> None:
         self.entries: list[Number] = []
@@ -23,7 +23,7 @@ class Carried:
                 self.entries.append(known)
 
     def seen(self, data: np.ndarray, value: Any) -> np.ndarray:
-        """Return the same array in another program, whose input is `data`."""
+        """Return the same array as expressions of another program with the input `data`."""
         array = np.asarray(value, dtype=object)
         flat = []
         for x in array.ravel():

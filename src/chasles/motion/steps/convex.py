@@ -1,18 +1,18 @@
-"""The problem of a step on expressions: balance of momentum, and steps of Newton's method.
+"""Momentum balance of a step on expressions, and steps of Newton's method.
 
 Friction is bounded by the normal impulse at the same velocities, so the derivative of the impulses
 is not symmetric: friction grows with the approach of the bodies. Newton's method with that
 derivative converges to velocities that satisfy Coulomb's law at the end of the step. Three things
 keep it from cycling, without a line search:
 
-- The first step predicts contacts: those that gravity would close, sticking or sliding along their
-  present velocity (`touching.expected`).
-- The direction of friction is an unknown of its own (`touching`).
+- The first step predicts which contacts act: those that gravity would close. They stick or slide
+  along their current velocity (`touching.expected`).
+- The direction of friction is a separate unknown (`touching`).
 - A step ends where the first inactive contact closes (`Newton._closing`).
 
-If Newton's method does not converge, friction is bounded by the normal impulses of the first step
-after some iterations (`fixed`): that problem is convex, its impulses add no energy, and Newton's
-method seldom cycles on it. Where it does, contacts are softened (`Problem.softened`).
+If Newton's method does not converge within some iterations, the normal impulses of the first step
+bound friction from then on (`fixed`). That problem is convex, its impulses add no energy, and
+Newton's method rarely cycles on it. If it does, contacts are softened (`Problem.softened`).
 """
 
 from collections.abc import Sequence
@@ -44,16 +44,16 @@ from chasles.motion.steps.touching import (
 )
 
 PIVOT = 1e-9
-"""Smallest pivot of the derivative, relative to the diagonal of M."""
+"""Smallest pivot of the Jacobian, relative to the diagonal of M."""
 
 BEYOND, LEAST = 1.001, 1e-12
-"""A step ends at this multiple of the way to the first contact that closes, plus the second value,
-so that it is never empty.
+"""A step ends at BEYOND times the fraction at which the first contact closes, plus LEAST, so that
+it is never empty.
 """
 
 
 class Problem(NamedTuple):
-    """Data of one step, in the program that holds them."""
+    """Data of one step, as expressions of one program."""
 
     H: np.ndarray
     p: np.ndarray
@@ -68,18 +68,18 @@ class Problem(NamedTuple):
 
     @property
     def duals(self) -> int:
-        """Number of entries of all directions of friction."""
+        """Total number of entries in all directions of friction."""
         return sum(touch.duals for touch in self.touches) + len(self.dry)
 
     def softened(self, factor: Number) -> "Problem":
-        """Return the problem with stiffnesses of contacts and limits times a factor."""
+        """Return the problem with the stiffness of contacts and limits multiplied by a factor."""
         touches = [touch._replace(firmness=factor) for touch in self.touches]
         stops = [stop._replace(stiffness=factor * stop.stiffness) for stop in self.stops]
         return self._replace(touches=touches, stops=stops)
 
 
 class Refined(NamedTuple):
-    """Velocities after a Newton step, gradient there, its relative size, directions of friction."""
+    """Velocities after a Newton step, with gradient, residual and directions of friction."""
 
     v: np.ndarray
     gradient: np.ndarray
@@ -126,7 +126,7 @@ class Newton:
         return [touch.normal.impulse(u[2]) for touch, (u, _) in at]
 
     def _limiting(self, touch: Touch, push: Number) -> tuple[Number, Number]:
-        """Return the normal impulse that bounds friction, and its rate by the normal impulse."""
+        """Return the impulse that bounds friction, and its derivative with respect to `push`."""
         if not self.held:
             return push, 1.0
         return select(self.fixed, self.held[id(touch)], push), 1.0 - self.fixed
@@ -153,10 +153,10 @@ class Newton:
         return np.array(each, dtype=object).reshape(-1, 3)
 
     def work(self, v: np.ndarray) -> tuple[Number, Number]:
-        """Return the work of impulses, and the most energy that overlaps and restitution release.
+        """Return the work of impulses, and the energy that overlaps and restitution may release.
 
         The work is evaluated at end-of-step velocities: the kinetic energy grows at most by the
-        work of smooth forces and this work (Anitescu and Potra 1997). It is computed from the
+        work of smooth forces plus this work (Anitescu and Potra 1997). It is computed from the
         momentum balance, so that it includes the error of the solution.
         """
         momentum = np.array([dot(row, v) for row in self.p.H], dtype=object) - self.p.p
@@ -171,7 +171,7 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def gradient(self, v: np.ndarray) -> np.ndarray:
-        """Return the momentum at the end of the step less that of smooth forces and impulses."""
+        """Return the final momentum minus that due to smooth forces and impulses."""
         return self._balance(v, self._impulses(v))
 
     def residual(self, gradient: np.ndarray) -> Number:
@@ -210,7 +210,7 @@ class Newton:
     def _solved(
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
     ) -> np.ndarray:
-        """Return the derivative's inverse times g; rubbing: directions of dry friction."""
+        """Return the inverse Jacobian times g; rubbing: directions of dry friction."""
         p = self.p
         n, H = len(v), p.H.copy()
         spatial = [zeros(len(J), len(J)) for J in p.carriers]
@@ -232,9 +232,9 @@ class Newton:
     # Steps --------------------------------------------------------------------------------------
 
     def first(self, v: np.ndarray, slack: float) -> Refined:
-        """Take the first step, from the velocities before it, with the contacts expected.
+        """Take the first step from the initial velocities v, with the expected contacts.
 
-        slack: velocity (m/s) by which smooth forces may change that of a contact.
+        slack: change of a contact's velocity (m/s) that smooth forces may cause.
         """
         at = zip(self.p.touches, self.velocities(v), strict=True)
         slots = [expected(touch, u, w, slack) for touch, (u, w) in at]
@@ -249,7 +249,7 @@ class Newton:
     def step(
         self, later: "Newton", v: np.ndarray, g: np.ndarray, duals: Sequence[Number]
     ) -> Refined:
-        """Take a Newton step from velocities with gradient g; later: the problem of the next."""
+        """Take a Newton step from v with gradient g; later: the problem of the next step."""
         at, (each, rubbing) = self.velocities(v), self._split(duals)
         slots = [
             linearized(touch, u, w, self._limiting, z)
@@ -275,14 +275,14 @@ class Newton:
         return found, list(duals[start:])
 
     def _closing(self, v: np.ndarray, d: np.ndarray, at: Any, along: Any) -> Number:
-        """Return the part of a step, 1 at most, at whose end the first inactive contact closes."""
+        """Return the fraction of a step, at most 1, at which the first inactive contact closes."""
         speeds = [
             (touch.bound, u[2], du[2])
             for touch, (u, _), (du, _) in zip(self.p.touches, at, along, strict=True)
         ]
         for stop in self.p.stops:
             speeds.append((stop.bound, speed_along(stop.row, v), speed_along(stop.row, d)))
-        # The smallest ratio of two negative numbers, with one division in the end.
+        # Find the smallest ratio of two negative numbers, with a single division at the end.
         way: Number = -1.0
         whole: Number = -1.0
         for bound, u, du in speeds:
@@ -293,7 +293,7 @@ class Newton:
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:
-    """Return the entry of two columns, with the spatial stiffness of all carriers they share.
+    """Return the entry a'K b of two columns, summed over all carriers that both use.
 
     sums: cached sums of stiffness, and their products with columns.
     """

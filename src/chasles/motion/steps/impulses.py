@@ -1,7 +1,7 @@
 """Impulses of contact, limits and dry friction as functions of velocities, and their slopes.
 
-All derive from a convex potential of the end-of-step velocities, in which the normal impulse that
-bounds friction is fixed (Castro and others 2024, *Irrotational contact fields*):
+All impulses derive from a convex potential of the velocities at the end of the step, with a fixed
+normal impulse that bounds friction (Castro and others 2024, *Irrotational contact fields*):
 
     normal    (bound - v_n)+ / R_n
     friction  -limit v_t / sqrt(v_t^2 + (limit R_t)^2), limit = mu times the fixed normal impulse
@@ -25,7 +25,7 @@ RELEASE, FASTEST = 0.2, 0.5
 """Fraction of an overlap that one step releases, and the largest release speed (m/s, rad/s)."""
 
 SLOW = 1e-36
-"""Added to squared speeds, so that their roots can be inverted, also in float32."""
+"""Number added to squared speeds so that their roots can be inverted, in float32, too."""
 
 IMPACT = 2.0
 """Restitution acts above this multiple of the speed that gravity adds in a step."""
@@ -38,7 +38,7 @@ def bound(gap: Number, dt: float) -> Number:
 
 
 class Normal(NamedTuple):
-    """Unilateral constraint: bound, and the inverse compliance 1 / R."""
+    """Unilateral constraint: bound of the velocity, and the inverse compliance 1 / R."""
 
     bound: Number
     stiffness: Number
@@ -48,14 +48,14 @@ class Normal(NamedTuple):
         return maximum(self.bound - v, 0.0) * self.stiffness
 
     def slope(self, v: Number) -> Number:
-        """Return the decrease of the impulse with the velocity."""
+        """Return the decrease of the impulse per unit of velocity."""
         return select(less(v, self.bound), self.stiffness, 0.0)
 
 
 class Friction(NamedTuple):
-    """Friction that opposes a velocity of one or two entries: at most `limit`, stiff at rest.
+    """Friction that opposes a velocity of one or two entries, bounded by `limit`, stiff at rest.
 
-    Its potential limit sqrt(v^2 + s^2), s = limit / stiffness, is smooth, so that Newton's method
+    The potential limit sqrt(v^2 + s^2), s = limit / stiffness, is smooth, so that Newton's method
     does not oscillate where sticking begins.
     """
 
@@ -63,7 +63,7 @@ class Friction(NamedTuple):
     stiffness: Number
 
     def factor(self, square: Number) -> tuple[Number, Number]:
-        """Return k of the impulse -k v, and 1 / (v^2 + s^2), from the squared speed."""
+        """Return k of the impulse -k v, and 1 / (v^2 + s^2), given the squared speed."""
         slow = self.limit / self.stiffness
         inverse = 1.0 / (square + slow * slow + SLOW)
         return self.limit * sqrt(inverse), inverse

@@ -1,4 +1,4 @@
-"""Integrators: explicit and implicit Runge-Kutta methods, and others.
+"""Integrators: Runge-Kutta, semi-implicit and variational methods.
 
 All work on the configuration space, so that rotations remain rotations. `INTEGRATORS` lists them by
 name.
@@ -16,19 +16,20 @@ from chasles.motion.steps.system import ONE, Advance, Advanced, Local, System, W
 # Runge and Kutta ---------------------------------------------------------------------------------
 
 ITERATIONS = 30
-"""Largest number of Newton iterations; three to five are usual."""
+"""Maximum number of Newton iterations; three to five are typical."""
 
 SOLVED = 1e-12
-"""Correction at which Newton's method has converged, relative to 1 plus the size of the stage."""
+"""Tolerance of Newton's corrections, relative to 1 plus the absolute value of the stage."""
 
 
 @dataclass(frozen=True)
 class Table:
     """Butcher tableau: stage i is at time c[i] h and at y + h (sum of A[i][j] k[j] + own k[i]).
 
-    own: zero for explicit methods, and equal for all stages of implicit ones. error: weights of the
-    stages for the difference to the method of lower order. dense: one row per stage with the
-    coefficients of part, part^2, ... in its weight after a fraction of the step.
+    own: diagonal entry of A, the same for all stages; zero for explicit methods. error: weights of
+    the stages for the difference from the method of lower order. dense: one row per stage; its
+    weight after a fraction `part` of the step is a polynomial with these coefficients of part,
+    part^2, ...
     """
 
     c: tuple[float, ...]
@@ -65,14 +66,14 @@ class Table:
 
 
 class Newton:
-    """Implicit stages Y = base + a f(Y); slopes of f are reused while the iteration converges."""
+    """Solver of implicit stages Y = base + a f(Y); the Jacobian is reused while it converges."""
 
     def __init__(self, system: System) -> None:
         self._system = system
         self._slopes: np.ndarray | None = None
 
     def stage(self, s: float, base: np.ndarray, a: float) -> np.ndarray:
-        """Return k = f(Y) = (Y - base) / a, which is more accurate than f of a stiff system."""
+        """Return k = (Y - base) / a, which is more accurate than f(Y) for a stiff system."""
         Y, last = base, np.inf
         one = np.eye(base.shape[-1])
         for _ in range(ITERATIONS):
@@ -93,7 +94,7 @@ class Newton:
         raise NotFiniteError("E-MOTION-060", problem, remedy, part="simulate")
 
     def _differences(self, s: float, y: np.ndarray, rates: np.ndarray) -> np.ndarray:
-        """Return the slopes of the rates by y, (..., n, n), by finite differences."""
+        """Return the Jacobian (..., n, n) of the rates by finite differences."""
         columns = []
         for k in range(y.shape[-1]):
             step = 1e-8 * (1.0 + np.abs(y[..., k]))
@@ -179,7 +180,7 @@ SDIRK_2 = Table(
     Weights(np.array([1.0 - _GAMMA, _GAMMA])),
     own=_GAMMA,
 )
-"""Two implicit stages of second order, L-stable (Alexander 1977)."""
+"""Second-order method with two implicit stages, L-stable (Alexander 1977)."""
 
 
 # Semi-implicit Euler -----------------------------------------------------------------------------
@@ -193,9 +194,9 @@ def semi_implicit(system: System, h: Any, y: Any) -> Advanced:
 def semi_implicit_mixed(local: Local, h: float, y: np.ndarray) -> Advanced:
     """Take a semi-implicit step with linear velocities of free joints along the parent's axes.
 
-    Then u1 = u + h udot, where u = R v and udot = R (vdot + w x v), and x1 = x + h u1; the rotation
-    is integrated separately. This is the Euler method of MuJoCo, where the velocities of a free
-    joint are (u, w).
+    The step is u1 = u + h udot and x1 = x + h u1, where u = R v and udot = R (vdot + w x v); the
+    rotation is integrated separately. This is MuJoCo's Euler method; in MuJoCo, the velocities of a
+    free joint are (u, w).
     """
     mechanism, q, n = local.mechanism, local.position, local.nv
     rates = local.first(y)
@@ -233,28 +234,29 @@ def _turned(quaternion: np.ndarray, v: np.ndarray) -> np.ndarray:
 # The symplectic integrator -----------------------------------------------------------------------
 
 MIDPOINTS = 100
-"""Largest number of iterations; five to ten are usual, each of which reduces the error by a factor
-of about h times the fastest rate.
+"""Maximum number of iterations; five to ten are typical. Each multiplies the error by about h times
+the fastest rate.
 """
 
 ROUNDED = 1e-11
-"""Change, relative to the step, below which an iteration without improvement has reached rounding.
+"""Change, relative to the step, below which iterations end as soon as the change stops decreasing.
 """
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
     """Take a step that makes the action h L(q_m, d/h) stationary, q_m = integrate(q, d/2).
 
-    The momenta p = M qd at both ends are the derivatives of that action by the ends (Marsden and
-    West 2001, section 1.5; on groups, Bou-Rabee and Marsden 2009). With the slopes D(a, b) of
-    difference(a, b) by b, which are 1 where steps add, and the force f at the midpoint,
+    The momenta p = M qd at both ends are the derivatives of that action with respect to the ends
+    (Marsden and West 2001, section 1.5; on groups, Bou-Rabee and Marsden 2009). Let D(a, b) be the
+    derivative of difference(a, b) with respect to b, the identity for additive coordinates, and f
+    the force at the midpoint. Then
 
         p0 = D(q1, q0)' (p_m - h/2 D(q1, q_m)^-T f),  p1 = D(q0, q1)' (p_m + h/2 D(q0, q_m)^-T f).
 
-    The first equation determines the step d; qd = M^-1 p is of second order, as the rule is. The
-    energy stays within a band, and momenta on which the forces do not act are conserved: for a
-    floating robot, the linear momentum p and the angular momentum about fixed points. About the
-    center of mass c it is L - c x p, of second order as c is.
+    The first equation determines the step d; qd = M^-1 p is accurate to second order. The energy
+    stays within a band, and momenta on which no forces act are conserved: for a floating robot, the
+    linear momentum p and the angular momentum L about fixed points. The angular momentum about the
+    center of mass c is L - c x p; like c, it is accurate to second order.
     """
     mechanism, q, n = local.mechanism, local.q, local.nv
     mass = mechanism.mass_matrix
@@ -264,7 +266,7 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
         return np.swapaxes(mechanism.derivatives("difference", a, b, wrt="q1"), -1, -2)
 
     def middle_and_end(d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return both positions, and the force at the first: dT/dq, gravity, applied forces."""
+        """Return both positions, and the force at the midpoint: dT/dq, gravity, applied forces."""
         middle, qd = mechanism.integrate(q, 0.5 * d), d / h
         qdd = local.accelerate(local.t + 0.5 * h, middle, qd)
         slope = mechanism.derivatives("kinetic_energy", middle, qd, wrt="q")
@@ -312,11 +314,11 @@ Free = Literal["body", "mixed"]
 
 
 class Integrator(NamedTuple):
-    """Integrator: its step, and its order, the power of dt with which the error at a time falls.
+    """Integrator: its step function, and its order (errors are proportional to dt^order).
 
-    adaptive: True if it estimates its error and chooses its step sizes. mixed: the step for
-    free="mixed". hamiltonian: True if it supports only mechanisms that have a Hamiltonian in the
-    coordinates of the tree.
+    adaptive: True if the integrator estimates its error and chooses step sizes. mixed: the step
+    function for free="mixed". hamiltonian: True if the integrator supports only mechanisms that
+    have a Hamiltonian in the coordinates of the tree.
     """
 
     advance: Advance
@@ -327,7 +329,7 @@ class Integrator(NamedTuple):
 
     @property
     def traced(self) -> bool:
-        """True if the steps can be compiled, which are explicit and of given size."""
+        """True if steps can be compiled: they are explicit and of fixed size."""
         explicit = isinstance(self.advance, Table) and self.advance.explicit
         return not self.adaptive and (explicit or self.advance is semi_implicit)
 
@@ -349,14 +351,14 @@ INTEGRATORS = {
 def known(name: str) -> Integrator:
     """Return an integrator by name."""
     if not isinstance(name, str) or name not in INTEGRATORS:
-        names = ", ".join(map(repr, INTEGRATORS))
+        names = ", ".join(map(repr, (*INTEGRATORS, "time-stepping")))
         problem = f"unknown integrator {name!r}"
         raise InputError("E-MOTION-046", problem, f"use one of {names}", part="simulate")
     return INTEGRATORS[name]
 
 
 def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Advance]:
-    """Return an integrator and its step, and raise an error if it does not support the robot."""
+    """Return an integrator and its step function; raise an error if it cannot step the robot."""
     integrator = known(name)
     if free not in get_args(Free):
         problem = f"free must be 'body' or 'mixed', not {free!r}"
@@ -375,8 +377,8 @@ def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Adv
 def _check_hamiltonian(mechanism: Mechanism, name: str) -> None:
     """Raise an error for a mechanism without a Hamiltonian in the coordinates of its tree.
 
-    A rotor has none if velocities are not time derivatives of coordinates: its momentum would
-    rotate with the body.
+    A joint with armature has none if its velocities are not time derivatives of coordinates: the
+    momentum of the rotor would rotate with the body.
     """
     bodies = (mechanism.model.bodies[i] for i in mechanism.model.movers)
     joints = {body.data.name: body.joint for body in bodies}

@@ -1,4 +1,4 @@
-"""Limits and dry friction of joints and tendons in a step, along sums of joint velocities."""
+"""Limits and dry friction of joints and tendons in a step."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from chasles.motion.steps.bodies import neutral_posture, numbers_of
 from chasles.motion.steps.impulses import NORMAL, TANGENT, Friction, Normal, bound
 
 Row = tuple[tuple[int, Number], ...]
-"""Velocity as a linear combination of joint velocities: their indices and factors."""
+"""Linear combination of joint velocities: their indices and factors."""
 
 
 def speed_along(row: Row, v: np.ndarray) -> Number:
@@ -27,7 +27,7 @@ def speed_along(row: Row, v: np.ndarray) -> Number:
 
 
 class Stop(NamedTuple):
-    """Joint or tendon at a limit: its velocity away from the limit, bound, and stiffness."""
+    """Limit of a joint or tendon: velocity away from the limit, its bound, and stiffness."""
 
     row: Row
     bound: Number
@@ -40,7 +40,7 @@ class Stop(NamedTuple):
 
 
 class Dry(NamedTuple):
-    """Dry friction of a joint or tendon: its velocity, largest impulse, and stiffness at rest."""
+    """Dry friction of a joint or tendon: velocity, largest impulse, and stiffness at rest."""
 
     row: Row
     limit: float
@@ -60,7 +60,7 @@ def stiffen(H: np.ndarray, row: Row, slope: Number) -> None:
 
 
 class Drawn(NamedTuple):
-    """Length on symbols: its velocity, its value, and the inverse mass along it."""
+    """Line with its velocity and length on symbols, and the inverse mass along the line."""
 
     line: Line
     row: Row
@@ -71,7 +71,7 @@ class Drawn(NamedTuple):
 def drawn(
     model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, inverse: np.ndarray
 ) -> list[Drawn]:
-    """Return tendons and limited ball joints; inverse: inverse mass matrix at neutral."""
+    """Return tendons and limited ball joints; inverse: M^-1 in the neutral posture."""
     every = lines(model)
     if not every:
         return []
@@ -87,7 +87,7 @@ def drawn(
 
 
 def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> float:
-    """Return J M^-1 J' in the neutral posture; if J vanishes, the smallest of its joints."""
+    """Return J M^-1 J' in the neutral posture; if J is zero, the smallest value of its joints."""
     found = float(J @ inverse @ J) if np.isfinite(J).all() else 0.0
     places = [k for k, _ in row]
     return found if found > 0.0 else max(float(np.min(np.diag(inverse)[places])), 1e-12)
@@ -96,7 +96,7 @@ def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> float:
 def joint_stops(
     limits: Sequence[tuple[int, int, float, float]], q: np.ndarray, inverse: np.ndarray, dt: float
 ) -> list[Stop]:
-    """Return the limits of joints from velocity and position indices, lower and upper limits."""
+    """Return joint limits; limits: velocity index, position index, lower and upper limit."""
     found = []
     for place, coordinate, *ends in limits:
         for sign, limit in zip((1.0, -1.0), ends, strict=True):

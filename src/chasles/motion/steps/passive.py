@@ -1,8 +1,8 @@
 """Springs, dampers and fluid in an implicit step: their forces and derivatives.
 
-Stiffness and damping contain only the parts that never add energy: k J'J for a spring along a
-length with derivatives J, without the change of J. The remainder acts explicitly, to the order of
-the step.
+Stiffness and damping contain only the terms that never add energy: k J'J for a spring along a
+length with gradient J, without the derivative of J. The remaining terms act explicitly, which
+preserves the order of the step.
 """
 
 from collections.abc import Sequence
@@ -22,8 +22,8 @@ from chasles.motion.steps.lines import Drawn, speed_along, stiffen
 class Passive:
     """Passive forces in a state: springs, tendons, damping, fluid.
 
-    stiffness, damping (nv, nv): negative derivatives of joint torques by position and velocity,
-    positive semidefinite. losses (nv,): joint torques of dampers and fluid.
+    stiffness, damping (nv, nv): negative derivatives of joint torques with respect to position and
+    velocity, positive semidefinite. losses (nv,): joint torques of dampers and fluid.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Scene of a time step: contact pairs, joint stops, dry friction and damping of a robot."""
+"""Scene of a time step: contact pairs, joint limits, dry friction and damping of a robot."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from chasles.motion.steps.spots import Spot
 
 @dataclass(frozen=True)
 class Scene:
-    """Contact pairs, joint stops, dry friction and damping that act on a robot in a step.
+    """Contact pairs, joint limits, dry friction and damping that act on a robot in a step.
 
     limits: (velocity index, position index, lower, upper) of joints with one degree of freedom that
     stop at their limits. stopped: True if tendons and ball joints stop at their limits, too.

@@ -1,7 +1,7 @@
 """Contact slots: points where two shapes may touch in a step, as expressions.
 
 Every pair of shapes has a fixed number of slots. A slot consists of a point, a normal from the
-second shape to the first, and a gap; slots with a large gap are inactive. Therefore a program has
+second shape to the first, and a gap; slots with a large gap are inactive. Therefore programs have
 no branches, and batches do not diverge.
 """
 
@@ -32,11 +32,11 @@ from chasles.motion.steps.boxes import box_on_box
 from chasles.motion.steps.spots import Placed, Spot
 
 TILT = 0.05
-"""Tilt of the directions in which the lowest corners of a hull are searched."""
+"""Tilt of the directions in which the lowest corners of a hull are sought."""
 
 MOST_CORNERS = 8
-"""Largest number of corners of a hull that all touch a plane; of larger hulls, only the lowest ones
-in a few directions do.
+"""Maximum number of corners of a hull for which every corner has a slot on a plane. For larger
+hulls, only the lowest corners in a few directions have slots.
 """
 
 TINY = 1e-12
@@ -114,7 +114,8 @@ def _segment(shape: Any, frame: Placed) -> tuple[np.ndarray, np.ndarray, float]:
 def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
     """Return one slot between the nearest points of the axes of spheres and capsules.
 
-    Two segments: Ericson (2005), section 5.1.9; parallel ones start at the middle.
+    For two segments, see Ericson (2005), section 5.1.9; if they are parallel, the search starts at
+    the middle of the first.
     """
     (p, d, r), (q, e, t) = _segment(body, over), _segment(surface, under)
     a, b, between = np.sum(d * d), np.sum(e * e), p - q

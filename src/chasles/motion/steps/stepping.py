@@ -1,13 +1,14 @@
-"""Time step with contact, by a convex problem in the velocities: three programs.
+"""Three programs for a time step with contact, a convex problem in the velocities.
 
 The velocities v at the end of a step satisfy
 
     (M + dt D + dt^2 K) v = M v0 + dt (tau - h) + dt D v0 + J' g(J v)
 
-with K and D the symmetric parts of the negative derivatives of joint torques (damping, controllers)
-by position and velocity, and impulses g (`impulses`). `begin` computes everything that stays
-constant and takes a first Newton step, `refine` takes one more, `end` moves the robot. Free joints
-keep their linear velocity along the world axes, so that spinning does not add energy to it.
+where K and D are the symmetric parts of the negative derivatives of joint torques (damping,
+controllers) with respect to position and velocity, and g are impulses (`impulses`). `begin`
+computes everything that stays constant in the step and takes a first Newton step. `refine` takes
+another Newton step. `end` moves the robot. Free joints keep their linear velocity along the world
+axes, so that spinning does not add energy to it.
 """
 
 from collections.abc import Mapping
@@ -60,33 +61,33 @@ from chasles.motion.steps.stiction import dry_friction
 from chasles.motion.steps.touching import Touch, direct
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
-"""Residual of the momentum balance, relative to the momentum, at which a problem is solved; the
-second value is for float32, whose rounded velocities stiff contacts amplify.
+"""Residual of the momentum balance, relative to the momentum, at which a problem counts as solved.
+The second value is for float32, because stiff contacts amplify the rounding of velocities.
 """
 
 FLOOR = 1e-9
-"""Velocity (m/s or rad/s) whose momentum is added to the reference momentum."""
+"""Velocity (m/s or rad/s); its momentum is added to the reference momentum."""
 
 MEMORY = 3
-"""Number of entries of the memory before the gradient, the normal impulses that bound friction and
-the directions of friction: status, iterations and residual.
+"""Number of leading entries of the memory: status, iterations and residual.
 
-Status: 0 in progress, 1 solved, 2 not solved.
+They are followed by the gradient, the normal impulses that bound friction, and the directions of
+friction. Status: 0 in progress, 1 solved, 2 not solved.
 """
 
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess")
-"""Statistics of a motion: numbers of iterations and of steps that did not converge; the largest
-residual; the work of impulses (J), and the largest work in a step beyond the energy released by
-overlaps and restitution.
+"""Statistics of a motion: number of iterations; number of steps that did not converge; largest
+residual; work of impulses (J); largest work in a step in excess of the energy that overlaps and
+restitution release.
 """
 
 HOLD, MOST = 16, 60
-"""Number of iterations after which the normal impulses that bound friction are those of the first
-one, and after which a step ends.
+"""Number of iterations after which the normal impulses of the first iteration bound friction, and
+number of iterations after which a step ends.
 """
 
 SOFT = ((28, 1e-3), (44, 1e-5))
-"""Numbers of iterations after which contacts are softened, and the factors of their stiffnesses."""
+"""Numbers of iterations after which contacts are softened, and factors for their stiffness."""
 
 SLACK = 0.5
 """Contacts are expected to act in a step if this multiple of the velocity that gravity adds would
@@ -95,7 +96,7 @@ close them.
 
 
 class Steps:
-    """The three programs of a step; control: joint torques from t, q, qd and maybe parameters."""
+    """The three programs of a step; control: program for joint torques, or None for inputs tau."""
 
     def __init__(self, scene: Scene, dt: float, control: Program | None) -> None:
         self.scene, self.dt, self.control, self.model = scene, dt, control, scene.model
@@ -139,7 +140,7 @@ class Steps:
     def _forces(
         self, arena: Arena, given: Mapping[str, Any]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return joint torques, and their negative symmetrized derivatives by q and qd."""
+        """Return joint torques, and the symmetric parts of -dtau/dq and -dtau/dqd."""
         n, v = self.model.nv, given["qd"]
         K, D = zeros(n, n), zeros(n, n)
         if self.control is None:
@@ -225,7 +226,7 @@ class Steps:
         return *direct(carriers, touches), [spot.gap for _, spot in spots]
 
     def begin(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program of the point, memory and data of a step, after a first Newton step."""
+        """Return the program for point, memory and data of a step after a first Newton step."""
         fall = float(np.linalg.norm([*self.model.gravity_vector]))
         newton = Newton(self._problem, self.dt)
         found = newton.first(self._given["qd"], SLACK * fall * self.dt)
@@ -237,7 +238,7 @@ class Steps:
         )
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
-        """Return the problem in another program."""
+        """Return the problem as expressions of another program."""
         known, seen = self._problem, self._carried.seen
         touches = [
             touch._replace(
@@ -265,7 +266,7 @@ class Steps:
         )
 
     def _row(self, data: np.ndarray, row: Row) -> Row:
-        """Return a row in another program."""
+        """Return a row as expressions of another program."""
         return tuple((k, self._carried.seen(data, a).item()) for k, a in row)
 
     @property
@@ -281,7 +282,7 @@ class Steps:
         return np.split(memory[MEMORY:], [n, n + self.slots])
 
     def _newton(self, problem: Problem, held: np.ndarray, count: Number) -> Newton:
-        """Return the problem after a number of iterations."""
+        """Return the problem as solved after a number of iterations."""
         firmness: Number = 1.0
         for number, factor in SOFT:
             firmness = select(less_equal(number, count), factor, firmness)
@@ -290,7 +291,7 @@ class Steps:
     # The iteration ------------------------------------------------------------------------------
 
     def refine(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program of a Newton step; a state ends at the tolerance of the residual."""
+        """Return the program of a Newton step; states with residual <= tolerance are done."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
         done, count, _ = memory[:MEMORY]
@@ -298,7 +299,7 @@ class Steps:
         problem, after = self._elsewhere(data), count + 1.0
         now, later = (self._newton(problem, held, n) for n in (count, after))
         known = duals
-        for number in (HOLD, *(number for number, _ in SOFT)):  # begin again
+        for number in (HOLD, *(number for number, _ in SOFT)):  # reset directions of friction
             begins = less_equal(number, count) * less_equal(count, number)
             known = np.array([select(begins, 0.0, z) for z in known], dtype=object)
         found = now.step(later, v, gradient, list(known))
@@ -344,7 +345,7 @@ class Steps:
         return sum(v.size for v in taken if v.name == "act")
 
     def _activated(self, arena: Arena, given: Mapping[str, Any]) -> list[Number]:
-        """Return activations after the step, with the controls of its beginning."""
+        """Return activations after the step, given the controls at its beginning."""
         assert self.control is not None
         rate = named_results(self.control, arena, given)["rate"]
         times = durations(self.model, self.dt)
@@ -376,7 +377,7 @@ def _normal(gap: Number, law: Rigid | Compliant, weight: float, dt: float) -> tu
 
 
 def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
-    """Return the change of angular velocity that removes energy of explicit gyroscopic torque."""
+    """Return the change of angular velocity that removes energy added by gyroscopic torque."""
     momentum = inertia @ w
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)

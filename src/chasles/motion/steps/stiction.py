@@ -1,20 +1,20 @@
-"""Dry friction of joints: steps that end exactly at rest if friction can hold a joint.
+"""Dry friction of joints, with steps that end exactly at rest if friction can hold a joint.
 
-Friction is -f sign(qd) while a joint moves, and anything within f while it rests. A step is taken
-in a mode without discontinuities: moving joints keep the sign of their friction, and joints at rest
+Friction is -f sign(qd) while a joint moves, and between -f and f while it rests. A step is taken in
+a mode without discontinuities: moving joints keep the sign of their friction, and joints at rest
 are held by a constraint force. At the end of the step, impulses P correct the friction of the mode:
 
     v = v1 + M^-1 P,   low <= P <= high
     v >= 0 where P = low,   v <= 0 where P = high,   v = 0 where P is between them
 
-If the velocity of a joint would change its sign after a fraction theta of the step, its friction is
-within f for the rest of the step, as for a held joint. low and high are the resulting differences
-to the friction of the mode. A joint with P strictly between them is exactly at rest. The next mode
-follows from the velocities alone, so no data are kept between steps. Impulses never add energy,
-since each opposes the velocity that it stops (Moreau 1988; Stewart 2000).
+If the velocity of a joint would change its sign after a fraction theta of the step, friction is
+between -f and f for the remainder of the step, as for a held joint. low and high bound the
+resulting difference from the friction of the mode. A joint with P strictly between them is exactly
+at rest. The velocities alone determine the next mode, so no data are kept between steps. Impulses
+never add energy, because each opposes the velocity that it stops (Moreau 1988; Stewart 2000).
 
-Stop times are accurate to second order. Everything but the complementarity problem is written in
-operations that arrays of floats and symbols share.
+Stop times are accurate to second order. Everything except the complementarity problem uses
+operations that arrays of floats and arrays of symbols both support.
 """
 
 from typing import Any, NamedTuple
@@ -28,15 +28,15 @@ from chasles.motion.geometry.closed_forms import absolute, less, maximum, select
 from chasles.motion.steps.system import Advance, Advanced, System
 
 PASSES = 5
-"""Largest number of pivoting passes in a traced program, which cannot test for convergence. Of 1259
-stops of a chain of six bodies, in steps of 10 ms, one needs a fifth pass.
+"""Maximum number of pivoting passes in a traced program, which cannot test for convergence. In a
+test with a chain of six bodies and steps of 10 ms, one of 1259 stops needs a fifth pass.
 """
 
 
 def dry_friction(model: Model) -> np.ndarray:
-    """Return the largest dry friction along each velocity, (nv,), in N m or N.
+    """Return the largest dry friction (nv,) along each velocity, in N m or N.
 
-    The friction of a joint that mimics another acts on the other through its ratio.
+    The friction of a mimic joint acts on the joint that it mimics, multiplied by the ratio.
     """
     found = np.zeros(model.nv)
     for i, body in enumerate(model.bodies):
@@ -72,7 +72,8 @@ class Mode(NamedTuple):
 class Ending(NamedTuple):
     """End of a step: velocities v1, and bounds low and high of the impulses at joints.
 
-    free: 1 for joints that rest or came to rest, else 0. rest: the time for which they did.
+    free: 1 for joints that rest or may come to rest in the step, else 0. rest: how long they rest
+    in the step (s).
     """
 
     v1: np.ndarray
@@ -94,7 +95,10 @@ class Ending(NamedTuple):
         return Ending(v1, low, high, mode.held + crossed, rest)
 
     def step(self, h: Any, v0: np.ndarray, d: np.ndarray, v: np.ndarray, P: np.ndarray) -> Any:
-        """Return d corrected for impulses P: v0 falls to zero, and from there changes to v."""
+        """Return the displacement d, corrected for impulses P.
+
+        The velocity of a joint that stops goes from v0 to zero, and from zero to v.
+        """
         own = 0.5 * (h * v0 + self.rest * (v - v0))
         late: Any = 0.0
         for time, impulse in zip(np.moveaxis(self.rest, -1, 0), np.moveaxis(P, -1, 0), strict=True):
@@ -104,7 +108,7 @@ class Ending(NamedTuple):
 
 
 class Sticking:
-    """Step of another method with dry friction of joints; friction (nv,): in N m or N."""
+    """Step of another integrator, with dry friction of joints; friction (nv,): in N m or N."""
 
     mode: Mode
 
@@ -129,7 +133,7 @@ class Sticking:
     def told(
         self, system: System, h: Any, y: np.ndarray, found: Advanced, last: np.ndarray, end: Ending
     ) -> Advanced:
-        """Return a step from y whose end the impulses changed to `last`."""
+        """Return the step from y after impulses have changed its end to `last`."""
         return Advanced(last)
 
     def speed(self, system: System, h: Any, y: np.ndarray) -> np.ndarray:
@@ -151,7 +155,7 @@ class Sticking:
 
 
 class Pivoted(Sticking):
-    """Sticking for a single state in straight-line code: `solve` and the pivoting passes."""
+    """Dry friction for a single state, in straight-line code."""
 
     _start: tuple[np.ndarray, np.ndarray] | None = None
     """Mass matrix and forces on held joints at the beginning of the step."""
@@ -178,7 +182,7 @@ class Pivoted(Sticking):
 
 
 def solved(M: np.ndarray, b: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-    """Solve M x = b with x = b where fixed is 1; rows and columns of these are removed from M."""
+    """Solve M x = b, with x = b and without rows and columns of M where `fixed` is 1."""
     n = len(b)
     A = [
         [M[i, j] * ((1.0 - fixed[i]) * (1.0 - fixed[j])) for j in range(i)]
@@ -193,8 +197,8 @@ def solved(M: np.ndarray, b: np.ndarray, fixed: np.ndarray) -> np.ndarray:
 def pivoted(M: np.ndarray, end: Ending, joints: int) -> tuple[np.ndarray, np.ndarray]:
     """Return v and P at the end of a step, by block principal pivoting (Judice and Pires 1994).
 
-    All joints that violate a condition change together. joints: largest number of joints with
-    friction, which sets the number of passes.
+    All joints that violate a condition change sides in the same pass. joints: number of joints with
+    friction, which determines the number of passes.
     """
     v1, low, high, free, _ = end
     side = np.zeros(len(v1), dtype=object)  # -1 at the low bound, 1 at the high one, 0 at rest

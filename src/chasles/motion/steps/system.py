@@ -1,7 +1,7 @@
 """Interface of a step, and its form on arrays: first-order motion near a position.
 
-Integrators are written once, against `System`. It is implemented by `Local` on numbers and by
-`Traced` on symbols; the drivers use it for the state after a step and for states within it.
+All integrators use the interface `System`. `Local` implements it on numbers, and `Traced` on
+symbols. Drivers use it to compute the state after a step, and states within the step.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +17,14 @@ from chasles.model import Model
 
 
 class Weights(NamedTuple):
-    """Weights of stages, as integer multiples of a unit if exact (1, 2, 2, 1 of a sixth)."""
+    """Weights of stages; if exact, integer multiples of a unit (1, 2, 2, 1 times 1/6)."""
 
     parts: np.ndarray
     unit: float = 1.0
 
     @staticmethod
     def exact(text: str) -> "Weights":
-        """Return weights from fractions written as text."""
+        """Return the weights given by fractions in a text."""
         found = [Fraction(entry) for entry in text.split()]
         denominator = lcm(*(f.denominator for f in found))
         return Weights(np.array([float(f * denominator) for f in found]), 1.0 / denominator)
@@ -34,12 +34,12 @@ ONE = Weights.exact("1")
 
 
 class System:
-    """Motion near the position q at which a step begins: y = (d, v, s, x), numbers or symbols.
+    """Motion y = (d, v, s, x) near the position q where a step begins, on numbers or symbols.
 
-    d: the step from q along `integrate`, a vector for all joint types, so that methods for vectors
-    apply (Munthe-Kaas 1998); v: velocities; s: states appended to q; x: entries of q that depend on
-    the path (the position of a rolling sphere, at the indices `path`), which are integrated
-    separately.
+    d: displacement from q, as in `integrate(q, d)`; a vector for all joint types, so that methods
+    for vectors apply (Munthe-Kaas 1998). v: velocities. s: states appended to q. x: entries of q
+    that depend on the path (such as the position of a rolling sphere, at the indices `path`); these
+    are integrated separately.
     """
 
     t: Any
@@ -48,15 +48,15 @@ class System:
     nv: int
 
     def first(self, y: np.ndarray) -> np.ndarray:
-        """Return the rates of y at the beginning, where no position has to be computed."""
+        """Return the rates of y at the beginning of the step, where the position is known."""
         raise NotImplementedError
 
     def rates(self, s: Any, y: np.ndarray) -> np.ndarray:
-        """Return the rates of y, s seconds after the beginning."""
+        """Return the rates of y, s seconds after the beginning of the step."""
         raise NotImplementedError
 
     def ways(self, d: np.ndarray) -> np.ndarray:
-        """Return the change of x by a small step d from the beginning."""
+        """Return the change of x due to a small displacement d from the beginning of the step."""
         raise NotImplementedError
 
     def start(self, qd: np.ndarray, behind: np.ndarray) -> np.ndarray:
@@ -73,7 +73,7 @@ class System:
         return np.empty((count, *y.shape), y.dtype)
 
     def moved(self, y: np.ndarray, h: Any, weights: Weights, k: Any) -> np.ndarray:
-        """Return y after h seconds with the weighted sum of the first rates in k."""
+        """Return y after h seconds with a weighted sum of the rates in k."""
         if weights is ONE:
             return y + h * k[0]
         n = len(weights.parts)
@@ -81,7 +81,7 @@ class System:
         return y + (weights.unit * h * mean).reshape(y.shape)
 
     def led(self, y: np.ndarray, h: Any) -> np.ndarray:
-        """Return y, changed in place, with the step d that its velocity makes in h seconds."""
+        """Set the displacement d of y to h times its velocity, in place, and return y."""
         y[..., : self.nv] = h * self.velocity(y)
         return y
 
@@ -93,7 +93,7 @@ def path(model: Model) -> list[int]:
 
 
 class Advanced(NamedTuple):
-    """Result of a step: y, its error if estimated, and an interpolant within the step if any."""
+    """Result of a step: y, and optionally its error estimate and an interpolant."""
 
     y: Any
     error: np.ndarray | None = None
@@ -108,7 +108,7 @@ Advance = Callable[[Any, Any, Any], Advanced]
 
 
 class State(NamedTuple):
-    """Time (s), and the state of a robot then."""
+    """State of a robot at a time (s)."""
 
     t: float
     q: np.ndarray
@@ -116,7 +116,7 @@ class State(NamedTuple):
 
 
 Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Position, its velocity, and the rate of the step that leads to it."""
+"""Position, its velocity, and the rate of the displacement that leads to it."""
 
 Place = Callable[[float, np.ndarray, np.ndarray, np.ndarray], Placed]
 """place(t, q, d, v): the position integrate(q, d) at time t, its velocity, and the rate of d."""
@@ -126,7 +126,7 @@ Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Tree:
-    """Positions of a tree; rechosen: times (s) at which other coordinates were chosen."""
+    """Positions of a tree; rechosen: times (s) at which the independent coordinates changed."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._mechanism, model = mechanism, mechanism.model
@@ -135,7 +135,7 @@ class Tree:
         self.rechosen: list[float] = []
 
     def begin(self, at: State) -> State:
-        """Return the state with which a motion can begin."""
+        """Return the state in which the motion begins."""
         return at
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
@@ -144,7 +144,7 @@ class Tree:
         return there, v, self._rate(q, there, v)
 
     def step(self, step: Callable[..., "Taken"], at: State, goal: float) -> "Taken":
-        """Take the step step(place, at, goal)."""
+        """Call step(place, at, goal) and return its result."""
         return step(self.place, at, goal)
 
     def _rate(self, q: np.ndarray, there: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -163,7 +163,7 @@ class Behind(Protocol):
         """Number of states; their rates follow the accelerations."""
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return q after a step, with the appended states made exact."""
+        """Return q after a step, with the appended states corrected."""
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class Local(System):
 
 
 class Taken(NamedTuple):
-    """Step: the last state, the error of y if estimated, and y at both ends.
+    """Completed step: the last state, the error estimate of y or None, and y at both ends.
 
     at(part): the state after a fraction of the step, from 0 to 1.
     """
@@ -237,7 +237,7 @@ class Taken(NamedTuple):
 
 
 def take(advance: Advance, local: Local, qd: np.ndarray, goal: float) -> Taken:
-    """Take a step of a method to a time."""
+    """Take a step with an integrator up to the time `goal`."""
     h, y, v = goal - local.t, local.start(qd, local.q[..., local.mechanism.nq :]), qd
     last, error, within = advance(local, h, y)
     within = within or hermite(local, h, y, last)
@@ -254,7 +254,7 @@ def take(advance: Advance, local: Local, qd: np.ndarray, goal: float) -> Taken:
 def hermite(
     local: Local, h: float, first: np.ndarray, last: np.ndarray
 ) -> Callable[[float], np.ndarray]:
-    """Return the cubic through both ends of a step with their rates, which are computed on use."""
+    """Return the cubic Hermite interpolant of a step; rates are computed on first use."""
     rates: list[np.ndarray] = []
 
     def within(part: float) -> np.ndarray:

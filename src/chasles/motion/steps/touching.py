@@ -1,9 +1,9 @@
-"""Contact slots in a step of Newton's method: their impulses, linearized, and spatial stiffness.
+"""Contact slots in a Newton step: their linearized impulses and spatial stiffness.
 
-The direction of friction is an unknown of its own ("dual"), which follows the linearized law: where
-sticking begins, its derivative is bounded, and that of friction as a function of the velocity is
-not (Chan, Golub and Mulet 1999, *A nonlinear primal-dual method for total variation-based image
-restoration*).
+The direction of friction is a separate unknown ("dual") that follows the linearized law. Where
+sticking begins, its derivative is bounded, unlike the derivative of friction with respect to the
+velocity (Chan, Golub and Mulet 1999, *A nonlinear primal-dual method for total variation-based
+image restoration*).
 """
 
 from collections import Counter
@@ -21,17 +21,17 @@ PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Axes of a slot: its tangents, and its normal."""
 
 FIRM = 0.8
-"""A contact sticks after the first step if it needs less than this fraction of its friction."""
+"""After the first step, a contact sticks if it needs less than this fraction of its friction."""
 
 FEW = 1
-"""Largest number of slots of two bodies that have Jacobians of their own."""
+"""Maximum number of slots of two bodies for which each slot has its own Jacobian."""
 
 
 class Touch(NamedTuple):
     """Contact slot in a step: relative motion (carrier), point, axes, bound, stiffness and law.
 
-    direct: True if the carrier is the Jacobian (3, nv) of the point along the axes, not that of the
-    bodies (6, nv). firmness: factor of all stiffnesses.
+    direct: True if the carrier is the Jacobian (3, nv) of the point along the axes, instead of the
+    spatial Jacobian of the bodies (6, nv). firmness: factor that multiplies all stiffnesses.
     """
 
     carrier: int
@@ -51,17 +51,20 @@ class Touch(NamedTuple):
 
     @property
     def turns(self) -> bool:
-        """Return True if friction of spinning or rolling acts."""
+        """Return True if there is torsional or rolling friction."""
         return bool(self.law.torsion or self.law.rolling)
 
     @property
     def duals(self) -> int:
-        """Number of entries of the directions of friction."""
+        """Total number of entries in the directions of friction."""
         law = self.law
         return 2 * bool(law.friction) + bool(law.torsion) + 2 * bool(law.rolling)
 
     def frictions(self, push: Number, u: np.ndarray, w: np.ndarray) -> "list[Rubbing]":
-        """Return the frictions at linear and angular velocities, bounded by a normal impulse."""
+        """Return the friction terms (sliding, torsional, rolling) at given velocities.
+
+        push: normal impulse that bounds friction. u, w: linear and angular velocity along the axes.
+        """
         law, stiff, found = self.law, self.firmness * (1.0 / (TANGENT * self.weight)), []
         for coefficient, moment, velocity, which, arm in (
             (law.friction, False, u, PLANAR, 1.0),
@@ -87,8 +90,8 @@ class Rubbing(NamedTuple):
 class Rub(NamedTuple):
     """Linearized friction of a slot.
 
-    stiffness: across its direction. inverse: of the speed, regularized. growth: of the impulse
-    along the direction, by normal impulse.
+    stiffness: stiffness across the direction. inverse: regularized inverse of the speed. growth:
+    derivative of the impulse along the direction with respect to the normal impulse.
     """
 
     of: Rubbing
@@ -100,7 +103,7 @@ class Rub(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Linearized slot: normal impulse, its decrease with the velocity, and frictions."""
+    """Linearized slot: normal impulse, its decrease per unit of velocity, and friction terms."""
 
     push: Number
     slope: Number
@@ -119,7 +122,7 @@ class Near(NamedTuple):
 def direct(
     carriers: list[np.ndarray], touches: list[Touch]
 ) -> tuple[list[np.ndarray], list[Touch]]:
-    """Return carriers and slots, with slots that share their carrier with few others direct."""
+    """Return carriers and slots; slots are made direct if few share their carrier."""
     counts = Counter(touch.carrier for touch in touches)
     every: list[np.ndarray] = []
     found: list[Touch] = []
@@ -141,9 +144,10 @@ def direct(
 def linearized(
     touch: Touch, u: np.ndarray, w: np.ndarray, limiting: Any, duals: np.ndarray
 ) -> Near:
-    """Return a slot near its velocities.
+    """Return a slot linearized about its velocities.
 
-    limiting: function from the normal impulse to the one that bounds friction, and its rate.
+    limiting: function that maps the slot and its normal impulse to the impulse that bounds friction
+    and the derivative of the latter.
     """
     push, slope = touch.normal.impulse(u[2]), touch.normal.slope(u[2])
     limit, rate = limiting(touch, push)
@@ -159,10 +163,10 @@ def linearized(
 
 
 def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
-    """Return a slot at the beginning of a step.
+    """Return the linearized slot that is expected at the beginning of a step.
 
-    It acts if it closes when its velocity changes by slack (m/s), and sticks if friction could stop
-    its slip, with the normal impulse of such a change.
+    The slot acts if a velocity change of slack (m/s) would close it. It sticks if the friction of
+    the corresponding normal impulse could stop its slip.
     """
     near = less(u[2] - touch.bound, slack)
     slope = touch.stiffness * near
@@ -179,7 +183,7 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
 
 
 def directed(touch: Touch, near: Near, u: np.ndarray, w: np.ndarray) -> list[Number]:
-    """Return the directions of friction after the first step: that of the law where it sticks."""
+    """Return directions of friction after the first step: by the law where the slot sticks."""
     found: list[Number] = []
     for rub, now in zip(near.rubs, touch.frictions(touch.normal.impulse(u[2]), u, w), strict=True):
         z = sqrt(now.law.slope(now.velocity)[1]) * now.velocity
@@ -191,7 +195,8 @@ def directed(touch: Touch, near: Near, u: np.ndarray, w: np.ndarray) -> list[Num
 def stiffness(touch: Touch, near: Near) -> np.ndarray:
     """Return the stiffness of a slot along the rows of its carrier.
 
-    For the bodies it is spatial (6, 6), about the origin, angular part first.
+    For a carrier of the bodies, the stiffness is spatial (6, 6), about the origin, angular part
+    first.
     """
     return _own_stiffness(near) if touch.direct else _spatial_stiffness(touch, near)
 
@@ -244,7 +249,7 @@ def turned(near: Near, du: np.ndarray, dw: np.ndarray) -> list[Number]:
 
 
 def follow(z: Any, v: Any, change: Any, inverse: Number) -> list[Number]:
-    """Return a direction of friction by the linearized law r z = v; its length is at most 1."""
+    """Return a direction of friction of length <= 1, from the linearized law r z = v."""
     slower = dot(v, change) * inverse
     new = [(a + b - c * slower) * inverse for a, b, c in zip(v, change, z, strict=True)]
     factor = 1.0 / maximum(1.0, sqrt(dot(new, new) + SLOW))

@@ -24,8 +24,8 @@ from chasles.motion.steps.stiction import Pivoted, dry_friction
 from chasles.motion.steps.system import System, path
 
 Accelerate = Callable[..., tuple[np.ndarray, Pressed, np.ndarray]]
-"""Function of t, q, qd, states of surfaces, activations and optionally the contact mask. It returns
-qdd, the response of the surfaces, and the rates of activations.
+"""Function of t, q, qd, states of surfaces, activations and, optionally, the contact mask. It
+returns qdd, the response of the surfaces, and the rates of activations.
 """
 
 
@@ -71,7 +71,7 @@ class Traced(System):
         return there, v, after, kept_within(self.model, act)
 
     def pushed(self, y: np.ndarray, surfaces: Numbers, h: Number) -> tuple[Numbers, ...]:
-        """Return the state after a first-order step in closed form (constant forces)."""
+        """Return the state after a first-order step; surfaces advance in closed form."""
         d, v, _, act, _ = self._split(y)
         there = self._placed(d)
         after = self.contacts.advanced(self.arena, surfaces, self._pressed, there, h)
@@ -81,7 +81,7 @@ class Traced(System):
         return np.split(y, np.cumsum(self._sizes))
 
     def _placed(self, d: np.ndarray, x: np.ndarray | None = None) -> np.ndarray:
-        """Return integrate(q, d); x: entries that depend on the path, if known more accurately."""
+        """Return integrate(q, d), with path-dependent entries replaced by x if given."""
         there = self.run(program(self.model, "integrate"), q=self.q, v=d)
         there[self.path] = there[self.path] if x is None else x
         return there
@@ -108,7 +108,7 @@ class Traced(System):
 
 
 STEPS = {name: row for name, row in INTEGRATORS.items() if row.traced}
-"""Integrators of compiled motions."""
+"""Integrators for compiled motions."""
 
 
 def step_program(
@@ -121,11 +121,11 @@ def step_program(
     dt: float | None = None,
     watch: bool = False,
 ) -> Program:
-    """Return the program of q, qd, states of surfaces and activations after a step of h seconds.
+    """Return the program for q, qd, states of surfaces and activations after a step of h seconds.
 
-    Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, t, h. With
-    contacts h is the constant dt, since surfaces recover as exp(-K h / D). watch: True to add the
-    state `watch`, which records how well the steps resolve the contacts.
+    Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, t and h.
+    With contacts, h is the constant dt, because surfaces recover as exp(-K h / D). watch: True to
+    add the state `watch`, which records whether the steps resolve the contacts.
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
     taken = {v.name: v.size for v in control.inputs} if control else {"tau": model.nv}
@@ -167,10 +167,10 @@ def step_program(
 def _dynamics(
     model: Model, touch: Contacts, dry: Pivoted | None, *, dissipation: bool
 ) -> Callable[..., np.ndarray]:
-    """Return the function qdd(run, q, qd, tau, wrenches) that holds sticking joints.
+    """Return the function qdd(run, q, qd, tau, wrenches), in which sticking joints are held.
 
-    run: evaluates a program on symbols. Rows and columns of held joints are removed from the mass
-    matrix, so that they stay at rest.
+    run: function that evaluates a program on symbols. Rows and columns of held joints are removed
+    from the mass matrix, so that these joints stay at rest.
     """
     if dry is None:
         found = program(model, "forward_dynamics", dissipation=dissipation, wrenches=touch.keys)
@@ -198,10 +198,11 @@ def _watched(watch: Numbers, begun: Pressed, h: float) -> list[Number]:
 class RolloutGradient(NamedTuple):
     """Gradient of a scalar function of a motion, for each member of a batch.
 
-    q and qd (..., nv): by the initial state, q along `integrate`. tau (..., nv), or (..., steps,
-    nv) if given per step, None with a controller. parameters (..., m) of the controller, None
-    without them. contact_states (..., states) at the start, None without them. ctrl (..., nu) or
-    (..., steps, nu) if controls are numbers, act (..., na) at the start, None without them.
+    q, qd (..., nv): derivatives with respect to the initial state; changes of q are velocities, as
+    in `integrate`. tau (..., nv), or (..., steps, nv) if given per step: joint torques; None with a
+    controller. parameters (..., m): parameters of the controller. contact_states (..., states):
+    initial states of soft contacts. ctrl (..., nu), or (..., steps, nu): controls, if they are
+    numbers. act (..., na): initial activations. Entries that the motion does not have are None.
     """
 
     q: np.ndarray
@@ -214,11 +215,12 @@ class RolloutGradient(NamedTuple):
 
 
 def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Program:
-    """Return the program of an adjoint step: covectors before a step from covectors after it.
+    """Return the program of an adjoint step: covectors before a step, given those after it.
 
-    Inputs and outputs are covectors of this step for each name of `along`, covectors of the states
-    (q along steps), and for each other input but t and h the sum of its covectors so far. Further
-    inputs are the inputs of the step, and weights to add to the covectors of the states after it.
+    Inputs and outputs are the covectors of this step for each name in `along`, the covectors of the
+    states (for q, with respect to displacements), and the sum of covectors so far for every other
+    input except t and h. Further inputs are the inputs of the step, and weights to add to the
+    covectors of the states after it.
     """
     states = [v.name for v in step.outputs]
     sums = [v.name for v in step.inputs if v.name not in (*states, *along, "t", "h")]
@@ -234,7 +236,7 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
     after = step.applied(values, arena)
     for name, there in zip(states, after, strict=True):
         bar = given[f"bar_{name}"] + given[f"weight_{name}"]
-        if name == "q":  # by the entries of q, from the one along steps d = difference(q, q1)
+        if name == "q":  # from displacements d = difference(q, q1) to the entries of q
             pulled = reverse(program(model, "difference"), ["q1"])
             bar = result(pulled, arena, {"q0": there, "q1": there, "bar_result": bar})
         values[f"bar_{name}"] = bar
@@ -246,7 +248,7 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
 
 
 def check_holonomic(model: Model) -> None:
-    """Raise an error for a model whose velocities do not span every small change of q."""
+    """Raise an error if the velocities of a model do not span all small changes of q."""
     for body in model.bodies:
         if not body.joint.holonomic:
             problem = f"joint {body.data.name!r} is nonholonomic: qd does not span the changes of q"
@@ -266,9 +268,10 @@ def gone_back(
     every: int,
     threads: int | None,
 ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
-    """Return covectors of the start (count, size) and of controls (count, steps or 1, size).
+    """Return covectors of initial states (count, size) and controls (count, steps or 1, size).
 
-    adjoint: the loop from the end to the start, for the controls that differ from step to step.
+    adjoint: function that returns the loop from end to start, given the controls that vary from
+    step to step.
     """
     count, others = len(states[0]), dict(zip(names, controls, strict=False))
     along = tuple(name for name, c in others.items() if c.shape[1] > 1)
