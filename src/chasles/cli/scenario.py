@@ -8,9 +8,9 @@ units and radians.
   duration, dt, integrator, rtol, atol, every, dissipation, limits (as in `chasles.simulate`);
   contacts ("file" for the shapes and planes of the robot's file, or "none"). Without contacts and
   [[contact]] tables, a robot whose file has a ground plane stands on it.
-- [start]: q and qd, all numbers or {joint = number}. By default q is neutral; random (a seed) makes
-  it random, and keyframe (a name) sets q, qd, controls and activations. The dependent coordinates
-  of closed loops follow from the others.
+- [start]: q and qd, all numbers or {joint = number}. By default q is neutral, or where a followed
+  motion starts; random (a seed) makes it random, and keyframe (a name) sets q, qd, controls and
+  activations. The dependent coordinates of closed loops follow from the others.
 - [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), kp, kd (one number, or
   one per degree of freedom), target (like q; by default the initial position) or follow (a motion
   file), feedforward. The law "actuators" takes ctrl (constant controls) and act (initial
