@@ -20,9 +20,10 @@ class Backend(NamedTuple):
     adjoint: the module of `Adjoint`, which runs a loop backward. search: the module of `Search`,
     which repeats a step until problems are solved. iterated: the module that combines three kernels
     into one that iterates (`llvm.iterated`). rounds: the module of `Rounds`, which runs several
-    kernels and loops in turn. staged: the number of products of matrix entries above which a
-    program should return the factors of its results (`Staged`); None if a backend does not accept
-    staged programs. first: the backend of the first tier, which compiles faster to slower code.
+    kernels and loops in turn. gram: the module of `Grams`, which sums Gram matrices. staged: the
+    number of products of matrix entries above which a program should return the factors of its
+    results (`Staged`); None if a backend does not accept staged programs. first: the backend of the
+    first tier, which compiles faster to slower code.
     """
 
     module: str
@@ -34,6 +35,7 @@ class Backend(NamedTuple):
     search: str = ""
     iterated: str = ""
     rounds: str = ""
+    gram: str = ""
     staged: int | None = None
     first: str = ""
 
@@ -47,6 +49,7 @@ BACKENDS: dict[str, Backend] = {
         search="chasles.backends.llvm.search",
         iterated="chasles.backends.llvm.iterated",
         rounds="chasles.backends.llvm.rounds",
+        gram="chasles.backends.llvm.gram",
         staged=4000,
         first="llvm-quick",
     ),
@@ -178,6 +181,17 @@ def iterated(kernels: Sequence[Kernel], backend: str = USUAL) -> Any:
 def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:
     """Return a call that runs prepared kernels and loops in turn, `most` times (`llvm.rounds`)."""
     return importlib.import_module(BACKENDS[backend].rounds).Rounds(parts, most)
+
+
+def grams(widths: Sequence[int], backend: str = USUAL) -> Any:
+    """Return sums of Gram matrices; widths: numbers of columns, of `gram_width` (`llvm.gram`)."""
+    return importlib.import_module(BACKENDS[backend].gram).Grams(widths)
+
+
+def gram_width(count: int, backend: str = USUAL) -> int:
+    """Return a number of columns, rounded up to whole SIMD vectors."""
+    lanes = importlib.import_module(BACKENDS[backend].gram).lanes()
+    return int(-(-count // lanes) * lanes)
 
 
 def search(*kernels: Kernel, backend: str = USUAL) -> Any:

@@ -122,7 +122,7 @@ def _check_outputs(given: Mapping[str, Any]) -> None:
     read = {name: value for name, value in given.items() if name not in WRITTEN}
     files = [x for value in read.values() for x in (value if isinstance(value, list) else [value])]
     for name in WRITTEN:
-        if isinstance(path := given.get(name), Path) and path.is_file():
+        if isinstance(path := given.get(name), Path) and os.path.isfile(path):
             inputs = [x for x in files if isinstance(x, str | Path) and os.path.isfile(x)]
             check_target(path, overwrite=True, inputs=inputs)
 

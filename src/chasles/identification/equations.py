@@ -15,7 +15,6 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import Kernel
-from chasles.backends.llvm import gram
 from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, less, select
 from chasles.functions.programs import program
 from chasles.identification.linear import Base, LinearModel
@@ -91,7 +90,7 @@ class Equations:
                 if value and _acts(term):
                     rest = rest - value * term
             row = [*(entries[self.base.columns[k]] for k in kept), rest]
-            numbers += [*row, *[0.0] * (_filled(len(row)) - len(row))]
+            numbers += [*row, *[0.0] * (backends.gram_width(len(row)) - len(row))]
             places.append(kept)
         output = Variable("rows", (len(numbers),)), numbers
         return Program.from_outputs("equations", inputs, [output]), places
@@ -116,7 +115,7 @@ class Equations:
     def grams(self, sample: Sample) -> Grams:
         """Return the Gram matrices of a sample, computed on one thread."""
         kernel, places = self._made
-        own = gram.Grams([_filled(len(place)) for place in places])
+        own = backends.grams([backends.gram_width(len(place)) for place in places])
         rows = np.empty((BLOCK, *kernel.interface.outputs[0].shape))
         arrays = [np.ascontiguousarray(x, float) for x in sample]
         for first in range(0, len(arrays[0]), BLOCK):
@@ -146,11 +145,6 @@ class Equations:
             for each in waiting:
                 found = found + each.result()
         return found
-
-
-def _filled(count: int) -> int:
-    """Return a number of columns, rounded up to whole SIMD vectors."""
-    return -(-count // gram.lanes()) * gram.lanes()
 
 
 def _acts(entry: Number) -> bool:

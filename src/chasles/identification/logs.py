@@ -278,7 +278,7 @@ class Reader:
 def files(path: str | os.PathLike[str]) -> list[str]:
     """Return the log files of a path: the file itself, or all below a folder, in order."""
     place = Path(path)
-    if not place.exists():
+    if not os.path.exists(path):
         raise ModelError(
             "E-LOG-019", "there is no such file or folder", "check the path", file=path
         )
