@@ -198,7 +198,7 @@ def test_all_threads_take_part(crowded: None) -> None:
         assert len(set(met)) == threads
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
+@pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="no signals to threads here")
 def test_an_interrupt_waits_for_the_threads(crowded: None) -> None:
     """They write into memory that the caller frees: none may be left behind.
 
@@ -214,19 +214,27 @@ def test_an_interrupt_waits_for_the_threads(crowded: None) -> None:
     inputs = [np.resize(a, (1000, 6)) for a in state(ROBOT, 7, 100)]
     rows = [np.broadcast_to(a.reshape(1, -1)[:, :6], (4_000_000, 6)) for a in inputs]
     out = np.full((4_000_000, 6), 7.0)
+
+    def begun() -> None:
+        """Interrupt the main thread as soon as the first row is there."""
+        while out[0, 0] == 7.0:
+            time.sleep(1e-4)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGALRM)
+
     usual = signal.signal(signal.SIGALRM, interrupt)
     try:
         for threads in (1, 3):
             out.fill(7.0)
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            watch = threading.Thread(target=begun)
+            watch.start()
             with pytest.raises(KeyboardInterrupt), patience(10_000_000):
                 kernel(rows, [out], threads)
+            watch.join()
             before = out[:, 0] != 7.0
             time.sleep(0.05)
             assert np.array_equal(out[:, 0] != 7.0, before)
             assert 0 < np.count_nonzero(before) < len(out)
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, usual)
 
 

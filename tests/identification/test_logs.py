@@ -216,6 +216,9 @@ def test_bad_rows_and_files_are_counted(tmp_path: Path) -> None:
 
 
 def test_refusals(tmp_path: Path) -> None:
+    with raises("E-LOG-019", "log.txt"):
+        chasles.identify(ROBOT, tmp_path / "log.txt")
+    (tmp_path / "log.txt").write_text("t\n0\n")
     with raises("E-LOG-009", "log.txt"):
         chasles.identify(ROBOT, tmp_path / "log.txt")
     with raises("E-LOG-010"):

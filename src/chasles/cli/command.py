@@ -95,7 +95,8 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
 
     def run(context: typer.Context, as_json: bool, debug: bool, **given: Any) -> None:
         with guarded(debug or bool(context.find_root().params.get("debug")), as_json):
-            _check_outputs(given)
+            if given.get("overwrite"):
+                _check_outputs(given)
             if robots:
                 given[robots[0]] = asked(**{name: given.pop(name) for name in named})
             deliver(command(**given), as_json)

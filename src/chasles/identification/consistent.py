@@ -24,7 +24,7 @@ LEAST = 1e-6
 STEPS, DONE = 100, 1e-10
 """Largest number of Newton steps at one weight, and the final decrement of the entropic prior."""
 
-GAP = 1e-9
+GAP = 1e-12
 """Distance of the objective from its minimum, relative to it (or to the noise of one sample)."""
 
 DEVIATIONS = (1e-9, 1e9)
