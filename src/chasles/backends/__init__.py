@@ -23,7 +23,7 @@ class Backend(NamedTuple):
     kernels and loops in turn. gram: the module of `Grams`, which sums Gram matrices. staged: the
     number of products of matrix entries above which a program should return the factors of its
     results (`Staged`); None if a backend does not accept staged programs. first: the backend of the
-    first tier, which compiles faster to slower code.
+    first tier, which compiles faster but produces slower code.
     """
 
     module: str

@@ -55,7 +55,7 @@ def read(
 def expanded(
     file: str, arguments: Mapping[str, str] | None = None, trust: bool = False
 ) -> etree._Element:
-    """Return the URDF document that a xacro file expands to; its elements know their origin."""
+    """Return the URDF document that a xacro file expands to; elements keep their file and line."""
     parse(file, load(file))  # checks sizes; xacro itself has only the limits of its process
     given = {str(key): str(value) for key, value in (arguments or {}).items()}
     answer = XACRO.ask(file, json.dumps(given), str(MAX_BYTES), "yes" if trust is True else "no")

@@ -338,7 +338,10 @@ def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..
 
 
 def recall(key: str) -> Compiled:
-    """Return a function by its key, since graphs of other libraries hold only text and numbers."""
+    """Return the function with a given key.
+
+    Graphs of other libraries can hold only text and numbers, so they store the key.
+    """
     found = _KNOWN.get(key)
     if found is not None:
         return found

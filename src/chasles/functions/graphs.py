@@ -78,9 +78,9 @@ def shapes_of(
     known: Mapping[str, tuple[int, ...]],
     given: Mapping[str, tuple[int, ...]],
 ) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of one state's arguments of a function, by their names.
+    """Return the argument shapes of a function for one state, by argument name.
 
-    known: default shapes by name. given: other shapes, or other names.
+    known: default shapes by name. given: shapes that replace the defaults or add names.
     """
     names = list(inspect.signature(function).parameters)
     shapes = {**known, **given}

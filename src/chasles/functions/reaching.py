@@ -299,7 +299,7 @@ class Task:
         return self._cut(dq)[1]
 
     def _cut(self, dq: Sequence[Number]) -> tuple[Number, list[Number]]:
-        """Return the largest entry of a step, and the step shortened to entries up to REACH."""
+        """Return the largest entry of a step, and the step scaled so that none exceeds REACH."""
         longest: Number = 0.0
         for step, unit in zip(dq, freedom_units(self.model, size(self.model)), strict=True):
             longest = maximum(longest, absolute(step) * (1.0 / unit))

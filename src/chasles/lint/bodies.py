@@ -268,7 +268,7 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Return True if c'(I - mean moment)c is equal: centers are alike in the principal axes."""
+    """Return True if c'(I - mean moment)c agrees: centers lie alike in the principal axes."""
     one, other = (
         float(x.center @ (x.inertia - np.mean(x.principal) * np.eye(3)) @ x.center) for x in (a, b)
     )

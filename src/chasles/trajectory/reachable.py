@@ -93,7 +93,7 @@ def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> li
 
 
 def bernstein(values: Numbers) -> list[Number]:
-    """Return the Bernstein coefficients of the parabola through values at the places."""
+    """Return the Bernstein coefficients of the parabola through values at start, middle, end."""
     first, middle, last = values
     return [first, 2.0 * middle - 0.5 * (first + last), last]
 
@@ -305,9 +305,10 @@ def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 
 
 def _common(given: Sequence[Numbers]) -> list[list[Number]]:
-    """Return the middle coefficient of the largest x, and the first bounds of x at the start.
+    """Return the middle coefficient of the largest x, and initial bounds of x at a grid point.
 
-    The previous interval, whose last coefficient is given, ends at the same grid point.
+    An interval starts there. The last coefficient of the previous interval, which ends there, is
+    given.
     """
     (first,), (middle,), (before,) = given
     rest = 1.0 - SLACK

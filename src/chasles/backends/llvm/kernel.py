@@ -118,7 +118,7 @@ class Kernel:
         run(run.rows, start_of(given), count, SHARE, threads, self.artifact.work)
 
     def prepared(self, inputs: Rows, outputs: Rows) -> "Prepared":
-        """Return a function that runs on rows of fixed arrays on this thread, for many calls.
+        """Return a function for repeated calls on fixed arrays, on the calling thread.
 
         Pass it a positive number of rows to compute only the first rows.
         """

@@ -17,7 +17,8 @@ from chasles.expr import Program
 def _tables(rolled: Rolled, target: Target) -> str:
     """Return tables of numbers and places for each form, and the order in which segments run.
 
-    A place is given as an offset in bytes for one lane; for several lanes, code multiplies it.
+    A place is stored as a byte offset for one lane; the generated code multiplies it by the number
+    of lanes.
     """
     element, lines = target.element, []
     for f, form in enumerate(rolled.forms):

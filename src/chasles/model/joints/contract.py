@@ -353,9 +353,10 @@ class Natural(Steady):
         return super().drift(qd) if self.additive else group_drift(self.subspace(qd), qd)
 
     def turning(self, qd: Vector) -> Matrix:
-        """Return C for the force a w x v of rotors, whose linear momentum a v is in parent axes.
+        """Return the matrix C such that C qd is the force a (w x v) of rotors.
 
-        MuJoCo defines the armature of a free joint this way, with linear velocity in world axes.
+        The rotors have linear momentum a v in parent axes. MuJoCo defines the armature of a free
+        joint this way, with linear velocity in world axes.
         """
         w = (Motions(self.free) @ qd).angular
         each = [(s.linear, 0.5 * a) for s, a in zip(self.free, self.armature, strict=True)]
