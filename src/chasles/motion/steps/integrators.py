@@ -377,8 +377,8 @@ def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Adv
 def _check_hamiltonian(mechanism: Mechanism, name: str) -> None:
     """Raise an error for a mechanism without a Hamiltonian in the coordinates of its tree.
 
-    There is no such Hamiltonian if a joint has armature and its velocities are not time derivatives
-    of its coordinates: the momentum of the rotor would rotate with the body.
+    Such a Hamiltonian does not exist if a joint has armature and its velocities are not time
+    derivatives of its coordinates: the momentum of the rotor would rotate with the body.
     """
     bodies = (mechanism.model.bodies[i] for i in mechanism.model.movers)
     joints = {body.data.name: body.joint for body in bodies}
