@@ -115,7 +115,7 @@ class Job:
     threads: int = 2
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "frames", self.frames or (self.robot.frames[-1],))
+        object.__setattr__(self, "frames", self.frames or (self.robot.tool,))
         for frame in self.frames:
             self.robot.model.frame(frame)
         known = groups(self.robot, self.frames)
