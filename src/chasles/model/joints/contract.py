@@ -21,10 +21,10 @@ from itertools import pairwise
 from typing import ClassVar, Literal, NamedTuple
 
 from chasles.errors import UnsupportedError
-from chasles.expr import Number, less
+from chasles.expr import Number, cos, less, sin, sqrt
 from chasles.mathematics.derivatives import by_step, by_time
 from chasles.mathematics.linear import Matrix, Symmetric, Vector, diagonal, invert_symmetric
-from chasles.mathematics.rotations import about
+from chasles.mathematics.rotations import about, quaternion_from_matrix
 from chasles.mathematics.spatial import (
     Force,
     Forces,
@@ -165,6 +165,26 @@ class Joint:
         """Return the transform from coordinates of the parent body to those of the body."""
         XT, XJ = self.placement, self.motion(q)
         return Transform(XT.E.then(XJ.E), XT.r + XT.E.T @ XJ.r)
+
+    def turn(self, q: Vector) -> Vector:
+        """Return the quaternion (w, x, y, z) of `motion`, from successor to predecessor frame.
+
+        It is continuous in q for hinges and for joints with quaternion coordinates.
+        """
+        if "1" not in self.units:
+            return quaternion_from_matrix(self.motion(q).R)
+        turn = Vector(q.entries[:4])
+        return turn * (1.0 / sqrt(turn.dot(turn)))
+
+    def transmission(
+        self, q: Vector, gear: Vector, in_parent: bool
+    ) -> tuple[Number, tuple[Number, ...]]:
+        """Return the length of an actuator's transmission, and the moment arm of each velocity.
+
+        gear: the ratio, then zeros; for joints with quaternion coordinates, the entries are along
+        the axes of the body (in_parent: of the parent).
+        """
+        return q[0] * gear[0], (gear[0],)
 
     # Motion, computed from `motion` and `integrate` by default ----------------------------------
 
@@ -383,6 +403,10 @@ class Revolute(Natural):
 
     def motion(self, q: Vector) -> Transform:
         return Transform(about(2, q[0] + self.offset), Vector.zero())
+
+    def turn(self, q: Vector) -> Vector:
+        half = 0.5 * (q[0] + self.offset)
+        return Vector.of(cos(half), 0.0, 0.0, sin(half))
 
     def neutral(self) -> Vector:
         return Vector.of(-self.offset)
