@@ -34,7 +34,7 @@ from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps.algebra import dot, solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     body_jacobian,
-    centred,
+    centered,
     free_places,
     moved,
     neutral_posture,
@@ -209,7 +209,7 @@ class Steps:
         self, arena: Arena, q: np.ndarray, mass: np.ndarray
     ) -> tuple[list[np.ndarray], list[Touch], list[Number]]:
         """Return relative Jacobians of all pairs of bodies, contact slots, and their gaps."""
-        model, near, neutral = self.model, centred(self.model, q), neutral_posture(self.model)
+        model, near, neutral = self.model, centered(self.model, q), neutral_posture(self.model)
         spots, origin = self.scene.spots(arena, q), origin_of(model, q - near)
         keys = list(dict.fromkeys(pair.frames for pair, _ in spots))
         carriers = [
