@@ -31,6 +31,7 @@ from chasles.motion.geometry.closed_forms import (
     sqrt,
 )
 from chasles.motion.steps.algebra import columns, dot, grouped, solved_square, total, zeros
+from chasles.motion.steps.impulses import bounded
 from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
 from chasles.motion.steps.touching import (
     Near,
@@ -290,7 +291,7 @@ class Newton:
         whole: Number = -1.0
         for bound, u, du, weight in speeds:
             left = bound - u
-            closed = left - math.sqrt(weight) * margin
+            closed = left - math.sqrt(bounded(weight)) * margin
             first = less_equal(left, 0.0) * less(du, closed) * less(closed * whole, way * du)
             way, whole = select(first, closed, way), select(first, du, whole)
         return way / whole

@@ -12,7 +12,7 @@ from chasles.model import Model
 from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import absent
 from chasles.motion.steps.bodies import neutral_posture, numbers_of
-from chasles.motion.steps.impulses import NORMAL, TANGENT, Friction, Normal, bound
+from chasles.motion.steps.impulses import NORMAL, TANGENT, Friction, Normal, bound, stiffness
 
 Row = tuple[tuple[int, Number], ...]
 """Linear combination of joint velocities: their indices and factors."""
@@ -40,7 +40,7 @@ class Stop(NamedTuple):
     @property
     def term(self) -> Normal:
         """Impulse of the limit."""
-        return Normal(self.bound, self.firmness * (1.0 / (NORMAL * self.weight)))
+        return Normal(self.bound, self.firmness * stiffness(NORMAL, self.weight))
 
 
 class Dry(NamedTuple):
@@ -114,7 +114,7 @@ def joint_stops(
 def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list[Dry]:
     """Return the dry friction of joints (nv,), in N m or N."""
     return [
-        Dry(((int(k), 1.0),), dt * float(friction[k]), 1.0 / (TANGENT * inverse[k, k]))
+        Dry(((int(k), 1.0),), dt * float(friction[k]), stiffness(TANGENT, float(inverse[k, k])))
         for k in np.flatnonzero(friction)
     ]
 
@@ -133,7 +133,7 @@ def line_stops(every: Sequence[Drawn], dt: float) -> list[Stop]:
 def line_friction(every: Sequence[Drawn], dt: float) -> list[Dry]:
     """Return the dry friction of tendons."""
     return [
-        Dry(row, dt * line.tendon.data.friction, 1.0 / (TANGENT * weight))
+        Dry(row, dt * line.tendon.data.friction, stiffness(TANGENT, weight))
         for line, row, _, weight in every
         if line.tendon is not None and line.tendon.data.friction
     ]
