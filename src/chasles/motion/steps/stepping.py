@@ -46,7 +46,7 @@ from chasles.motion.steps.bodies import (
 from chasles.motion.steps.bouncing import bouncing
 from chasles.motion.steps.carried import Carried
 from chasles.motion.steps.convex import Newton, Problem
-from chasles.motion.steps.impulses import NORMAL, SLOW, bound
+from chasles.motion.steps.impulses import NORMAL, SLOW, bound, stiffness
 from chasles.motion.steps.lines import (
     Row,
     drawn,
@@ -373,7 +373,7 @@ def _normal(gap: Number, law: Rigid | Compliant, weight: float, dt: float) -> tu
     if isinstance(law, Compliant):
         time = dt + law.relaxation
         return (-1.0 / time) * gap, dt * law.stiffness * time
-    return bound(gap, dt), 1.0 / (NORMAL * weight)
+    return bound(gap, dt), stiffness(NORMAL, weight)
 
 
 def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
