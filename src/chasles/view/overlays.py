@@ -31,7 +31,7 @@ PER_RATE = 0.25
 
 
 class Overlay:
-    """Something drawn over a figure while it is switched on; said: its values as text."""
+    """A drawing over a figure that can be switched on; said: its values as text."""
 
     label: ClassVar[str]
 
