@@ -50,8 +50,8 @@ class Solution:
         errors = np.reshape(self.residual, (-1, 2))
         angle, distance = np.max(errors[np.isfinite(errors).all(axis=1)], axis=0, initial=0.0)
         values = f" = {np.array2string(self.q, precision=4)}" if self.q.ndim == 1 else ""
-        errors = f"residual at most {angle:.2g} rad, {distance:.2g} m"
-        return f"<Solution: {answer}; {errors}; q {self.q.shape}{values}{self.hint}>"
+        most = f"residual at most {angle:.2g} rad, {distance:.2g} m"
+        return f"<Solution: {answer}; {most}; q {self.q.shape}{values}{self.hint}>"
 
     @property
     def hint(self) -> str:
