@@ -94,7 +94,7 @@ def identify(
         Times (s).
     smoothing : {"low-pass", "savitzky-golay", "spline"}
         Method for computing velocities and accelerations from positions: a zero-phase low-pass
-        filter of fourth order and finite differences, local polynomials, or a smoothing spline.
+        filter of eighth order and finite differences, local polynomials, or a smoothing spline.
     cutoff : float, optional
         Cut-off frequency of the smoothing (Hz). Default: 1.5 times the highest frequency at which
         positions have more power than their noise.
