@@ -15,7 +15,6 @@ bound friction from then on (`fixed`). That problem is convex, its impulses add 
 Newton's method rarely cycles on it. If it does, contacts are softened (`Problem.softened`).
 """
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -284,14 +283,14 @@ class Newton:
         ]
         for stop in self.p.stops:
             speed, change = speed_along(stop.row, v), speed_along(stop.row, d)
-            speeds.append((stop.bound, speed, change, stop.weight))
+            speeds.append((stop.bound, speed, change, bounded(stop.weight)))
         margin = MARGIN * sqrt(self.p.scale)
         # Find the smallest ratio of two negative numbers, with a single division at the end.
         way: Number = -1.0
         whole: Number = -1.0
         for bound, u, du, weight in speeds:
             left = bound - u
-            closed = left - math.sqrt(bounded(weight)) * margin
+            closed = left - sqrt(weight) * margin
             first = less_equal(left, 0.0) * less(du, closed) * less(closed * whole, way * du)
             way, whole = select(first, closed, way), select(first, du, whole)
         return way / whole

@@ -13,9 +13,26 @@ import numpy as np
 
 from chasles.expr import Number
 from chasles.motion.contact.pairs import Compliant, Rigid
-from chasles.motion.geometry.closed_forms import cross, less, less_equal, maximum, select, sqrt
+from chasles.motion.geometry.closed_forms import (
+    contact_axes,
+    cross,
+    less,
+    less_equal,
+    maximum,
+    select,
+    sqrt,
+)
 from chasles.motion.steps.algebra import dot, skew, zeros
-from chasles.motion.steps.impulses import NEGLIGIBLE, SLOW, TANGENT, Friction, Normal
+from chasles.motion.steps.impulses import (
+    NEGLIGIBLE,
+    NORMAL,
+    SLOW,
+    TANGENT,
+    Friction,
+    Normal,
+    bound,
+)
+from chasles.motion.steps.spots import Spot
 
 PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Axes of a slot: its tangents, and its normal."""
@@ -38,9 +55,9 @@ class Touch(NamedTuple):
     point: np.ndarray
     axes: np.ndarray
     bound: Number
-    stiffness: float
+    stiffness: Number
     law: Rigid | Compliant
-    weight: float
+    weight: Number
     direct: bool = False
     firmness: Number = 1.0
 
@@ -79,6 +96,24 @@ class Touch(NamedTuple):
 
 def _counts(coefficient: float) -> bool:
     return coefficient > NEGLIGIBLE
+
+
+def touched(
+    carrier: int,
+    spot: Spot,
+    origin: np.ndarray,
+    law: Rigid | Compliant,
+    weight: Number,
+    dt: float,
+) -> Touch:
+    """Return the slot of a contact point; its normal impulse is implicit at the end of the step."""
+    axes = contact_axes(np.asarray(spot.normal))
+    if isinstance(law, Compliant):
+        time = dt + law.relaxation
+        ends = ((-1.0 / time) * spot.gap, dt * law.stiffness * time)
+    else:
+        ends = (bound(spot.gap, dt), 1.0 / (NORMAL * weight))
+    return Touch(carrier, spot.point - origin, axes, *ends, law, weight)
 
 
 class Rubbing(NamedTuple):
