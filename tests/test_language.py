@@ -64,6 +64,7 @@ SECTIONED += (
     "chasles.model",
     "chasles.plots",
     "chasles.identification",
+    "chasles.functions.targets",
 )
 """Modules whose public functions have all sections of numpydoc."""
 
@@ -77,6 +78,10 @@ MODULES = ("contact", "control", "conventions", "homogeneous", "model", "robots"
 
 CLASSES = ("Robot", "Identified", "contact.Problem", "contact.SoftContact", "contact.SoftFriction")
 CLASSES += ("contact.NormalLaw", "contact.ImpactLaw", "conventions.Convention", "plots.Plots")
+CLASSES += ("Event", "model.Model", "model.Joint", "targets.Target", "targets.Position")
+CLASSES += ("contact.Box", "contact.Capsule", "contact.Plane", "contact.Point", "contact.Sphere")
+CLASSES += ("contact.ConvexMesh", "contact.Cylinder", "contact.Moreau", "contact.Newton")
+CLASSES += ("contact.HuntCrossley", "contact.AzadFeatherstone", "trajectory.Move")
 """Public classes whose methods have all sections."""
 
 
