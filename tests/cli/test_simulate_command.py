@@ -142,9 +142,8 @@ def test_loops_start_closed() -> None:
 def test_tables_have_a_column_for_each_number() -> None:
     call("planar:2", "--random", "2", "--duration", "0.05", "--table", "moves.csv", "-o", "a")
     header, *lines = Path("moves.csv").read_text().splitlines()
-    assert (
-        header == "t,joint1.q,joint2.q,joint1.qd,joint2.qd,joint1.tau,joint2.tau,kinetic,potential"
-    )
+    joints = [f"joint{k}.{part}" for part in ("q", "qd", "tau") for k in (1, 2)]
+    assert header == ",".join(["t", *joints, "kinetic", "potential"])
     rows = np.array([[float(x) for x in line.split(",")] for line in lines])
     assert np.array_equal(rows[:, 1:3], motion("a")["q"])
     assert np.array_equal(rows[:, 5:7], np.zeros_like(rows[:, 5:7]))
