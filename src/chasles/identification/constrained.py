@@ -41,7 +41,7 @@ GUESS = 0.05
 
 @dataclass(frozen=True)
 class Constraints:
-    """What is known beside the data: total mass (kg) of the moving bodies, and their shapes."""
+    """Prior knowledge about a robot: total mass (kg) of the moving bodies, and their shapes."""
 
     total_mass: float | None = None
     enclosed: Enclosing | None = None
