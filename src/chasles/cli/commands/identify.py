@@ -84,7 +84,7 @@ def identify(
     payload: Annotated[
         str | None, option("Frame with an unknown payload; the robot's inertias are known.")
     ] = None,
-    total_mass: Annotated[float | None, option("Total mass of the moving links, kg.")] = None,
+    total_mass: Annotated[float | None, option("Total mass (kg) of the moving links.")] = None,
     enclosed: Annotated[
         str | None,
         option(
