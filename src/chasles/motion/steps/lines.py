@@ -110,7 +110,7 @@ def joint_stops(
 def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list[Dry]:
     """Return the dry friction of joints (nv,), in N m or N."""
     return [
-        Dry(((int(k), 1.0),), dt * float(friction[k]), 1.0 / (TANGENT * inverse[k, k]))
+        Dry(((int(k), 1.0),), dt * float(friction[k]), 1.0 / (TANGENT * float(inverse[k, k])))
         for k in np.flatnonzero(friction)
     ]
 
