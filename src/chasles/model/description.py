@@ -38,7 +38,7 @@ def _defaults(kind: Any) -> dict[str, str]:
 def _changed(data: Any) -> str:
     """Return the text of a data class with all fields that differ from their defaults."""
     texts = {x.name: repr(getattr(data, x.name)) for x in fields(data)}
-    usual = _defaults(type(data))
+    usual = _defaults(data.__class__)
     shown = (f"{name}={text}" for name, text in texts.items() if usual.get(name) != text)
     return f"{type(data).__name__}({', '.join(shown)})"
 
