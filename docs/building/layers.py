@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("version", "errors", "entry_points", "expr", "writing"),
+    ("version", "errors", "entry_points", "expr", "tasks", "writing"),
     ("mathematics", "model"),
     ("algorithms", "backends", "formats"),
     ("functions",),
@@ -27,6 +27,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 
 BESIDE = {
     ("expr", "errors"),
+    ("tasks", "errors"),
+    ("tasks", "version"),
     ("writing", "errors"),
     ("model", "mathematics"),
     ("", "version"),

@@ -1,11 +1,12 @@
 """`chasles.identify`: parameters of a robot from measured motions and torques."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
+from chasles import tasks
 from chasles.errors import InputError
 from chasles.functions.doors import check_robot
 from chasles.identification.consistent import (
@@ -20,8 +21,8 @@ from chasles.identification.consistent import (
 from chasles.identification.equations import Equations
 from chasles.identification.filtering import Smoothing
 from chasles.identification.linear import CHUNK, Base, LinearModel, base, checked_terms, samples
-from chasles.identification.logs import Reader
-from chasles.identification.measured import Measured
+from chasles.identification.logs import Reader, partitions
+from chasles.identification.measured import Measured, Summing
 from chasles.identification.measured import arrays as from_positions
 from chasles.identification.regression import HUBER, Factors, Fit, compressed, fitted
 from chasles.identification.result import Identified
@@ -29,6 +30,7 @@ from chasles.model.description import freedom_names
 from chasles.model.given import a_generator, a_name, some_names
 from chasles.model.spaces import size
 from chasles.robot import Robot
+from chasles.tasks import THREADS, Told
 
 POOR = 100.0
 """Condition number above which a note reports insufficient excitation."""
@@ -64,6 +66,8 @@ def identify(
     prior: Literal["pull-back", "entropic"] = "pull-back",
     deviation: float = 1.0,
     seed: int = 0,
+    cluster: str | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Identified:
     """Identify a robot's inertial and joint parameters from measured motions and torques.
 
@@ -121,6 +125,11 @@ def identify(
         data more weight.
     seed : int
         Seed of the random states that determine the base parameters.
+    cluster : str, optional
+        Address of a Dask scheduler, whose workers read the files of `data`; the loss must be
+        "squares" and the robot a tree without `f_ext`. Default: this process.
+    progress : callable, optional
+        Function called with the number of samples of each block of logs that was read.
 
     Returns
     -------
@@ -159,7 +168,11 @@ def identify(
         reader = Reader(robot, columns or {}, units or {}, skip_bad)
         logs = Measured(reader, smoothing, cutoff, lag)
         if len(robot.independent) == robot.nv and loss == "squares" and f_ext is None:
-            return _streamed(robot, terms, logs, data, prior, deviation, rng)
+            told = progress or (lambda count: None)
+            return _streamed(robot, terms, logs, data, prior, deviation, rng, cluster, told)
+        if cluster is not None:
+            problem = "a cluster needs loss 'squares', and a tree without f_ext"
+            raise InputError("E-IDENT-041", problem, "omit cluster", part="identify")
         parts = list(logs.samples(data))
         q, qd, qdd, tau = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         notes = logs.notes()
@@ -188,12 +201,20 @@ def _streamed(
     kind: Any,
     deviation: float,
     rng: np.random.Generator,
+    cluster: str | None,
+    told: Told,
 ) -> Identified:
     """Identify from logs of any length; only their Gram matrices are kept in memory."""
     model = LinearModel(robot, terms)
     none = np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
     chosen = base(model, rng, none)
-    grams = Equations(model, chosen).total(logs.samples(data))
+    equations = Equations(model, chosen)
+    grams, parts = equations.none(), partitions(data)
+    here = THREADS if cluster is None and len(parts) == 1 else 1
+    summing = Summing(equations, logs, here)
+    for some, remarks in tasks.run(summing, parts, cluster=cluster, told=told):
+        grams = grams + some
+        logs.add(remarks)
     if not grams.count:
         problem = "there are no samples in the logs"
         raise InputError("E-IDENT-020", problem, "give logs with rows", part="identify")

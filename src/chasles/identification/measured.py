@@ -1,16 +1,17 @@
 """Samples for identification from logs, with checks for wrong units and swapped joints."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from chasles.errors import InputError, ModelError
-from chasles.identification.equations import Sample
+from chasles.identification.equations import Equations, Grams, Sample
 from chasles.identification.filtering import Smoothing, delay, smoothed
-from chasles.identification.logs import Log, Reader, column_names
+from chasles.identification.logs import Log, Reader, Skipped, column_names
 from chasles.robot import Robot
+from chasles.tasks import Told
 
 LOOKED_AT = 20_000
 """Number of rows of a log that are checked for swapped joints and wrong units."""
@@ -87,6 +88,13 @@ class Measured:
         inside = (t >= found.t[0]) & (t <= found.t[-1])
         return delay(t[inside], log.tau[inside], even[inside])
 
+    def add(self, remarks: "Remarks") -> None:
+        """Add the remarks on a log."""
+        self.cutoffs += remarks.cutoffs
+        self.lags += remarks.lags
+        for reason, count in remarks.skipped.items():
+            self.reader.skipped.add(reason, count)
+
     def notes(self) -> tuple[str, ...]:
         """Return remarks: cut-offs, delays, and skipped data."""
         found = []
@@ -100,6 +108,37 @@ class Measured:
         if self.reader.skipped.counts:
             found.append(f"left out: {self.reader.skipped}")
         return tuple(found)
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """Cut-off frequencies (Hz) and delays (s) of logs, and skipped rows and files by reason."""
+
+    cutoffs: list[float]
+    lags: list[float]
+    skipped: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Summing:
+    """A task that reads a log and returns its Gram matrices, and remarks on it."""
+
+    equations: Equations
+    measured: Measured
+    threads: int
+
+    def __call__(self, data: Any, told: Told) -> tuple[Grams, Remarks]:
+        threaded = self.threads > 1
+        reader = replace(self.measured.reader, skipped=Skipped(), threaded=threaded)
+        logs = replace(self.measured, reader=reader, cutoffs=[], lags=[])
+
+        def samples() -> Iterator[Sample]:
+            for sample in logs.samples(data):
+                yield sample
+                told(len(sample[0]))
+
+        found = self.equations.total(samples(), self.threads)
+        return found, Remarks(logs.cutoffs, logs.lags, reader.skipped.counts)
 
 
 def _joined(logs: list[Log]) -> Log:
