@@ -23,8 +23,11 @@ from chasles.version import VERSION
 THREADS = 2
 """Number of tasks that run at the same time in this process."""
 
-WINDOW, LEAST = 8, 64
+WINDOW, LEAST = 8, 16
 """Tasks sent ahead to a cluster: per thread of its workers, and at least."""
+
+TOGETHER = 16
+"""Largest number of items of a task on a cluster; with few items, each is a task of its own."""
 
 ATTEMPTS = 10
 """Number of times a task is submitted whose workers die; each time Dask tries several workers."""
@@ -153,13 +156,16 @@ def _made(recipe: bytes) -> Portable:
     return Portable(*pickle.loads(recipe))
 
 
-def _counted(item: Any, recipe: bytes, version: str) -> tuple[Any, int]:
-    """Run a task on a worker; return its result, and the number of states it reported.
+def _counted(items: Sequence[Any], recipe: bytes, version: str) -> list[tuple[Any, int]]:
+    """Run a task on a worker; return results, and the number of states reported for each.
 
     The scheduler sees the recipe as bytes, and does not make the task from it.
     """
-    counts: list[int] = []
-    return _remembered(recipe, version)(item, counts.append), sum(counts)
+    task, found = _remembered(recipe, version), []
+    for item in items:
+        counts: list[int] = []
+        found.append((task(item, counts.append), sum(counts)))
+    return found
 
 
 @contextmanager
@@ -187,24 +193,26 @@ def _there(
 ) -> Iterator[Result]:
     """Run tasks on a cluster; those of a worker that dies run again on another."""
     with connected(address) as client:
-        sent = _Sent(client, Portable(task).recipe)
-        rest, done, upcoming = enumerate(items), dict[int, Result](), 0
-        window = _window(client)
+        sent, every = _Sent(client, Portable(task).recipe), list(items)
+        window = max(LEAST, WINDOW * sum(client.nthreads().values()))
+        size = min(max(1, len(every) // window), TOGETHER)
+        rest = ((k, every[k : k + size], 1) for k in range(0, len(every), size))
+        done, upcoming = dict[int, list[Result]](), 0
         while True:
             if 2 * len(sent.waiting) <= window:
-                sent.add([(*each, 1) for each in islice(rest, window - len(sent.waiting))])
+                sent.add(list(islice(rest, window - len(sent.waiting))))
             if not sent.waiting:
                 return
-            for number, (result, count) in sent.finished():
-                told(count)
-                done[number] = result
+            for first, found in sent.finished():
+                told(sum(count for _, count in found))
+                done[first] = [result for result, _ in found]
             while upcoming in done:
-                yield done.pop(upcoming)
-                upcoming += 1
+                yield from done.pop(upcoming)
+                upcoming += size
 
 
 class _Sent:
-    """Tasks on a cluster: waiting has the number, the item and the attempt of each, by its key.
+    """Tasks on a cluster: waiting has number, items and attempt of each, by its key.
 
     Tasks are sent, and results fetched, several at a time: messages take longer than their content.
     """
@@ -222,7 +230,7 @@ class _Sent:
             return
         keys = [f"chasles-{self.name}-{number}-{attempt}" for number, _, attempt in some]
         made = {"recipe": self.recipe, "version": VERSION}
-        futures = self.client.map(_counted, [item for _, item, _ in some], key=keys, **made)
+        futures = self.client.map(_counted, [items for _, items, _ in some], key=keys, **made)
         self.waiting |= {future.key: each for future, each in zip(futures, some, strict=True)}
         self.completed.update(futures)
 
@@ -233,7 +241,7 @@ class _Sent:
         sleep(PAUSE)
         good, again = [], []
         for future in self.completed.next_batch():
-            number, item, attempt = self.waiting.pop(future.key)
+            number, items, attempt = self.waiting.pop(future.key)
             if future.status != "error":
                 good.append((number, future))
                 continue
@@ -242,13 +250,10 @@ class _Sent:
                 raise error
             if attempt == ATTEMPTS:
                 problem, remedy = f"several workers died: {said(error)}", "give workers more memory"
-                raise StateError("E-CLUSTER-004", problem, remedy, part=f"{item!s:.80}") from None
-            again.append((number, item, attempt + 1))
+                raise StateError(
+                    "E-CLUSTER-004", problem, remedy, part=f"{items[0]!s:.80}"
+                ) from None
+            again.append((number, items, attempt + 1))
         self.add(again)
         results = self.client.gather([future for _, future in good])
         return list(zip((number for number, _ in good), results, strict=True))
-
-
-def _window(client: Any) -> int:
-    """Return the number of tasks to send ahead, so that no worker waits for the next."""
-    return max(LEAST, WINDOW * sum(client.nthreads().values()))

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from chasles import tasks
 from chasles.errors import InputError, ModelError
 from chasles.identification.equations import Equations, Grams, Sample
 from chasles.identification.filtering import Smoothing, delay, smoothed
-from chasles.identification.logs import Log, Reader, Skipped, column_names
+from chasles.identification.logs import Log, Reader, Skipped, column_names, partitions
 from chasles.robot import Robot
-from chasles.tasks import Told
+from chasles.tasks import THREADS, Told
 
 LOOKED_AT = 20_000
 """Number of rows of a log that are checked for swapped joints and wrong units."""
@@ -43,8 +44,9 @@ class Measured:
         self.lags.clear()
         self.reader.skipped.counts.clear()
         for log in self._whole(self.reader.read(data)):
-            check(self.reader.robot, log)
-            yield self._sample(log)
+            if log.begins:
+                check(self.reader.robot, log)
+            yield self.sample(log)
 
     def _whole(self, logs: Iterator[Log]) -> Iterator[Log]:
         """Join the blocks of a motion if rates are missing or there is a lag."""
@@ -60,7 +62,7 @@ class Measured:
         if held:
             yield _joined(held)
 
-    def _sample(self, log: Log) -> Sample:
+    def sample(self, log: Log) -> Sample:
         tau, t = log.tau, log.t
         if (self.lag != 0.0 or log.qd is None or log.qdd is None) and t is None:
             problem = "velocities, accelerations and delays need times"
@@ -141,6 +143,23 @@ class Summing:
         return found, Remarks(logs.cutoffs, logs.lags, reader.skipped.counts)
 
 
+def summed(
+    equations: Equations, logs: Measured, data: Any, cluster: str | None, told: Told | None
+) -> Grams:
+    """Return the Gram matrices of logs, added in their order; remarks are added to `logs`.
+
+    Files are read on threads of this process, or on the workers of a cluster.
+    """
+    found, parts = equations.none(), partitions(data)
+    here = THREADS if cluster is None and len(parts) == 1 else 1
+    told = told or (lambda count: None)
+    summing = Summing(equations, logs, here)
+    for some, remarks in tasks.run(summing, parts, cluster=cluster, told=told):
+        found = found + some
+        logs.add(remarks)
+    return found
+
+
 def _joined(logs: list[Log]) -> Log:
     """Return consecutive blocks as one log."""
     if len(logs) == 1:
@@ -178,9 +197,10 @@ def _check_rates(robot: Robot, log: Log, rate: np.ndarray, qd: np.ndarray) -> No
         problem = f"{one} and {other} are probably swapped: each is the rate of the other's q"
         remedy = f"give columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
         raise ModelError("E-LOG-017", problem, remedy, file=log.file, line=log.first)
+    alike = np.diagonal(_correlations(rate, qd))
     for k, name in enumerate(names["qd"]):
         squares = float(np.sum(rate[:, k] ** 2))
-        if squares == 0.0 or _correlations(rate, qd)[k, k] < ALIKE:
+        if squares == 0.0 or alike[k] < ALIKE:
             continue
         slope = float(np.sum(rate[:, k] * qd[:, k])) / squares
         if abs(slope - 1.0) > UNIT:
@@ -208,16 +228,16 @@ def _swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
     return None
 
 
-def arrays(
-    robot: Robot, t: Any, q: Any, tau: Any, smoothing: Smoothing, cutoff: float | None
-) -> tuple[Sample, float]:
-    """Return samples and the cut-off frequency from positions and torques at given times."""
+def arrays(logs: Measured, t: Any, q: Any, qd: Any, qdd: Any, tau: Any) -> Sample:
+    """Return samples of arrays, like those of a log without the missing rates or with a delay."""
+    robot = logs.reader.robot
     if t is None:
-        problem = "qd and qdd are missing, and t is too"
-        raise InputError("E-IDENT-018", problem, "give qd and qdd, or t", part="identify")
-    if robot.nq != robot.nv:
+        problem = "t is missing; velocities, accelerations and delays need times"
+        raise InputError("E-IDENT-018", problem, "give t, or qd and qdd", part="identify")
+    missing = qd is None or qdd is None
+    if robot.nq != robot.nv and missing:
         problem = "velocities of joints with quaternions are not found from positions"
         raise InputError("E-IDENT-019", problem, "give qd and qdd", part="identify")
     times, place, torque = (np.asarray(x, float) for x in (t, q, tau))
-    found = smoothed(times, place, torque, smoothing, cutoff)
-    return (found.q, found.qd, found.qdd, found.tau), found.cutoff
+    rates = (None, None) if missing else (np.asarray(qd, float), np.asarray(qdd, float))
+    return logs.sample(Log("arrays", 1, True, times, place, *rates, torque))

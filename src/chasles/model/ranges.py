@@ -196,13 +196,21 @@ depend on it.
 """
 
 
-def fault_of(owner: Any) -> str:
-    """Return the first fault in the fields of an object whose class has rows; "" if none."""
+def settle(owner: Any) -> str:
+    """Check the fields of an object whose class has rows; return the first fault, "" if none.
+
+    Fields that hold one number become floats, because traced programs compare and divide them.
+    """
     for kind in type(owner).__mro__:
-        for key in RANGES:
+        for key, row in RANGES.items():
             part, _, name = key.partition(".")
-            if part == kind.__name__ and (fault := value_fault(key, getattr(owner, name))):
+            if part != kind.__name__:
+                continue
+            value = getattr(owner, name)
+            if fault := value_fault(key, value):
                 return fault
+            if not row.several and type(value) is not float:
+                object.__setattr__(owner, name, np.asarray(value, dtype=float).item())
     return ""
 
 
@@ -262,7 +270,8 @@ def entries(source: Description) -> Iterator[Entry]:
             yield Entry(rotor, "rotor.path", "path", (*start, *end, factor))
     for actuator in source.actuators:
         yield from _fields(actuator, "actuator", _ACTUATOR)
-    for shape in (*source.shapes, *source.planes, *(x for pair in source.paired for x in pair)):
+    paired = (x for pair in source.paired for x in pair)
+    for shape in (*source.shapes, *source.planes, *source.fields, *paired):
         yield _friction(source, shape)
     if source.fluid is not None:
         yield from _fluid_entries(source, source.fluid)
@@ -404,6 +413,7 @@ def admitted(source: Description) -> Description:
         actuators=tuple(acting(x, "actuator", _ACTUATOR) for x in source.actuators),
         shapes=tuple(map(shape_of, source.shapes)),
         planes=tuple(map(shape_of, source.planes)),
+        fields=tuple(replace(x, friction=shape_of(x).friction) for x in source.fields),
         paired=tuple((shape_of(a), shape_of(b)) for a, b in source.paired),
         fluid=fluid,
     )

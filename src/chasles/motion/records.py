@@ -124,7 +124,8 @@ class Trajectory:
     number of iterations per step. unsolved: number of steps that did not converge. residual:
     largest residual of the momentum balance, relative to the momentum. work: work of all impulses
     at end-of-step velocities (J). excess: largest work in a step in excess of the energy that
-    overlaps and restitution release (J).
+    overlaps and restitution release (J). overflow: number of steps in which more points overlapped
+    than shared slots exist, so that some of them did not act (see `contact.Pair`).
     """
 
     t: np.ndarray
@@ -143,6 +144,7 @@ class Trajectory:
     residual: np.ndarray | None = None
     work: np.ndarray | None = None
     excess: np.ndarray | None = None
+    overflow: np.ndarray | None = None
     act: np.ndarray | None = None
 
     def __repr__(self) -> str:

@@ -143,7 +143,7 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
         moved = less(NEARLY * absolute(new), absolute(new - before))
     again = select(less(count, MOST_NEWTON), moved, 0.0)
     first = less(side, 0.0)
-    lower = select(first, 1.0 - rests, 0.0)  # the lower end is still to be found
+    lower = select(first, 1.0 - rests, 0.0)  # the lower end has not been found yet
     ended = select(again, 0.0, 1.0 - lower)
     turned = select(again, 0.0, lower)
     point = [

@@ -49,8 +49,8 @@ def sweep(
 
     Examples:
         chasles sweep hold.toml --over link3.mass=1:5:9 -o masses
-        chasles sweep hold.toml --over control.damping=2,5,9 --over start.q.joint2=-1:1:21
-        chasles sweep puma560 --over "start.qd.joint1=normal(0,0.5)" --samples 100
+        chasles sweep hold.toml --over control.damping=2,5,9 --over dt=1e-3,2e-3
+        chasles sweep puma560 --over "start.qd.joint1=normal(0,1)" --samples 50
     """
     axes = parsed(over, samples, seed)
     scenario = with_flags(read(target), {}) if is_scenario(target) else None

@@ -11,6 +11,7 @@ from chasles.model import WORLD, Model
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import zeros
+from chasles.motion.steps.impulses import bounded
 from chasles.motion.steps.spots import Placed
 
 
@@ -125,7 +126,7 @@ def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
     return np.array(values[only.name]).reshape(only.shape)
 
 
-def weight_of(model: Model, pair: Pair, neutral: np.ndarray, inverse: np.ndarray) -> float:
+def weight_of(model: Model, neutral: np.ndarray, inverse: np.ndarray, pair: Pair) -> float:
     """Return the inverse mass (1/kg) at a pair in the neutral posture, averaged over 3 axes."""
     total = 0.0
     for shape in (pair.body, pair.surface):
@@ -133,7 +134,7 @@ def weight_of(model: Model, pair: Pair, neutral: np.ndarray, inverse: np.ndarray
             at = tuple(map(float, _middle(shape)))
             J = numbers_of(program(model, "jacobian", frame=shape.frame, at=at), q=neutral)[3:]
             total += float(np.trace(J @ inverse @ J.T)) / 3.0
-    return max(total, 1e-12)
+    return bounded(total)
 
 
 def _middle(shape: Any) -> np.ndarray:

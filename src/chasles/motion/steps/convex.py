@@ -8,7 +8,7 @@ keep it from cycling, without a line search:
 - The first step predicts which contacts act: those that gravity would close. They stick or slide
   along their current velocity (`touching.expected`).
 - The direction of friction is a separate unknown (`touching`).
-- A step ends where the first inactive contact closes (`Newton._closing`).
+- A step ends just after the first inactive contact has closed (`Newton._closing`).
 
 If Newton's method does not converge within some iterations, the normal impulses of the first step
 bound friction from then on (`fixed`). That problem is convex, its impulses add no energy, and
@@ -26,11 +26,11 @@ from chasles.motion.geometry.closed_forms import (
     less,
     less_equal,
     maximum,
-    minimum,
     select,
     sqrt,
 )
 from chasles.motion.steps.algebra import columns, dot, grouped, solved_square, total, zeros
+from chasles.motion.steps.impulses import bounded
 from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
 from chasles.motion.steps.touching import (
     Near,
@@ -46,9 +46,10 @@ from chasles.motion.steps.touching import (
 PIVOT = 1e-9
 """Smallest pivot of the Jacobian, relative to the diagonal of M."""
 
-BEYOND, LEAST = 1.001, 1e-12
-"""A step ends at BEYOND times the fraction at which the first contact closes, plus LEAST, so that
-it is never empty.
+MARGIN = 1e-5
+"""Speed at which a step leaves the first contact that it closes, relative to the speed that the
+momentum of the robot would give the contact. The margin exceeds the rounding of float32, which
+would leave the contact open, so that no further step could pass it.
 """
 
 
@@ -74,7 +75,7 @@ class Problem(NamedTuple):
     def softened(self, factor: Number) -> "Problem":
         """Return the problem with the stiffness of contacts and limits multiplied by a factor."""
         touches = [touch._replace(firmness=factor) for touch in self.touches]
-        stops = [stop._replace(stiffness=factor * stop.stiffness) for stop in self.stops]
+        stops = [stop._replace(firmness=factor) for stop in self.stops]
         return self._replace(touches=touches, stops=stops)
 
 
@@ -275,21 +276,24 @@ class Newton:
         return found, list(duals[start:])
 
     def _closing(self, v: np.ndarray, d: np.ndarray, at: Any, along: Any) -> Number:
-        """Return the fraction of a step, at most 1, at which the first inactive contact closes."""
+        """Return the fraction of a step, at most 1, that closes the first inactive contact."""
         speeds = [
-            (touch.bound, u[2], du[2])
+            (touch.bound, u[2], du[2], touch.weight)
             for touch, (u, _), (du, _) in zip(self.p.touches, at, along, strict=True)
         ]
         for stop in self.p.stops:
-            speeds.append((stop.bound, speed_along(stop.row, v), speed_along(stop.row, d)))
+            speed, change = speed_along(stop.row, v), speed_along(stop.row, d)
+            speeds.append((stop.bound, speed, change, bounded(stop.weight)))
+        margin = MARGIN * sqrt(self.p.scale)
         # Find the smallest ratio of two negative numbers, with a single division at the end.
         way: Number = -1.0
         whole: Number = -1.0
-        for bound, u, du in speeds:
+        for bound, u, du, weight in speeds:
             left = bound - u
-            first = less_equal(left, 0.0) * less(du, 0.0) * less(left * whole, way * du)
-            way, whole = select(first, left, way), select(first, du, whole)
-        return minimum(BEYOND * way / whole + LEAST, 1.0)
+            closed = left - sqrt(weight) * margin
+            first = less_equal(left, 0.0) * less(du, closed) * less(closed * whole, way * du)
+            way, whole = select(first, closed, way), select(first, du, whole)
+        return way / whole
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:

@@ -12,6 +12,7 @@ axes, so that spinning does not add energy to it.
 """
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from chasles.functions.programs import Derivative, program
 from chasles.motion.contact.pairs import Compliant, Rigid
 from chasles.motion.controls import OWN, durations, kept_within, named_results, only_forces
 from chasles.motion.geometry.closed_forms import (
-    contact_axes,
     cross,
     less,
     less_equal,
@@ -46,7 +46,7 @@ from chasles.motion.steps.bodies import (
 from chasles.motion.steps.bouncing import bouncing
 from chasles.motion.steps.carried import Carried
 from chasles.motion.steps.convex import Newton, Problem
-from chasles.motion.steps.impulses import NORMAL, SLOW, bound
+from chasles.motion.steps.impulses import SLOW
 from chasles.motion.steps.lines import (
     Row,
     drawn,
@@ -57,8 +57,10 @@ from chasles.motion.steps.lines import (
 )
 from chasles.motion.steps.passive import Passive
 from chasles.motion.steps.scene import Scene
+from chasles.motion.steps.sharing import closest
+from chasles.motion.steps.spots import FAR
 from chasles.motion.steps.stiction import dry_friction
-from chasles.motion.steps.touching import Touch, direct
+from chasles.motion.steps.touching import Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
 """Residual of the momentum balance, relative to the momentum, at which a problem counts as solved.
@@ -75,10 +77,10 @@ They are followed by the gradient, the normal impulses that bound friction, and 
 friction. Status: 0 in progress, 1 solved, 2 not solved.
 """
 
-EFFORT = ("iterations", "unsolved", "residual", "work", "excess")
+EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow")
 """Statistics of a motion: number of iterations; number of steps that did not converge; largest
 residual; work of impulses (J); largest work in a step in excess of the energy that overlaps and
-restitution release.
+restitution release; number of steps in which more points overlapped than there are shared slots.
 """
 
 HOLD, MOST = 16, 60
@@ -111,6 +113,8 @@ class Steps:
         own = {"tau": model.nv}
         if self.control is not None:
             own = {v.name: v.size for v in self.control.inputs if v.name in OWN}
+        unseen = sum(group.size for group in self.scene.unseen)
+        own |= {"seen": unseen} if unseen else {}
         self.slots = self.scene.slots
         states = {"q": model.nq, "qd": model.nv, "forces": 3 * self.slots}
         states |= {"act": self._activations, "effort": len(EFFORT)}
@@ -198,10 +202,12 @@ class Steps:
             H, p, inverse, scale, weight, carriers, touches, stops, dry, tuple(places)
         )
         kept = [H, p, inverse, scale, weight, *carriers, self.early, *(s.bound for s in stops)]
+        kept.append(self._missed)
         rows = [*(stop.row for stop in stops), *(part.row for part in dry)]
         kept += [a for row in rows for _, a in row]
         for touch in touches:
             kept += [*([] if touch.direct else [touch.point]), touch.axes, touch.bound]
+            kept += [touch.stiffness, touch.weight]
         for part in (*kept, *([] if self._rate is None else [self._rate])):
             self._carried.put(part)
 
@@ -209,21 +215,36 @@ class Steps:
         self, arena: Arena, q: np.ndarray, mass: np.ndarray
     ) -> tuple[list[np.ndarray], list[Touch], list[Number]]:
         """Return relative Jacobians of all pairs of bodies, contact slots, and their gaps."""
-        model, near, neutral = self.model, centred(self.model, q), neutral_posture(self.model)
-        spots, origin = self.scene.spots(arena, q), origin_of(model, q - near)
+        model, dt, neutral = self.model, self.dt, neutral_posture(self.model)
+        near = centred(model, q)
+        (spots, crowded), origin = self.scene.spots(arena, q), origin_of(model, q - near)
         keys = list(dict.fromkeys(pair.frames for pair, _ in spots))
         carriers = [
             body_jacobian(model, arena, over, near) - body_jacobian(model, arena, under, near)
             for over, under in keys
         ]
         touches = []
+        weight = partial(weight_of, model, neutral, mass)
         for pair, spot in spots:
-            weight = weight_of(model, pair, neutral, mass)
             assert isinstance(pair.law, Rigid | Compliant), "checked before"
-            ends = _normal(spot.gap, pair.law, weight, self.dt)
-            which, axes = keys.index(pair.frames), contact_axes(np.asarray(spot.normal))
-            touches.append(Touch(which, spot.point - origin, axes, *ends, pair.law, weight))
-        return *direct(carriers, touches), [spot.gap for _, spot in spots]
+            touches.append(
+                touched(keys.index(pair.frames), spot, origin, pair.law, weight(pair), dt)
+            )
+        gaps = [spot.gap for _, spot in spots]
+        self._missed: Number = FAR
+        groups = [(c.frames, closest(c, weight)) for c in crowded]
+        start = 0
+        for group in self.scene.unseen:
+            seen = self._given["seen"][start : start + group.size]
+            groups.append((group.frames, group.given(seen)))
+            start += group.size
+        for frames, (found, missed) in groups:
+            bodies = [body_jacobian(model, arena, frame, near) for frame in frames]
+            self._missed = minimum(self._missed, missed)
+            touches += [slot.touch(len(carriers) + k, origin, dt) for k, slot in enumerate(found)]
+            carriers += [slot.jacobian(bodies) for slot in found]
+            gaps += [slot.spot.gap for slot in found]
+        return *direct(carriers, touches), gaps
 
     def begin(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program for point, memory and data of a step after a first Newton step."""
@@ -245,6 +266,8 @@ class Steps:
                 point=touch.point if touch.direct else seen(data, touch.point),
                 axes=seen(data, touch.axes),
                 bound=seen(data, touch.bound).item(),
+                stiffness=seen(data, touch.stiffness).item(),
+                weight=seen(data, touch.weight).item(),
             )
             for touch in known.touches
         ]
@@ -334,7 +357,8 @@ class Steps:
         results["forces"] = (newton.forces(v) / dt).ravel().tolist() if self.slots else []
         if self._activations:
             results["act"] = self._activated(arena, given)
-        results["effort"] = self._effort(newton, v, given["effort"], given["memory"])
+        missed = self._carried.seen(data, self._missed).item()
+        results["effort"] = self._effort(newton, v, given["effort"], given["memory"], missed)
         outputs = [(Variable(name, (n,)), results[name]) for name, n in self.states.items()]
         return Program.from_outputs("end", inputs, outputs)
 
@@ -352,9 +376,11 @@ class Steps:
         after = [x + dt * r for x, dt, r in zip(given["act"], times, rate, strict=True)]
         return kept_within(self.model, after)
 
-    def _effort(self, newton: Newton, v: np.ndarray, known: Any, memory: Any) -> list[Number]:
+    def _effort(
+        self, newton: Newton, v: np.ndarray, known: Any, memory: Any, missed: Number
+    ) -> list[Number]:
         """Return the accumulated statistics of a motion, in the order of `EFFORT`."""
-        iterations, unsolved, residual, work, excess = known
+        iterations, unsolved, residual, work, excess, overflow = known
         done, released = newton.work(v)
         return [
             iterations + memory[1],
@@ -362,18 +388,11 @@ class Steps:
             maximum(residual, memory[2]),
             work + done,
             maximum(excess, done - released),
+            overflow + less(missed, 0.0),
         ]
 
 
 # Small parts --------------------------------------------------------------------------------------
-
-
-def _normal(gap: Number, law: Rigid | Compliant, weight: float, dt: float) -> tuple[Number, float]:
-    """Return bound and stiffness of a normal impulse, implicit at the end of the step."""
-    if isinstance(law, Compliant):
-        time = dt + law.relaxation
-        return (-1.0 / time) * gap, dt * law.stiffness * time
-    return bound(gap, dt), 1.0 / (NORMAL * weight)
 
 
 def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:

@@ -13,9 +13,26 @@ import numpy as np
 
 from chasles.expr import Number
 from chasles.motion.contact.pairs import Compliant, Rigid
-from chasles.motion.geometry.closed_forms import cross, less, maximum, select, sqrt
+from chasles.motion.geometry.closed_forms import (
+    contact_axes,
+    cross,
+    less,
+    less_equal,
+    maximum,
+    select,
+    sqrt,
+)
 from chasles.motion.steps.algebra import dot, skew, zeros
-from chasles.motion.steps.impulses import SLOW, TANGENT, Friction, Normal
+from chasles.motion.steps.impulses import (
+    NEGLIGIBLE,
+    NORMAL,
+    SLOW,
+    TANGENT,
+    Friction,
+    Normal,
+    bound,
+)
+from chasles.motion.steps.spots import Spot
 
 PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Axes of a slot: its tangents, and its normal."""
@@ -38,9 +55,9 @@ class Touch(NamedTuple):
     point: np.ndarray
     axes: np.ndarray
     bound: Number
-    stiffness: float
+    stiffness: Number
     law: Rigid | Compliant
-    weight: float
+    weight: Number
     direct: bool = False
     firmness: Number = 1.0
 
@@ -52,13 +69,13 @@ class Touch(NamedTuple):
     @property
     def turns(self) -> bool:
         """Return True if there is torsional or rolling friction."""
-        return bool(self.law.torsion or self.law.rolling)
+        return _counts(self.law.torsion) or _counts(self.law.rolling)
 
     @property
     def duals(self) -> int:
         """Total number of entries in the directions of friction."""
         law = self.law
-        return 2 * bool(law.friction) + bool(law.torsion) + 2 * bool(law.rolling)
+        return 2 * _counts(law.friction) + _counts(law.torsion) + 2 * _counts(law.rolling)
 
     def frictions(self, push: Number, u: np.ndarray, w: np.ndarray) -> "list[Rubbing]":
         """Return the friction terms (sliding, torsional, rolling) at given velocities.
@@ -71,10 +88,32 @@ class Touch(NamedTuple):
             (law.torsion, True, w, AXIAL, law.torsion),
             (law.rolling, True, w, PLANAR, law.rolling),
         ):
-            if coefficient:
+            if _counts(coefficient):
                 friction = Friction(coefficient * push, arm * arm * stiff)
                 found.append(Rubbing(moment, which, velocity[which], friction, coefficient))
         return found
+
+
+def _counts(coefficient: float) -> bool:
+    return coefficient > NEGLIGIBLE
+
+
+def touched(
+    carrier: int,
+    spot: Spot,
+    origin: np.ndarray,
+    law: Rigid | Compliant,
+    weight: Number,
+    dt: float,
+) -> Touch:
+    """Return the slot of a contact point; its normal impulse is implicit at the end of the step."""
+    axes = contact_axes(np.asarray(spot.normal))
+    if isinstance(law, Compliant):
+        time = dt + law.relaxation
+        ends = ((-1.0 / time) * spot.gap, dt * law.stiffness * time)
+    else:
+        ends = (bound(spot.gap, dt), 1.0 / (NORMAL * weight))
+    return Touch(carrier, spot.point - origin, axes, *ends, law, weight)
 
 
 class Rubbing(NamedTuple):
@@ -173,9 +212,9 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
     push, rubs = (touch.bound - u[2]) * slope, []
     for rubbing in touch.frictions(slack / touch.weight, u, w):
         v, law = rubbing.velocity, rubbing.law
-        square, stop = dot(v, v), law.limit / (TANGENT * law.stiffness)
-        sticks = less(square, stop * stop)
-        inverse = select(sticks, 0.0, 1.0 / sqrt(select(sticks, 1.0, square)))
+        speed = sqrt(dot(v, v))
+        sticks = less_equal(speed * (TANGENT * law.stiffness), law.limit)
+        inverse = select(sticks, 0.0, 1.0 / select(sticks, 1.0, speed))
         z, k = inverse * v, near * select(sticks, law.stiffness, law.limit * inverse)
         impulse = select(sticks, -k * v, -rubbing.coefficient * push * z)
         rubs.append(Rub(rubbing, impulse, k, z, inverse, rubbing.coefficient))
