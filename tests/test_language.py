@@ -43,7 +43,7 @@ TERMS = {
 LONGEST = 35
 """Largest number of words of a sentence in a message."""
 
-UNITS = re.compile(r"\b(s|m|rad|kg|N|Hz|pixels)\b|relative|[Tt]olerance|gain|per second|seed|Seed")
+UNITS = re.compile(r"\b(s|m|rad|N|kg|Hz|pixels)\b|[Tt]olerance|gain|relative|per second|seed|Seed")
 """Units of numbers on the command line, and quantities without a unit of their own."""
 
 ALLOWED = {
@@ -64,7 +64,6 @@ SECTIONED += (
     "chasles.model",
     "chasles.plots",
     "chasles.identification",
-    "chasles.functions.targets",
 )
 """Modules whose public functions have all sections of numpydoc."""
 
@@ -78,10 +77,6 @@ MODULES = ("contact", "control", "conventions", "homogeneous", "model", "robots"
 
 CLASSES = ("Robot", "Identified", "contact.Problem", "contact.SoftContact", "contact.SoftFriction")
 CLASSES += ("contact.NormalLaw", "contact.ImpactLaw", "conventions.Convention", "plots.Plots")
-CLASSES += ("Event", "model.Model", "model.Joint", "targets.Target", "targets.Position")
-CLASSES += ("contact.Box", "contact.Capsule", "contact.Plane", "contact.Point", "contact.Sphere")
-CLASSES += ("contact.ConvexMesh", "contact.Cylinder", "contact.Moreau", "contact.Newton")
-CLASSES += ("contact.HuntCrossley", "contact.AzadFeatherstone", "trajectory.Move")
 """Public classes whose methods have all sections."""
 
 

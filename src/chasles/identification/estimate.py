@@ -94,7 +94,7 @@ def identify(
         Times (s).
     smoothing : {"low-pass", "savitzky-golay", "spline"}
         Method for computing velocities and accelerations from positions: a zero-phase low-pass
-        filter of fourth order and finite differences, local polynomials, or a smoothing spline.
+        filter of eighth order and finite differences, local polynomials, or a smoothing spline.
     cutoff : float, optional
         Cut-off frequency of the smoothing (Hz). Default: 1.5 times the highest frequency at which
         positions have more power than their noise.
@@ -176,7 +176,7 @@ def identify(
     how = Estimate(prior, deviation, checked_constraints(total_mass, enclosed), loss)
     robot, bodies = unknown_bodies(robot, payload, symmetry)
     slip = _velocity(stribeck_velocity)
-    lag = None if delay == "estimate" else float(delay)
+    lag = None if delay == "estimate" else a_number("delay", delay, "identify")
     logs = Measured(Reader(robot, columns or {}, units or {}, skip_bad), smoothing, cutoff, lag)
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None
     if data is not None and plain and len(robot.independent) == robot.nv:

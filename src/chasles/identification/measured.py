@@ -180,5 +180,5 @@ def arrays(logs: Measured, t: Any, q: Any, qd: Any, qdd: Any, tau: Any) -> Sampl
         problem = "velocities of joints with quaternions are not found from positions"
         raise InputError("E-IDENT-019", problem, "give qd and qdd", part="identify")
     times, place, torque = (np.asarray(x, float) for x in (t, q, tau))
-    rates = (None, None) if missing else (np.asarray(qd, float), np.asarray(qdd, float))
-    return logs.sample(Log("arrays", 1, True, times, place, *rates, torque))
+    speed, push = (None if missing else np.asarray(x, float) for x in (qd, qdd))
+    return logs.sample(Log("arrays", 1, True, times, place, speed, push, torque))

@@ -116,10 +116,10 @@ def identify(
         warnings.simplefilter("ignore", UserWarning)  # the notes contain the same text
         paths = [str(path) for path in logs]
         reading |= {"include": listed([include]), "loss": loss, "skip_bad": skip_bad}
-        known = {"total_mass": total_mass, "enclosed": enclosed, "payload": payload}
-        known |= {"symmetry": pairs("--symmetry", symmetry)}
-        known |= {"prior": prior, "deviation": deviation}
-        result = found(robot, paths, **options, **reading, **known)
+        reading |= {"total_mass": total_mass, "enclosed": enclosed, "payload": payload}
+        reading |= {"symmetry": pairs("--symmetry", symmetry)}
+        reading |= {"prior": prior, "deviation": deviation}
+        result = found(robot, paths, columns=options["columns"], units=options["units"], **reading)
     reader = Reader(robot, options["columns"], options["units"], skip_bad)
     lag = None if reading["delay"] == "estimate" else reading["delay"]
     measured = Measured(reader, reading["smoothing"], cutoff, lag)
