@@ -29,6 +29,7 @@ from chasles.motion.contact.modes import Event, Sets, events, held, new_sets, wi
 from chasles.motion.contact.pairs import Compliant, Pair, Rigid
 from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, Point, Sphere
 from chasles.motion.geometry.features import minimal
+from chasles.motion.geometry.fields import HeightField
 from chasles.motion.geometry.kinematics import Contact
 from chasles.motion.geometry.patches import contact_points
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder
@@ -76,6 +77,7 @@ __all__ = [
     "Cylinder",
     "Event",
     "Ground",
+    "HeightField",
     "HuntCrossley",
     "Impact",
     "ImpactLaw",

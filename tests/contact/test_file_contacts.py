@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support import raises
 
 import chasles
 from chasles import contact
@@ -70,3 +71,15 @@ def test_the_higher_priority_decides_friction(tmp_path: Path) -> None:
 
 def test_disabled_contact_touches_nothing(tmp_path: Path) -> None:
     assert not pairs(tmp_path, option='<option><flag contact="disable"/></option>')
+
+
+def test_true_is_the_plane_of_the_world_and_other_grounds_are_refused() -> None:
+    source = chasles.robots.quadruped().model.source
+    shapes = tuple(replace(shape, role="collision") for shape in source.shapes[:1])
+    robot = chasles.Robot(replace(source, shapes=shapes))
+    (pair,) = contact.file_pairs(robot, ground=True)
+    assert pair.surface == contact.Plane()
+    (pair,) = contact.file_pairs(robot, ground=contact.Ground(lambda x, y: 0.1 * x))
+    assert isinstance(pair.surface, contact.Ground)
+    with raises("E-CONTACT-092"):
+        contact.file_pairs(robot, ground=0.0)  # type: ignore[arg-type]

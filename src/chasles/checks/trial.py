@@ -211,7 +211,7 @@ class Trial:
     def assembling(self) -> Loss:
         """Digits lost by inverting the inertia of each link before the links are joined."""
         most = max(_carried(self.model, self.q), default=1.0)
-        why = f"a link carries {most:.0e} times its own inertia, which this method inverts"
+        why = f"the method inverts the inertia of a link that carries {most:.0e} times as much"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
 
     # Slopes -----------------------------------------------------------------------------------

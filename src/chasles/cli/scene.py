@@ -16,6 +16,7 @@ from chasles.contact import Pair, Plane, file_pairs
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
 from chasles.model.model import suggest
+from chasles.motion.contact.points import contact_points
 from chasles.motion.controllers import controlled
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import MOST_STEPS
@@ -56,10 +57,22 @@ class Scene:
         """Simulate some steps (default: all), from the start or from the end of an earlier run."""
         top = self.scenario.top
         options = {key: top[key] for key in SETTINGS if key in top}
-        if "ground" in top and "integrator" not in top:  # as with contacts="file"
+        if "ground" in top and self.stepped:  # as with contacts="file"
             options = {"integrator": TIME_STEPPING, "limits": True, "dissipation": True} | options
         options |= {"control": self.control, "steps": steps, "resume": resume, **self.driven}
         return self.robot.simulate(self.q, self.qd, contacts=self.contacts, **options)
+
+    @property
+    def stepped(self) -> bool:
+        """True if contact is solved within time steps."""
+        top = self.scenario.top
+        usual = TIME_STEPPING if "ground" in top or self.contacts == "file" else ""
+        return bool(top.get("integrator", usual) == TIME_STEPPING)
+
+    def points(self, q: np.ndarray) -> np.ndarray | None:
+        """Return the contact points (n, points, 3) in configurations q (n, nq), in the world."""
+        pairs = file_pairs(self.robot) if self.contacts == "file" else self.contacts
+        return contact_points(self.robot.model, pairs, q, stepped=self.stepped)
 
     def torques(self, motion: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the joint torques (n, nv) of controller, actuators and disturbance.

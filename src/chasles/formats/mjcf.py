@@ -31,6 +31,7 @@ from chasles.model import (
     SHAPES,
     Description,
     FrameData,
+    HeightFieldData,
     JointData,
     Limits,
     LinkData,
@@ -80,7 +81,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     joints, rotors = tied.read(joints)
     driven = actuators(source, tied, found.held)
     measured, unread = sensors(source, set(found.held), tied.names)
-    shapes, planes = dict(_shapes(source)), dict(_planes(source))
+    shapes, planes, fields = dict(_shapes(source)), dict(_planes(source)), dict(_fields(source))
     _note_unused(source, joints)
     return Description(
         source.model or PurePath(source.file).stem,
@@ -95,7 +96,8 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
         rotors=tuple(rotors),
         shapes=tuple(shapes.values()),
         planes=tuple(planes.values()),
-        paired=tuple(_paired(source, shapes | planes)),
+        fields=tuple(fields.values()),
+        paired=tuple(_paired(source, shapes | planes | fields)),
         excluded=tuple((source.bodies[a], source.bodies[b]) for a, b in source["excluded"]),
         sensors=tuple(measured),
         actuators=driven,
@@ -255,6 +257,17 @@ def _planes(source: Source) -> Iterator[tuple[int, ShapeData]]:
             place = pose(source["geom_pos"][k], source["geom_quat"][k])
             link = source.bodies[source["geom_bodyid"][k]]
             yield k, ShapeData(link, kind, (), place, role="collision", **_touch(source, k))
+
+
+def _fields(source: Source) -> Iterator[tuple[int, HeightFieldData]]:
+    """Yield the height fields of all bodies."""
+    for k, kind in enumerate(source["geom_type"]):
+        if kind == "hfield" and (heights := source["hfield"][source["geom_dataid"][k]]):
+            x, y, _, base = source["hfield_size"][source["geom_dataid"][k]]
+            place = pose(source["geom_pos"][k], source["geom_quat"][k])
+            link, rows = source.bodies[source["geom_bodyid"][k]], tuple(map(tuple, heights))
+            made = HeightFieldData(link, kind, (2.0 * x, 2.0 * y), place, role="collision")
+            yield k, replace(made, heights=rows, base=base, **_touch(source, k))
 
 
 def _touch(source: Source, k: int) -> dict[str, Any]:

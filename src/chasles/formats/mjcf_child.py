@@ -23,7 +23,7 @@ ARRAYS = (
     *("tendon_adr", "tendon_num", "wrap_objid", "wrap_prm"),
     *("geom_bodyid", "geom_group", "geom_dataid", "geom_size", "geom_pos", "geom_quat"),
     *("geom_friction", "geom_condim"),
-    *("mesh_pos", "mesh_quat", "mesh_scale"),
+    *("mesh_pos", "mesh_quat", "mesh_scale", "hfield_size"),
 )
 """Arrays of mjModel that are returned under their own names; see MuJoCo's documentation."""
 
@@ -41,6 +41,9 @@ KINDS = {
     "sensor_reftype": mujoco.mjtObj,
 }
 """Arrays that are returned as words."""
+
+MOST_HEIGHTS = 200_000
+"""Maximum number of heights of a field; larger ones do not collide."""
 
 
 def answer(file: str, parts: str) -> dict[str, Any]:
@@ -121,6 +124,7 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
         "paired": [] if constrained(model, "CONTACT") else paired(model),
         "excluded": [[int(k) >> 16, int(k) & 0xFFFF] for k in model.exclude_signature],
         "mesh_file": [path(model, int(start)) for start in model.mesh_pathadr],
+        "hfield": heights(model),
         "tendon": names(model, mujoco.mjtObj.mjOBJ_TENDON, model.ntendon),
         "armature": reflected(model, "armature"),
         "sensor": names(model, mujoco.mjtObj.mjOBJ_SENSOR, model.nsensor),
@@ -136,6 +140,19 @@ def numbers(model: Any, parts: int) -> dict[str, Any]:
         "unused": unused(model),
         "unsupported": unsupported(model),
     }
+
+
+def heights(model: Any) -> list[list[list[float]]]:
+    """Return the heights (m) of all height fields, by rows; empty for fields that are too large."""
+    found: list[list[list[float]]] = []
+    for k in range(model.nhfield):
+        rows, columns, start = model.hfield_nrow[k], model.hfield_ncol[k], model.hfield_adr[k]
+        if rows * columns > MOST_HEIGHTS:
+            found.append([])
+            continue
+        data = model.hfield_data[start : start + rows * columns].reshape(rows, columns)
+        found.append((data.astype(float) * model.hfield_size[k][2]).tolist())
+    return found
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
@@ -220,6 +237,7 @@ def unsupported(model: Any) -> dict[str, int]:
         "nonlinear springs": count(model, "jnt_stiffnesspoly")
         + count(model, "tendon_stiffnesspoly"),
         "springs that yield": count(model, "jnt_springyield") + count(model, "tendon_springyield"),
+        "large height fields": int((model.hfield_nrow * model.hfield_ncol > MOST_HEIGHTS).sum()),
         "shapes that adhere": count(model, "geom_adhesion") + count(model, "pair_adhesion"),
         "shapes whose surface moves": count(model, "geom_surfacevel"),
         "overrides of all contacts": int(

@@ -43,7 +43,7 @@ class Measured:
         self.reader.skipped.counts.clear()
         for log in self._whole(self.reader.read(data)):
             check(self.reader.robot, log)
-            yield self._sample(log)
+            yield self.sample(log)
 
     def _whole(self, logs: Iterator[Log]) -> Iterator[Log]:
         """Join the blocks of a motion if rates are missing or there is a lag."""
@@ -59,7 +59,7 @@ class Measured:
         if held:
             yield _joined(held)
 
-    def _sample(self, log: Log) -> Sample:
+    def sample(self, log: Log) -> Sample:
         tau, t = log.tau, log.t
         if (self.lag != 0.0 or log.qd is None or log.qdd is None) and t is None:
             problem = "velocities, accelerations and delays need times"
@@ -169,16 +169,16 @@ def _swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
     return None
 
 
-def arrays(
-    robot: Robot, t: Any, q: Any, tau: Any, smoothing: Smoothing, cutoff: float | None
-) -> tuple[Sample, float]:
-    """Return samples and the cut-off frequency from positions and torques at given times."""
+def arrays(logs: Measured, t: Any, q: Any, qd: Any, qdd: Any, tau: Any) -> Sample:
+    """Return samples of arrays, like those of a log without the missing rates or with a delay."""
+    robot = logs.reader.robot
     if t is None:
-        problem = "qd and qdd are missing, and t is too"
-        raise InputError("E-IDENT-018", problem, "give qd and qdd, or t", part="identify")
-    if robot.nq != robot.nv:
+        problem = "t is missing; velocities, accelerations and delays need times"
+        raise InputError("E-IDENT-018", problem, "give t, or qd and qdd", part="identify")
+    missing = qd is None or qdd is None
+    if robot.nq != robot.nv and missing:
         problem = "velocities of joints with quaternions are not found from positions"
         raise InputError("E-IDENT-019", problem, "give qd and qdd", part="identify")
     times, place, torque = (np.asarray(x, float) for x in (t, q, tau))
-    found = smoothed(times, place, torque, smoothing, cutoff)
-    return (found.q, found.qd, found.qdd, found.tau), found.cutoff
+    speed, push = (None if missing else np.asarray(x, float) for x in (qd, qdd))
+    return logs.sample(Log("arrays", 1, True, times, place, speed, push, torque))

@@ -21,7 +21,7 @@ from chasles.model.joints import JOINTS, LOOP_JOINTS, Joint, Steady
 from chasles.model.model import WORLD, Body, Frame, Loop, Model
 from chasles.model.rolling import rolling
 from chasles.model.sensors import SENSORS, NoiseData, SensorData, Surface
-from chasles.model.shapes import ROLES, SHAPE_TRAITS, SHAPES, ShapeData
+from chasles.model.shapes import ROLES, SHAPE_TRAITS, SHAPES, HeightFieldData, ShapeData
 
 __all__ = [
     "JOINTS",
@@ -38,6 +38,7 @@ __all__ = [
     "Frame",
     "FrameData",
     "FrameState",
+    "HeightFieldData",
     "Joint",
     "JointData",
     "Limits",

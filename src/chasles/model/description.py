@@ -24,11 +24,11 @@ from chasles.model.machine import (
 )
 from chasles.model.machine import StretchData as StretchData
 from chasles.model.sensors import SensorData
-from chasles.model.shapes import ShapeData
+from chasles.model.shapes import HeightFieldData, ShapeData
 
 
 @cache
-def _defaults(kind: type) -> dict[str, str]:
+def _defaults(kind: Any) -> dict[str, str]:
     """Return the text of each default value of a data class."""
     values = {x.name: x.default for x in fields(kind) if x.default is not MISSING}
     made = {x.name: x.default_factory() for x in fields(kind) if x.default_factory is not MISSING}
@@ -38,7 +38,7 @@ def _defaults(kind: type) -> dict[str, str]:
 def _changed(data: Any) -> str:
     """Return the text of a data class with all fields that differ from their defaults."""
     texts = {x.name: repr(getattr(data, x.name)) for x in fields(data)}
-    usual = _defaults(type(data))
+    usual = _defaults(data.__class__)
     shown = (f"{name}={text}" for name, text in texts.items() if usual.get(name) != text)
     return f"{type(data).__name__}({', '.join(shown)})"
 
@@ -289,11 +289,12 @@ class Description:
     automatically. `closure` is the solution method of the loops in dynamics. `massless` means that
     no masses are known, so that only kinematics is available. `shapes` are visual and collision
     shapes; only distances and contact depend on them. `planes` are infinite shapes of kind "plane",
-    solid below z = 0 of their pose. `excluded` are pairs of links that do not collide. `paired` are
-    pairs of shapes that collide regardless of their bits, with the friction of the pair. `sensors`
-    are in file order; nothing else depends on them. `precision` determines whether loops are meant
-    to close. `actuators` are in file order, which is the order of controls. `fluid` surrounds the
-    links. `unsupported` lists ignored parts of the file that act on the mechanism.
+    solid below z = 0 of their pose; `fields` are height fields. `excluded` are pairs of links that
+    do not collide. `paired` are pairs of shapes that collide regardless of their bits, with the
+    friction of the pair. `sensors` are in file order; nothing else depends on them. `precision`
+    determines whether loops are meant to close. `actuators` are in file order, which is the order
+    of controls. `fluid` surrounds the links. `unsupported` lists ignored parts of the file that act
+    on the mechanism.
     """
 
     name: str
@@ -319,6 +320,7 @@ class Description:
     unsupported: tuple[str, ...] = field(default=(), compare=False)
     planes: tuple[ShapeData, ...] = field(default=(), repr=False, compare=False)
     paired: tuple[tuple[ShapeData, ShapeData], ...] = field(default=(), repr=False, compare=False)
+    fields: tuple[HeightFieldData, ...] = field(default=(), repr=False, compare=False)
 
 
 Part = LinkData | JointData | CouplingData | RotorData | ActuatorData | KeyframeData

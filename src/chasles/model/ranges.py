@@ -270,7 +270,8 @@ def entries(source: Description) -> Iterator[Entry]:
             yield Entry(rotor, "rotor.path", "path", (*start, *end, factor))
     for actuator in source.actuators:
         yield from _fields(actuator, "actuator", _ACTUATOR)
-    for shape in (*source.shapes, *source.planes, *(x for pair in source.paired for x in pair)):
+    paired = (x for pair in source.paired for x in pair)
+    for shape in (*source.shapes, *source.planes, *source.fields, *paired):
         yield _friction(source, shape)
     if source.fluid is not None:
         yield from _fluid_entries(source, source.fluid)
@@ -412,6 +413,7 @@ def admitted(source: Description) -> Description:
         actuators=tuple(acting(x, "actuator", _ACTUATOR) for x in source.actuators),
         shapes=tuple(map(shape_of, source.shapes)),
         planes=tuple(map(shape_of, source.planes)),
+        fields=tuple(replace(x, friction=shape_of(x).friction) for x in source.fields),
         paired=tuple((shape_of(a), shape_of(b)) for a, b in source.paired),
         fluid=fluid,
     )

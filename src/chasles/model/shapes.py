@@ -39,6 +39,18 @@ class ShapeData:
         return self.role == "collision" if self.bits is None else any(self.bits)
 
 
+@dataclass(frozen=True)
+class HeightFieldData(ShapeData):
+    """Height field: solid between a grid of heights and z = -base of its pose.
+
+    `kind` is "hfield", and `size` has the lengths of the grid along x and y (m). `heights` has
+    rows along x, from the lowest to the highest y (m). `base` is the thickness below z = 0 (m).
+    """
+
+    heights: tuple[tuple[float, ...], ...] = ()
+    base: float = 0.0
+
+
 ROLES = ("visual", "collision")
 """Roles of a shape."""
 

@@ -92,6 +92,12 @@ def stepped(
     if why and device == "cuda":
         problem = f"device='cuda' needs a controller that can be compiled: {why}"
         raise ModelError("E-MOTION-171", problem, "omit device", part="simulate")
+    if made.unseen is not None:
+        outside = "contacts with height fields are computed in Python"
+        if compiled or device == "cuda":
+            problem = f"this motion cannot be compiled: {outside}"
+            raise ModelError("E-MOTION-181", problem, part="simulate")
+        why = f"{why}; {outside}" if why else outside
     run = partial(made, host=host)
     return replace(_run(robot, run, q, qd, plan, dt, total, device, threads), why=why)
 

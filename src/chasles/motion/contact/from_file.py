@@ -8,29 +8,35 @@ from typing import Any
 
 import numpy as np
 
+from chasles.errors import ArgumentError
 from chasles.formats import meshes as mesh_files
 from chasles.formats.registry import mesh_file
-from chasles.model import WORLD, Model, ShapeData
+from chasles.model import WORLD, HeightFieldData, Model, ShapeData
 from chasles.motion.contact.pairs import Pair, Rigid
 from chasles.motion.contract import Machine
-from chasles.motion.geometry.closed_forms import Box, Capsule, Plane, Sphere
+from chasles.motion.geometry.closed_forms import Box, Capsule, Ground, Plane, Sphere
+from chasles.motion.geometry.fields import HeightField
 from chasles.motion.geometry.shapes import ConvexMesh, Cylinder, place
-from chasles.motion.steps.slots import meeting
+from chasles.motion.steps.slots import supported
 
 FRICTION = (1.0, 0.005, 0.0001)
 """Default sliding, torsional (m) and rolling (m) friction of shapes, as in MuJoCo."""
 
 MOST_OWN = 12
-"""Maximum number of self-collision pairs that are compiled into the step of a robot."""
+"""Maximum number of pairs of the robot's own shapes that have separate contact slots."""
+
+SLOTS = 8
+"""Default number of contact slots that more pairs than that share."""
 
 
 def file_pairs(
     robot: Machine,
     *,
-    ground: Plane | None = None,
+    ground: Plane | Ground | HeightField | bool | None = None,
     friction: float | None = None,
     restitution: float = 0.0,
     own: bool = True,
+    slots: int = SLOTS,
 ) -> list[Pair]:
     """Return the contact pairs that the robot's file defines.
 
@@ -43,20 +49,25 @@ def file_pairs(
     ----------
     robot : Robot
         The robot.
-    ground : Plane, optional
-        Additional plane that all collision shapes touch, for files without a plane, such as URDF.
+    ground : Plane, Ground, HeightField or bool, optional
+        Additional ground that all collision shapes touch, for files without one, such as URDF.
+        True adds the plane z = 0 of the world.
     friction : float, optional
         Sliding friction coefficient of all pairs. Default: that of the file, or 1.
     restitution : float, optional
         Coefficient of restitution of all pairs.
     own : bool, optional
         Enable contact between shapes of the robot.
+    slots : int, optional
+        If there are more than 12 pairs of the robot's own shapes, they share this number of contact
+        slots: in each step, that many of the closest points can touch. `Trajectory.overflow` counts
+        the steps in which they did not suffice.
 
     Returns
     -------
     pairs : list of Pair
-        The pairs, for `contacts=` of `Robot.simulate`. Pairs that cannot be compiled, and pairs
-        within the robot if there are too many, are omitted with a warning.
+        The pairs, for `contacts=` of `Robot.simulate`. Pairs that cannot be compiled are omitted
+        with a warning.
 
     Examples
     --------
@@ -67,8 +78,10 @@ def file_pairs(
     """
     model = robot.model
     shapes = [(s, made) for s in model.source.shapes if s.collides for made in _shape(model, s)]
+    planes: list[tuple[ShapeData, Any]]
     planes = [(s, _plane(s)) for s in model.source.planes if s.collides]
-    if ground is not None:
+    planes += [(s, _field(s)) for s in model.source.fields if s.collides]
+    if ground := _ground(ground):
         planes.append((ShapeData(ground.frame or "", "plane", ()), ground))
 
     def pair(a: tuple[ShapeData, Any], b: tuple[ShapeData, Any]) -> Pair:
@@ -82,7 +95,7 @@ def file_pairs(
             if _key(shape[0], plane[0]) in known:
                 continue
             if _moves(model, shape[0], plane[0]) and _masks(shape[0], plane[0]):
-                if meeting(shape[1], plane[1]):
+                if supported(shape[1], plane[1]):
                     found.append(pair(shape, plane))
                 else:
                     left.append((shape[1], plane[1]))
@@ -98,8 +111,8 @@ def file_pairs(
     for one, other in model.source.paired:
         touching += [((one, a), (other, b)) for a in _any(model, one) for b in _any(model, other)]
     for a, b in touching:
-        on_plane = "plane" in (a[0].kind, b[0].kind)
-        ends = next(((x, y) for x, y in ((a, b), (b, a)) if meeting(x[1], y[1])), None)
+        on_plane = bool({"plane", "hfield"} & {a[0].kind, b[0].kind})
+        ends = next(((x, y) for x, y in ((a, b), (b, a)) if supported(x[1], y[1])), None)
         if not (own or on_plane):
             continue
         if ends is None:
@@ -108,14 +121,24 @@ def file_pairs(
             (found if on_plane else among).append(pair(*ends))
     _tell(left)
     if len(among) > MOST_OWN:
-        problem = f"{len(among)} pairs of the robot's own shapes do not collide"
-        warnings.warn(f"contacts of the file: {problem}; at most {MOST_OWN} can", stacklevel=3)
-        among = []
+        among = [replace(each, shared=slots) for each in among]
     fixed = any(_body(model, s) == WORLD for s, _ in shapes)
     if shapes and not (planes or fixed) and any(body.joint.floating for body in model.bodies):
-        problem = "the file has no plane; add one by file_pairs(robot, ground=Plane()) or --ground"
+        problem = "the file has no plane; add one by file_pairs(robot, ground=True) or --ground"
         warnings.warn(f"contacts of the file: {problem}", stacklevel=3)
     return found + among
+
+
+def _ground(given: Any) -> Plane | Ground | HeightField | None:
+    """Return the ground of `file_pairs`, or None."""
+    if given is None or given is False:
+        return None
+    if given is True:
+        return Plane()
+    if not isinstance(given, Plane | Ground | HeightField):
+        problem = f"ground must be True, a Plane, Ground or HeightField, not {given!r:.60}"
+        raise ArgumentError("E-CONTACT-092", problem, part="file_pairs")
+    return given
 
 
 def _tell(left: list[tuple[Any, Any]]) -> None:
@@ -182,6 +205,8 @@ def _any(model: Model, shape: ShapeData) -> Iterator[Any]:
     """Yield a plane, or the contact shapes of another shape."""
     if shape.kind == "plane":
         yield _plane(shape)
+    elif isinstance(shape, HeightFieldData):
+        yield _field(shape)
     else:
         yield from _shape(model, shape)
 
@@ -189,6 +214,14 @@ def _any(model: Model, shape: ShapeData) -> Iterator[Any]:
 def _plane(shape: ShapeData) -> Plane:
     R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
     return Plane(shape.link, place(R[:, 2]), place(r))
+
+
+def _field(shape: HeightFieldData) -> HeightField:
+    R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
+    x, y = map(float, shape.size)
+    first, second, third = (place(axis) for axis in R.T)
+    axes = (first, second, third)
+    return HeightField(shape.link, shape.heights, (x, y), shape.base, place(r), axes)
 
 
 def _shape(model: Model, shape: ShapeData) -> Iterator[Any]:

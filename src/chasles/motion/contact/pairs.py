@@ -28,6 +28,7 @@ from chasles.motion.geometry.closed_forms import (
     cross,
 )
 from chasles.motion.geometry.features import Capsules, Meeting, Polyhedra, Standing
+from chasles.motion.geometry.fields import HeightField
 from chasles.motion.geometry.kinematics import STILL, Carrier, result, symbols
 from chasles.motion.geometry.patches import check_shapes
 from chasles.motion.geometry.shapes import Body, ConvexMesh, Cylinder, Surface
@@ -43,8 +44,11 @@ MEETINGS: list[tuple[Any, Any, Any]] = [
 ]
 """Body and surface types whose contact features vary with the motion, one row each."""
 
+MOST_SHARED = 64
+"""Maximum number of slots that pairs can share."""
 
-def _kind(body: Body, surface: Surface) -> Any:
+
+def _kind(body: Body, surface: Surface | HeightField) -> Any:
     for bodies, surfaces, kind in MEETINGS:
         if isinstance(body, bodies) and isinstance(surface, surfaces):
             return kind
@@ -130,14 +134,23 @@ class Pair:
 
     Each point of the body (`body.balls()`) is a separate contact, in the order of the pairs. If the
     contact points of rigid bodies vary with the motion, the pair counts as one contact.
+
+    shared: if positive, the number of contact slots that all pairs with this number and the same
+    law share in "time-stepping": in each step, the closest points can touch. Other integrators
+    ignore it.
     """
 
     body: Body
-    surface: Surface
+    surface: Surface | HeightField
     law: Rigid | SoftContact | Compliant
+    shared: int = 0
 
     def __post_init__(self) -> None:
-        check_shapes("Pair", self.body, self.surface)
+        flat = Plane() if isinstance(self.surface, HeightField) else self.surface
+        check_shapes("Pair", self.body, flat)
+        if type(self.shared) is not int or not 0 <= self.shared <= MOST_SHARED:
+            problem = f"shared must be an integer from 0 to {MOST_SHARED}, not {self.shared!r:.60}"
+            raise InputError("E-CONTACT-091", problem, part="Pair")
         if not isinstance(self.law, Rigid | SoftContact | Compliant):
             wanted = "Rigid(...), Compliant(...) or SoftContact(...)"
             problem = f"the law must be {wanted}, not {self.law!r:.60}"
@@ -155,7 +168,8 @@ class Pair:
             problem = f"{shapes} has no fixed contact points, which soft laws need"
             remedy = "use a Point, a Sphere, or a Plane or Ground under any shape except a Cylinder"
             raise InputError("E-CONTACT-046", problem, remedy, part="Pair")
-        if not (self.traced or self.varies or self.round or isinstance(self.body, Point | Sphere)):
+        supported = self.traced or self.varies or self.round or self.on_field
+        if not (supported or isinstance(self.body, Point | Sphere)):
             problem = f"the pair {shapes} is not supported in simulation"
             remedy = "use a ConvexMesh (for a Cylinder: its balls()), and the Capsule as body"
             raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
@@ -163,7 +177,7 @@ class Pair:
     @property
     def traced(self) -> bool:
         """True if the contact points are fixed balls on a surface with a closed form."""
-        if isinstance(self.surface, Cylinder | ConvexMesh):
+        if isinstance(self.surface, Cylinder | ConvexMesh | HeightField):
             return False
         flat = isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
         return flat or isinstance(self.body, Point | Sphere)
@@ -172,6 +186,11 @@ class Pair:
     def round(self) -> bool:
         """True for a capsule on a sphere or capsule, which only time stepping supports."""
         return isinstance(self.body, Capsule) and isinstance(self.surface, Sphere | Capsule)
+
+    @property
+    def on_field(self) -> bool:
+        """True if the surface is a height field, which only time stepping supports."""
+        return isinstance(self.surface, HeightField)
 
     @property
     def varies(self) -> bool:
@@ -190,7 +209,7 @@ class Pair:
 
     def spots(self, over: Carrier, under: Carrier) -> list[Spot]:
         """Return the points of possible contact; tangents rotate with the frame of the surface."""
-        assert not isinstance(self.surface, Cylinder | ConvexMesh), "refused above"
+        assert not isinstance(self.surface, Cylinder | ConvexMesh | HeightField), "refused above"
         found = []
         for at, radius in self.body.balls():
             c, rate = over.point(at)

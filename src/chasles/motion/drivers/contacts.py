@@ -25,6 +25,7 @@ from chasles.motion.contract import Array
 from chasles.motion.drivers.joints import Resting, Stops
 from chasles.motion.drivers.running import Begin
 from chasles.motion.geometry.features import Meeting
+from chasles.motion.geometry.fields import HeightField
 from chasles.motion.geometry.kinematics import (
     NEAR,
     Frame,
@@ -94,6 +95,7 @@ class Slots:
             rows = range(len(self.names), len(self.names) + pair.points)
             self.names += _names(pair)
             assert isinstance(pair.law, Rigid), "others are refused before"
+            assert not isinstance(pair.surface, HeightField), "refused before"
             self.laws += [pair.law] * pair.points
             if (found := meeting(pair.body, pair.surface)) is None:
                 fixed.append((pair.body, pair.surface))
@@ -232,8 +234,9 @@ def check_rigid(
             )
             remedy = "use contact.Pair(body, surface, contact.Rigid(...)) for every contact"
             raise ArgumentError("E-MOTION-070", problem, remedy, part="simulate")
-        if pair.round or pair.law.torsion or pair.law.rolling:
-            what = "a Capsule on this shape" if pair.round else "torsion and rolling"
+        if pair.round or pair.on_field or pair.law.torsion or pair.law.rolling:
+            shape = "a Capsule on this shape" if pair.round else "a HeightField"
+            what = shape if pair.round or pair.on_field else "torsion and rolling"
             problem = f"{what} needs integrator 'time-stepping', not {name!r}"
             raise InputError("E-MOTION-137", problem, part="simulate")
     if q.ndim > 1:

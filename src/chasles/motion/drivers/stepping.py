@@ -33,12 +33,14 @@ from chasles.motion.drivers.compiled import (
     kept_steps,
 )
 from chasles.motion.drivers.places import Place, place_of
+from chasles.motion.drivers.unseen import Contacts
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.options import Plan
 from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.scene import Scene
+from chasles.motion.steps.sharing import smallest
 from chasles.motion.steps.slots import check_pairs
-from chasles.motion.steps.stepping import EFFORT, ROUGH, TOLERANCE, Steps
+from chasles.motion.steps.stepping import EFFORT, QUICK, ROUGH, TOLERANCE, Steps
 
 TIME_STEPPING = "time-stepping"
 """Name of the integrator that solves contact within its step."""
@@ -90,12 +92,22 @@ class Stepped:
         """Return the compiled loop for a backend and number type."""
         target = (backend, dtype)
         if target not in self._loops:
+            # A GPU has one program for all iterations, because it holds less code.
+            host = backends.takes_numpy(backend)
+            names = ("begin", "refine", "rescue", "end") if host else ("begin", "rescue", "end")
             kernels = [
                 compiled_kernel((name, self.recipe), partial(self._program, name, dtype), *target)
-                for name in ("begin", "refine", "end")
+                for name in names
             ]
-            self._loops[target] = backends.loop(backends.iterated(kernels, backend), backend)
+            options = {"quick": QUICK} if host else {}
+            made = backends.iterated(kernels, backend, **options)
+            self._loops[target] = backends.loop(made, backend)
         return self._loops[target]
+
+    @cached_property
+    def unseen(self) -> Contacts | None:
+        """Contacts that are not compiled, or None if there are none."""
+        return Contacts(self.scene) if self.scene.unseen else None
 
     @cached_property
     def slots(self) -> int:
@@ -117,10 +129,10 @@ class Stepped:
         rest = [*(record[:, 1:] for record in records), *unrecorded]
         if states[0].shape[0]:
             run = self.loop(place.backend, place.dtype)
-            if host is None:
+            if host is None and self.unseen is None:
                 run(states, controls, rest, course.steps, often, course.threads)
             else:
-                self._by_host(run, states, rest, lead, course, often, host)
+                self._by_host(run, states, controls, rest, lead, course, often, host)
         place.check(records)
         q, qd, *forces = (r.reshape(*lead, *r.shape[1:]) for r in records)
         act = forces.pop() if self._behind else None
@@ -137,27 +149,32 @@ class Stepped:
         t = course.start + course.dt * numbers[which]
         effort = {name: added[:, k].reshape(lead) for k, name in enumerate(EFFORT)}
         effort["iterations"] = effort["iterations"] / max(course.steps, 1)
-        kept = Trajectory(t, q, qd, touching=touching, end=end, compiled=host is None)
+        compiled = host is None and self.unseen is None
+        kept = Trajectory(t, q, qd, touching=touching, end=end, compiled=compiled)
         return replace(kept, **effort, act=None if act is None else act[..., which, :])
 
     def _by_host(
         self,
         run: Any,
         states: list[Any],
+        controls: list[Any],
         records: list[Any],
         lead: tuple[int, ...],
         course: Course,
         often: int,
-        host: Callable[..., Any],
+        host: Callable[..., Any] | None,
     ) -> None:
-        """Take one step at a time, with joint torques or controls from a function."""
+        """Take one step at a time, with torques, controls or contacts computed before each."""
         kept, nv = 0, self._given.get("ctrl", self.model.nv)
         for k in range(course.steps):
-            t = course.start + course.dt * (course.done + k)
-            now = [a.reshape(*lead, a.shape[1]) for a in states[:2]]
-            tau = np.broadcast_to(host(t, *now), (*lead, nv)).reshape(-1, 1, nv)
-            controls = [np.ascontiguousarray(tau), np.full((1, 1, 1), t)]
-            run(states, controls, [], 1, 1, 1)
+            *given, time = (x[:, [min(k, x.shape[1] - 1)]] for x in controls)
+            if host is not None:
+                now = [a.reshape(*lead, a.shape[1]) for a in states[:2]]
+                tau = np.broadcast_to(host(float(time[0, 0, 0]), *now), (*lead, nv))
+                given = [np.ascontiguousarray(tau.reshape(-1, 1, nv))]
+            if self.unseen is not None:
+                given.append(self.unseen.inputs(states[0])[:, None])
+            run(states, [*given, time], [], 1, 1, 1)
             if (k + 1) % often == 0 or k + 1 == course.steps:
                 for record, state in zip(records, states, strict=False):
                     record[:, kept] = state
@@ -178,6 +195,9 @@ class Stepped:
             given["act"] = [0.0] * sizes["act"]
         place = place_of(course.function, variables, list(given.values()))
         if not backends.takes_numpy(place.backend):
+            if self.unseen is not None:
+                problem = "contact with a height field runs only on the CPU"
+                raise InputError("E-MOTION-180", problem, "use NumPy arrays", part=course.function)
             if host is not None:
                 problem = "a controller that cannot be traced runs only on the CPU"
                 remedy = "use NumPy arrays, or a controller that can be traced"
@@ -223,12 +243,16 @@ class Stepped:
             recipe = ("gaps", self.recipe)
             self._gaps[target] = compiled_kernel(recipe, self._gap_program, *target)
         gaps = place.call(self._gaps[target], (q,), threads)
+        if self.unseen is not None:
+            gaps = np.concatenate([gaps, self.unseen.gaps(q)], axis=-1)
         return Touching(forces[0].reshape(*gaps.shape, 3), gaps, q[..., :0])
 
     def _gap_program(self) -> Program:
         arena, n = Arena(RULES), self.model.nq
-        spots = self.scene.spots(arena, symbols(arena, "q", (n,)))
-        gaps = [spot.gap for _, spot in spots]
+        own, crowded = self.scene.spots(arena, symbols(arena, "q", (n,)))
+        gaps = [spot.gap for _, spot in own]
+        for crowd in crowded:
+            gaps += smallest(crowd)
         output = (Variable("gaps", (len(gaps),)), gaps)
         return Program.from_outputs("gaps", [Variable("q", (n,))], [output])
 

@@ -126,7 +126,7 @@ def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
     return np.array(values[only.name]).reshape(only.shape)
 
 
-def weight_of(model: Model, pair: Pair, neutral: np.ndarray, inverse: np.ndarray) -> float:
+def weight_of(model: Model, neutral: np.ndarray, inverse: np.ndarray, pair: Pair) -> float:
     """Return the inverse mass (1/kg) at a pair in the neutral posture, averaged over 3 axes."""
     total = 0.0
     for shape in (pair.body, pair.surface):

@@ -27,20 +27,16 @@ def speed_along(row: Row, v: np.ndarray) -> Number:
 
 
 class Stop(NamedTuple):
-    """Limit of a joint or tendon: velocity away from the limit, its bound, and inverse mass.
-
-    firmness: factor that multiplies the stiffness.
-    """
+    """Limit of a joint or tendon: velocity away from the limit, its bound, and inverse mass."""
 
     row: Row
     bound: Number
     weight: float
-    firmness: Number = 1.0
 
     @property
     def term(self) -> Normal:
         """Impulse of the limit."""
-        return Normal(self.bound, self.firmness * stiffness(NORMAL, self.weight))
+        return Normal(self.bound, stiffness(NORMAL, self.weight))
 
 
 class Dry(NamedTuple):

@@ -9,6 +9,7 @@ from chasles.model import Model
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.steps.bodies import placed
+from chasles.motion.steps.sharing import Crowd, Unseen, crowds, unseen
 from chasles.motion.steps.slots import meeting
 from chasles.motion.steps.spots import Spot
 
@@ -31,15 +32,24 @@ class Scene:
     def slots(self) -> int:
         """Number of contact slots."""
         arena = Arena(RULES)
-        return len(self.spots(arena, symbols(arena, "q", (self.model.nq,))))
+        own, crowded = self.spots(arena, symbols(arena, "q", (self.model.nq,)))
+        shared = [crowd.slots for crowd in crowded] + [group.slots for group in self.unseen]
+        return len(own) + sum(shared)
 
-    def spots(self, arena: Arena, q: np.ndarray) -> list[tuple[Pair, Spot]]:
-        """Return all slots in a configuration, each with its pair."""
+    @property
+    def unseen(self) -> list[Unseen]:
+        """Groups of pairs whose contacts are inputs of the step."""
+        return unseen([p for p in self.pairs if meeting(p.body, p.surface) is None])
+
+    def spots(self, arena: Arena, q: np.ndarray) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
+        """Return slots in a configuration with their pairs, and the points that share slots."""
         places = placed(self.model, arena, q, self.pairs)
-        found = []
+        found: list[tuple[Pair, Spot]] = []
         for pair in self.pairs:
             meet = meeting(pair.body, pair.surface)
-            assert meet is not None, "checked before"
+            if meet is None:
+                continue
             over, under = (places[f] for f in (pair.body.frame, pair.surface.frame))
             found += [(pair, spot) for spot in meet(pair.body, over, pair.surface, under)]
-        return found
+        own = [(pair, spot) for pair, spot in found if not pair.shared]
+        return own, crowds([(pair, spot) for pair, spot in found if pair.shared])

@@ -6,7 +6,7 @@ no branches, and batches do not diverge.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +27,8 @@ from chasles.motion.geometry.closed_forms import (
     select,
     sqrt,
 )
-from chasles.motion.geometry.shapes import ConvexMesh, Cylinder
+from chasles.motion.geometry.fields import HeightField, contacts_on_field, slots_on_field
+from chasles.motion.geometry.shapes import Body, ConvexMesh, Cylinder
 from chasles.motion.steps.boxes import box_on_box
 from chasles.motion.steps.spots import Placed, Spot
 
@@ -165,13 +166,44 @@ def meeting(body: Any, surface: Any) -> Meeting | None:
     return None
 
 
+class Outside(NamedTuple):
+    """Pair of shapes whose contacts NumPy computes before each step.
+
+    slots: function that returns the number of contacts of a body. contacts: function that returns
+    points, normals and gaps (n, slots, 7), see `fields.contacts_on_field`.
+    """
+
+    body: Any
+    surface: Any
+    slots: Callable[[Any], int]
+    contacts: Callable[..., np.ndarray]
+
+
+OUTSIDE = [Outside(Body, HeightField, slots_on_field, contacts_on_field)]
+"""Pairs of shapes with contacts that are not compiled, one row each."""
+
+
+def outside(body: Any, surface: Any) -> Outside | None:
+    """Return the row of a pair of shapes whose contacts are not compiled, or None."""
+    for row in OUTSIDE:
+        if isinstance(body, row.body) and isinstance(surface, row.surface):
+            return row
+    return None
+
+
+def supported(body: Any, surface: Any) -> bool:
+    """Return True if time stepping supports a pair of shapes."""
+    return bool(meeting(body, surface) or outside(body, surface))
+
+
 def check_pairs(function: str, pairs: Sequence[Pair]) -> None:
     """Raise an error for pairs of shapes without slots."""
     for pair in pairs:
-        if meeting(pair.body, pair.surface) is None:
+        if not supported(pair.body, pair.surface):
             shapes = f"{type(pair.body).__name__} on {type(pair.surface).__name__}"
-            known = ", ".join(f"{_names(a)} on {_names(b)}" for a, b, _ in MEETINGS)
-            problem = f"contact between {shapes} has no compiled form"
+            rows = [*(row[:2] for row in MEETINGS), *(row[:2] for row in OUTSIDE)]
+            known = ", ".join(f"{_names(a)} on {_names(b)}" for a, b in rows)
+            problem = f"time stepping does not support contact between {shapes}"
             raise InputError("E-MOTION-130", problem, f"use one of: {known}", part=function)
 
 

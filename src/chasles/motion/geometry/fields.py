@@ -1,0 +1,257 @@
+"""Height fields: solids below a grid of heights, and their contacts with other shapes.
+
+Each cell of the grid consists of two triangles, split from its corner of lowest x and y to that of
+highest x and y, as in MuJoCo. A ball touches the field where its distance has a local minimum, so
+that the inner edges of a flat field do not obstruct it. Corners of the field touch a shape if they
+are peaks in the direction of contact.
+"""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.motion.geometry.closed_forms import Capsule, Place, Sphere, check_places
+
+FAR = 1e3
+"""Gap (m) of a contact that does not exist."""
+
+SAME = 1e-9
+"""Points of a field coincide, and distances are equal, up to this length (m)."""
+
+PEAK = 0.02
+"""Sine of the largest angle by which an edge may rise from a peak, along the direction of contact.
+"""
+
+CLOSEST = 8
+"""Number of closest triangles in which a ball may touch."""
+
+BALL, CORNERS, PEAKS = 3, 8, 4
+"""Numbers of contacts: of a ball, of the corners of a shape, and of peaks with a shape."""
+
+
+@dataclass(frozen=True, repr=False)
+class HeightField:
+    """Solid between z = -base and a grid of heights, over a rectangle around its center.
+
+    heights: rows along x, from the lowest to the highest y (m, at least 2 x 2). size: lengths of
+    the rectangle along x and y (m). base: thickness below z = 0 (m). center, axes: origin and
+    axes (as rows of unit vectors) of the field in its frame. Only "time-stepping" supports it.
+    """
+
+    frame: str | None
+    heights: tuple[tuple[float, ...], ...]
+    size: tuple[float, float]
+    base: float = 0.1
+    center: Place = (0.0, 0.0, 0.0)
+    axes: tuple[Place, Place, Place] = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+
+    def __post_init__(self) -> None:
+        check_places(self, "center")
+        try:
+            grid, R = (np.array(x, dtype=float) for x in (self.heights, self.axes))
+            lengths = np.array([*self.size, self.base], dtype=float)
+        except (TypeError, ValueError):
+            grid, R, lengths = np.zeros((0, 0)), np.eye(3), np.zeros(3)
+        fits = grid.ndim == 2 and min(grid.shape, default=0) >= 2 and np.isfinite(grid).all()
+        if not fits or lengths.shape != (3,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
+            problem = "heights must be finite, with at least 2 x 2 entries, and lengths positive"
+            raise InputError("E-CONTACT-093", problem, part="HeightField")
+        if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9):
+            problem = "axes must be three orthogonal unit vectors"
+            raise InputError("E-CONTACT-094", problem, part="HeightField")
+        object.__setattr__(self, "heights", tuple(tuple(map(float, row)) for row in grid))
+
+    def __repr__(self) -> str:
+        rows, columns = self.grid.shape
+        digest = hashlib.sha256(self.grid.tobytes()).hexdigest()[:16]
+        rest = f"{self.size}, {self.base}, {self.center}, {self.axes}"
+        return f"HeightField({self.frame!r}, {rows} x {columns} heights {digest}, {rest})"
+
+    @cached_property
+    def grid(self) -> np.ndarray:
+        """Heights (rows, columns) in m."""
+        return np.array(self.heights)
+
+    @cached_property
+    def cell(self) -> np.ndarray:
+        """Lengths of a cell along x and y."""
+        rows, columns = self.grid.shape
+        return np.array([self.size[0] / (columns - 1), self.size[1] / (rows - 1)])
+
+    def corner(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return the corners (..., 3) of rows i and columns j in the field's own axes."""
+        x = self.cell[0] * j - 0.5 * self.size[0]
+        y = self.cell[1] * i - 0.5 * self.size[1]
+        return np.stack([x, y, self.grid[i, j]], axis=-1)
+
+    def height(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return heights below points c (..., 3), and True for points above the rectangle."""
+        i, j, part = self._below(c)
+        x, y = part[..., 0], part[..., 1]
+        h, first = self.grid, x >= y
+        low, high = h[i, j], h[i + 1, j + 1]
+        side = np.where(first, h[i, j + 1], h[i + 1, j])
+        flat, steep = np.minimum(x, y), np.maximum(x, y)
+        inside = np.all((part >= 0.0) & (part <= 1.0), axis=-1)
+        return low + (side - low) * steep + (high - side) * flat, inside
+
+    def _below(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return row and column of the cell below or nearest, and the position in it."""
+        rows, columns = self.grid.shape
+        at = (c[..., :2] + 0.5 * np.array(self.size)) / self.cell
+        whole = np.floor(np.nan_to_num(at)).clip(0, [columns - 2, rows - 2]).astype(int)
+        return whole[..., 1], whole[..., 0], at - whole
+
+    def triangles(self, c: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the triangles (..., k, 3, 3) around points c (..., 3), and which of them exist."""
+        rows, columns = self.grid.shape
+        i, j, _ = self._below(c)
+        high, wide = self._around(reach)
+        down, along = (x.ravel() for x in np.meshgrid(high, wide, indexing="ij"))
+        i, j = i[..., None] + down, j[..., None] + along
+        exists = (i >= 0) & (i < rows - 1) & (j >= 0) & (j < columns - 1)
+        i, j = i.clip(0, rows - 2), j.clip(0, columns - 2)
+        a, b, d, e = (self.corner(i + di, j + dj) for di, dj in ((0, 0), (0, 1), (1, 0), (1, 1)))
+        found = np.concatenate([np.stack([a, b, e], axis=-2), np.stack([a, e, d], axis=-2)], -3)
+        return found, np.concatenate([exists, exists], axis=-1)
+
+    def peaks(self, c: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the corners (..., k, 3) around points, edges from them, and which exist."""
+        rows, columns = self.grid.shape
+        i, j, _ = self._below(c)
+        high, wide = self._around(reach)
+        down, along = (x.ravel() for x in np.meshgrid(high, wide, indexing="ij"))
+        i, j = i[..., None] + down, j[..., None] + along
+        exists = (i >= 0) & (i < rows) & (j >= 0) & (j < columns)
+        i, j = i.clip(0, rows - 1), j.clip(0, columns - 1)
+        at = self.corner(i, j)
+        edges = []
+        for di, dj in ((0, 1), (0, -1), (1, 0), (-1, 0), (1, 1), (-1, -1)):
+            beside = self.corner((i + di).clip(0, rows - 1), (j + dj).clip(0, columns - 1)) - at
+            edges.append(beside / np.maximum(np.linalg.norm(beside, axis=-1), SAME)[..., None])
+        return at, np.stack(edges, axis=-2), exists
+
+    def _around(self, reach: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return offsets of rows and columns within a reach (m)."""
+        wide, high = (int(min(math.ceil(reach / x), 40)) for x in self.cell)
+        return np.arange(-high, high + 2), np.arange(-wide, wide + 2)
+
+
+# Contacts -----------------------------------------------------------------------------------------
+
+
+def slots_on_field(body: Any) -> int:
+    """Return the number of contacts of a shape with a height field."""
+    balls = body.balls()
+    if isinstance(body, Sphere | Capsule):
+        return BALL * len(balls) + (PEAKS if isinstance(body, Capsule) else 0)
+    return min(len(balls), CORNERS) + (PEAKS if len(balls) > 1 else 0)
+
+
+def contacts_on_field(
+    body: Any, R: np.ndarray, o: np.ndarray, field: HeightField, S: np.ndarray, s: np.ndarray
+) -> np.ndarray:
+    """Return contacts (n, slots, 7) of a shape: point, normal and gap in the world.
+
+    R (n, 3, 3), o (n, 3): axes, as columns, and origin of the frame of the shape. S, s: the same
+    for the frame of the field.
+    """
+    S, s = S @ np.transpose(field.axes), s + S @ np.array(field.center)
+    places, radii = zip(*body.balls(), strict=True)
+    c = np.einsum("nij,kj->nki", R, np.array(places)) + o[:, None]
+    seen = np.einsum("nji,nkj->nki", S, c - s[:, None])
+    parts = [_balls(field, seen[:, k], r, BALL if r else 1) for k, r in enumerate(radii)]
+    found = np.concatenate(parts, axis=1)
+    if not radii[0]:
+        found = _first(found, CORNERS)
+    if len(places) > 1:
+        found = np.concatenate([found, _peaks(field, body, R, o, S, s)], axis=1)
+    point, normal, gap = np.split(found, [3, 6], axis=-1)
+    point = np.einsum("nij,nkj->nki", S, point) + s[:, None]
+    return np.concatenate([point, np.einsum("nij,nkj->nki", S, normal), gap], axis=-1)
+
+
+def _first(found: np.ndarray, count: int) -> np.ndarray:
+    """Return the contacts (n, count, 7) of smallest gap, padded with contacts far away."""
+    order = np.argsort(found[..., 6], axis=1, kind="stable")[:, :count, None]
+    kept = np.take_along_axis(found, order, axis=1)
+    rest = np.zeros((len(found), max(0, count - kept.shape[1]), 7))
+    rest[..., 5], rest[..., 6] = 1.0, FAR
+    return np.concatenate([kept, rest], axis=1)
+
+
+def _balls(field: HeightField, c: np.ndarray, radius: float, count: int) -> np.ndarray:
+    """Return the contacts (n, count, 7) of balls with centers c (n, 3), in the field's axes."""
+    corners, exists = field.triangles(c, radius)
+    p, face = nearest_on_triangles(c[:, None], corners)
+    distance = np.where(exists, np.linalg.norm(c[:, None] - p, axis=-1), FAR)
+    few = np.argsort(distance, axis=1, kind="stable")[:, :CLOSEST]
+    at = np.take_along_axis(p, few[..., None], axis=1)
+    own = np.take_along_axis(distance, few, axis=1)
+    up = np.take_along_axis(face, few[..., None], axis=1)
+    level, inside = field.height(c)
+    below = inside & (c[:, 2] < level)
+    # A local minimum: no triangle that contains the point is closer.
+    beside, _ = nearest_on_triangles(at[:, :, None], corners[:, None])
+    on = np.linalg.norm(beside - at[:, :, None], axis=-1) < SAME
+    least = np.min(np.where(on & exists[:, None], distance[:, None], FAR), axis=-1)
+    again = np.linalg.norm(at[:, :, None] - at[:, None], axis=-1) < SAME
+    known = np.any(again & np.tri(at.shape[1], k=-1, dtype=bool), axis=-1)
+    touches = (own < 0.5 * FAR) & (least > own - SAME) & ~known
+    touches[below, 1:] = False  # from inside, the closest point only
+    touches &= (c[:, 2] > -field.base)[:, None]
+    sign = np.where(below, -1.0, 1.0)[:, None]
+    away = (c[:, None] - at) * (sign / np.maximum(own, SAME))[..., None]
+    normal = np.where((own > 10.0 * SAME)[..., None], away, up)
+    gap = np.where(touches, sign * own - radius, FAR)
+    point = c[:, None] - (radius + 0.5 * np.where(touches, gap, 0.0))[..., None] * normal
+    return _first(np.concatenate([point, normal, gap[..., None]], axis=-1), count)
+
+
+def nearest_on_triangles(c: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return nearest points (..., 3) of triangles (..., 3, 3), and unit normals of these.
+
+    See Ericson (2005), section 5.1.5: the face if the point is above it, or else the nearest edge.
+    """
+    a, b, d = (corners[..., k, :] for k in range(3))
+    normal = np.cross(b - a, d - a)
+    normal /= np.linalg.norm(normal, axis=-1, keepdims=True)
+    over = c - np.sum((c - a) * normal, axis=-1, keepdims=True) * normal
+    inside = np.ones(np.broadcast_shapes(c.shape, a.shape)[:-1], dtype=bool)
+    best, least = over, np.full(inside.shape, np.inf)
+    for start, end in ((a, b), (b, d), (d, a)):
+        side = end - start
+        inside &= np.sum(np.cross(normal, side) * (over - start), axis=-1) >= 0.0
+        part = np.sum((c - start) * side, axis=-1) / np.sum(side * side, axis=-1)
+        on = start + part.clip(0.0, 1.0)[..., None] * side
+        square = np.sum((c - on) ** 2, axis=-1)
+        best = np.where((square < least)[..., None], on, best)
+        least = np.minimum(square, least)
+    return np.where(inside[..., None], over, best), np.broadcast_to(normal, best.shape)
+
+
+def _peaks(
+    field: HeightField, body: Any, R: np.ndarray, o: np.ndarray, S: np.ndarray, s: np.ndarray
+) -> np.ndarray:
+    """Return the contacts (n, PEAKS, 7) of corners of a field with a shape, in the field's axes."""
+    places = np.array([at for at, _ in body.balls()])
+    middle = np.mean(places, axis=0)
+    reach = np.max(np.linalg.norm(places - middle, axis=-1)) + max(r for _, r in body.balls())
+    c = np.einsum("nji,nj->ni", S, np.einsum("nij,j->ni", R, middle) + o - s)
+    at, edges, exists = field.peaks(c, float(reach))
+    turn = np.einsum("nji,njk->nik", S, R)  # axes of the shape in those of the field
+    origin = np.einsum("nji,nj->ni", S, o - s)
+    own = np.einsum("nji,nkj->nki", turn, at - origin[:, None])
+    gap, out, _ = body.nearest(own, np.zeros_like(own))
+    normal = -np.einsum("nij,nkj->nki", turn, out)
+    steep = np.max(np.sum(edges * normal[..., None, :], axis=-1), axis=-1)
+    touches = exists & (steep < PEAK) & (normal[..., 2] > 0.0) & np.isfinite(gap)
+    normal = np.where(touches[..., None], normal, [0.0, 0.0, 1.0])
+    gap = np.where(touches, gap, FAR)
+    point = at + 0.5 * np.where(touches, gap, 0.0)[..., None] * normal
+    return _first(np.concatenate([point, normal, gap[..., None]], axis=-1), PEAKS)

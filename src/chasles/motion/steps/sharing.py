@@ -1,0 +1,156 @@
+"""Contact slots that many pairs share: in each step, the closest points of all pairs.
+
+A robot may have hundreds of pairs of its own shapes, of which few touch at a time. With a slot for
+each of them, the step would be too large to compile. Instead, the gaps of all pairs are computed,
+and the closest points enter the step with Jacobians that are put together from those of the bodies.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.expr import Number
+from chasles.motion.contact.pairs import Compliant, Pair, Rigid
+from chasles.motion.geometry.closed_forms import less, less_equal, select
+from chasles.motion.steps.algebra import columns, zeros
+from chasles.motion.steps.slots import outside
+from chasles.motion.steps.spots import FAR, Spot
+from chasles.motion.steps.touching import Touch, touched
+
+ROW = 10
+"""Number of inputs of a slot whose contact is not compiled: gap, point, normal, inverse mass, and
+indices of two frames.
+"""
+
+MOST_SLOTS = 16
+"""Number of slots of pairs whose contacts are not compiled, unless `shared` is larger."""
+
+
+class Shared(NamedTuple):
+    """Slot of the closest point that no earlier slot has.
+
+    weight: inverse mass (1/kg). over, under: indices of the frames of body and surface.
+    """
+
+    law: Rigid | Compliant
+    spot: Spot
+    weight: Number
+    over: Number
+    under: Number
+
+    def touch(self, carrier: int, origin: np.ndarray, dt: float) -> Touch:
+        """Return the slot in a step, with positions relative to an origin."""
+        return touched(carrier, self.spot, origin, self.law, self.weight, dt)
+
+    def jacobian(self, bodies: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the Jacobian (6, nv) of body minus surface, from those of all frames."""
+        signs = [_same(self.over, f) - _same(self.under, f) for f in range(len(bodies))]
+        J = zeros(*bodies[0].shape)
+        for k in range(J.shape[1]):
+            found = [(sign, c) for sign, c in zip(signs, columns(bodies, k), strict=True) if c]
+            for column in {id(c[0]): c[0] for _, c in found}.values():
+                factor = sum(sign * c[1] for sign, c in found if c[0] is column)
+                J[:, k] = J[:, k] + factor * column
+        return J
+
+
+class Unseen(NamedTuple):
+    """Pairs of equal law whose contacts are inputs of a step: number of slots, law, and pairs."""
+
+    slots: int
+    law: Rigid | Compliant
+    pairs: list[Pair]
+
+    @property
+    def size(self) -> int:
+        """Number of inputs: those of each slot, and the smallest gap that has no slot."""
+        return self.slots * ROW + 1
+
+    @property
+    def frames(self) -> list[str | None]:
+        """Frames of bodies and surfaces, in the order of their indices."""
+        return list(dict.fromkeys(f for pair in self.pairs for f in pair.frames))
+
+    def given(self, inputs: np.ndarray) -> tuple[list[Shared], Number]:
+        """Return the slots, and the smallest gap without a slot, from the inputs of a step."""
+        found = []
+        for row in inputs[:-1].reshape(self.slots, ROW):
+            found.append(Shared(self.law, Spot(row[1:4], row[4:7], row[0]), *row[7:]))
+        return found, inputs[-1]
+
+
+def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
+    """Return groups of pairs whose contacts are not compiled, by law."""
+    found: dict[Any, Unseen] = {}
+    for pair in pairs:
+        assert isinstance(pair.law, Rigid | Compliant), "checked before"
+        group = found.setdefault(pair.law, Unseen(0, pair.law, []))
+        group.pairs.append(pair)
+    made = []
+    for group in found.values():
+        rows = [outside(pair.body, pair.surface) for pair in group.pairs]
+        every = sum(r.slots(p.body) for r, p in zip(rows, group.pairs, strict=True) if r)
+        most = max(MOST_SLOTS, *(pair.shared for pair in group.pairs))
+        made.append(group._replace(slots=min(every, most)))
+    return made
+
+
+class Crowd(NamedTuple):
+    """Pairs that share slots: number of slots, law, and points with the pairs they belong to."""
+
+    slots: int
+    law: Rigid | Compliant
+    spots: list[tuple[Pair, Spot]]
+
+    @property
+    def frames(self) -> list[str | None]:
+        """Frames of bodies and surfaces, in the order of their indices."""
+        return list(dict.fromkeys(f for pair, _ in self.spots for f in pair.frames))
+
+
+def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
+    """Return the groups of pairs that share slots: those of equal law and number of slots."""
+    found: dict[Any, Crowd] = {}
+    for pair, spot in spots:
+        assert isinstance(pair.law, Rigid | Compliant), "checked before"
+        crowd = found.setdefault((pair.shared, pair.law), Crowd(pair.shared, pair.law, []))
+        crowd.spots.append((pair, spot))
+    return [crowd._replace(slots=min(crowd.slots, len(crowd.spots))) for crowd in found.values()]
+
+
+def closest(crowd: Crowd, weight: Callable[[Pair], float]) -> tuple[list[Shared], Number]:
+    """Return the slots of a group, closest first, and the smallest gap that has no slot."""
+    rows, frames = [], crowd.frames
+    for pair, spot in crowd.spots:
+        over, under = (float(frames.index(f)) for f in pair.frames)
+        rows.append([spot.gap, *spot.point, *spot.normal, weight(pair), over, under])
+    found: list[Shared] = []
+    gaps = [row[0] for row in rows]
+    for _ in range(crowd.slots):
+        which, best = _least(gaps, rows)
+        gap, point, normal = best[0], np.array(best[1:4]), np.array(best[4:7])
+        found.append(Shared(crowd.law, Spot(point, normal, gap), *best[7:]))
+        gaps = [select(_same(which, k), FAR, gap) for k, gap in enumerate(gaps)]
+    return found, _least(gaps, [[gap] for gap in gaps])[1][0]
+
+
+def smallest(crowd: Crowd) -> list[Number]:
+    """Return the gaps of the slots of a group, smallest first."""
+    return [slot.spot.gap for slot in closest(crowd, lambda pair: 1.0)[0]]
+
+
+def _least(gaps: Sequence[Number], rows: Sequence[list[Any]]) -> tuple[Number, list[Any]]:
+    """Return the index of the smallest gap, and its row with that gap in front."""
+    which: Number = 0.0
+    best = [gaps[0], *rows[0][1:]]
+    for k, (gap, row) in enumerate(zip(gaps[1:], rows[1:], strict=True), 1):
+        closer = less(gap, best[0])
+        which = select(closer, float(k), which)
+        best = [select(closer, a, b) for a, b in zip([gap, *row[1:]], best, strict=True)]
+    return which, best
+
+
+def _same(a: Number, b: float) -> Number:
+    """Return 1 if two integers are equal, else 0."""
+    return less_equal(a, b) * less_equal(b, a)
