@@ -50,6 +50,7 @@ class Iterated(Kernel):
         own = max(k.artifact.workspace for k in kernels)
         outputs, sizes = len(end.interface.outputs), [v.size for v in carried]
         lanes = Machine.host().width * 8 // size
+        self.block = iterated_source.TILES * lanes
         layout = Layout(inputs, outputs, sizes, own, size, lanes, quick if kernels[2:-1] else 0)
         given, taken = begin.interface, end.interface
         self.interface = Interface("step", given.inputs, taken.outputs, given.nonzero)
