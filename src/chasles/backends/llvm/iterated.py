@@ -57,7 +57,7 @@ class Iterated(Kernel):
         work = works[0] + USUAL_REFINEMENTS * works[1] + works[-1]
         self.artifact = Artifact(self.interface, self.dtype.name, layout.space, work, b"")
         names = PARTS if kernels[2:-1] else (PARTS[0], PARTS[1], PARTS[-1])
-        symbols, others = {}, []
+        symbols, others = dict[str, int](), []
         for name, kernel in zip(names, kernels, strict=True):
             code = load(kernel.artifact.object_code, exact(), ("tiled",))
             symbols |= {f"{name}_one": kernel.one_address, f"{name}_tiled": code.address("tiled")}
