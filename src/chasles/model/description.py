@@ -354,7 +354,7 @@ def traits(kind: str) -> type[Joint]:
 
 
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:
-    """Return the joint types by a format's words; own: types without a word use their own names."""
+    """Return {word of a format: joint type}; own: other types are included under their names."""
     found: dict[str, str] = {}
     types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
     for kind, joint in types.items():

@@ -50,6 +50,7 @@ class Iterated(Kernel):
         own = max(k.artifact.workspace for k in kernels)
         outputs, sizes = len(end.interface.outputs), [v.size for v in carried]
         lanes = Machine.host().width * 8 // size
+        self.block = iterated_source.TILES * lanes
         layout = Layout(inputs, outputs, sizes, own, size, lanes, quick if kernels[2:-1] else 0)
         given, taken = begin.interface, end.interface
         self.interface = Interface("step", given.inputs, taken.outputs, given.nonzero)
@@ -57,7 +58,8 @@ class Iterated(Kernel):
         work = works[0] + USUAL_REFINEMENTS * works[1] + works[-1]
         self.artifact = Artifact(self.interface, self.dtype.name, layout.space, work, b"")
         names = PARTS if kernels[2:-1] else (PARTS[0], PARTS[1], PARTS[-1])
-        symbols, others = dict[str, int](), []
+        symbols: dict[str, int] = {}
+        others: list[Any] = []
         for name, kernel in zip(names, kernels, strict=True):
             code = load(kernel.artifact.object_code, exact(), ("tiled",))
             symbols |= {f"{name}_one": kernel.one_address, f"{name}_tiled": code.address("tiled")}

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-TILES = 8
+TILES = 16
 """Number of tiles in a chunk of states."""
 
 TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"

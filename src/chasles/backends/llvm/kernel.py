@@ -82,7 +82,12 @@ def build(
 
 
 class Kernel:
-    """A compiled and loaded program. Threads may share it."""
+    """A compiled and loaded program. Threads may share it.
+
+    block: number of states that loops should pass together; 0 for the usual number.
+    """
+
+    block = 0
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
