@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def met(found: Accuracy) -> bool:
-    """Whether all targets are met."""
+    """Return True if all targets are met."""
     return (
         found.inside >= IDENTIFICATION["inside"]
         and found.error <= IDENTIFICATION["error"]

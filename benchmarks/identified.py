@@ -86,7 +86,7 @@ def _closed(robot: chasles.Robot, rng: np.random.Generator, count: int) -> State
 
 
 def _regular(robot: chasles.Robot, q: np.ndarray) -> bool:
-    """Whether no joint moves much faster than the motors: none is near a singularity."""
+    """Return True if no joint moves much faster than the motors, as near a singularity."""
     return bool(np.abs(robot.complete(q, np.eye(len(robot.independent)))).max() < FASTEST)
 
 
@@ -138,7 +138,7 @@ def _torques(robot: chasles.Robot, at: States) -> np.ndarray:
 
 
 def _single(robot: chasles.Robot, k: int) -> bool:
-    """Whether coordinate k is that of a joint with one degree of freedom."""
+    """Return True if coordinate k belongs to a joint with one degree of freedom."""
     at = [robot.velocity_slice(name) for name in robot.joints]
     return any(place.start == k and place.stop == k + 1 for place in at)
 
@@ -235,7 +235,7 @@ def _motor_terms(robot: chasles.Robot) -> list[str]:
 
 
 def is_possible(found: Identified) -> bool:
-    """Whether every pseudo-inertia is positive definite."""
+    """Return True if every pseudo-inertia is positive definite."""
     for p in found.vector[: 10 * len(found.model.links)].reshape(-1, 10):
         P = pseudo_inertia(p)
         size = np.sqrt(np.maximum(np.diagonal(P), 1e-300))

@@ -124,6 +124,25 @@ def test_friction_that_differs_by_direction() -> None:
         assert found.robot.joint(joint).friction == pytest.approx(0.35, abs=0.01)
 
 
+def test_friction_is_found_from_positions() -> None:
+    """Filters of positions do not reduce the jumps of friction."""
+    robot, rng = chasles.robots.planar(2), np.random.default_rng(0)
+    t = np.arange(0.0, 10.0, 0.005)
+    w = 2.0 * np.pi * np.array([[0.1, 0.3], [0.2, 0.5]])
+    angle = t[:, None, None] * w
+    q, qd, qdd = np.sin(angle).sum(-1), (w * np.cos(angle)).sum(-1), -(w**2 * np.sin(angle)).sum(-1)
+    tau = robot.inverse_dynamics(q, qd, qdd) + 0.5 * np.sign(qd) + 0.2 * qd
+    found = chasles.identify(
+        robot,
+        t=t,
+        q=q + 1e-5 * rng.normal(size=q.shape),
+        tau=tau + NOISE * rng.normal(size=tau.shape),
+    )
+    for joint in robot.joints:
+        assert found.joint_terms[f"{joint}.friction"] == pytest.approx(0.5, abs=0.01)
+        assert found.joint_terms[f"{joint}.damping"] == pytest.approx(0.2, abs=0.01)
+
+
 def test_the_stribeck_velocity_is_estimated() -> None:
     robot = chasles.robots.planar(2)
     at, tau, noise = measured(robot)

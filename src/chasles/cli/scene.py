@@ -92,15 +92,23 @@ class Scene:
         )
 
 
-def made(scenario: Scenario, *, trust: bool = False) -> Scene:
-    """Return the scene of a scenario; errors give the location of values that do not fit.
+def loaded(scenario: Scenario, *, trust: bool = False) -> Robot:
+    """Return the robot of a scenario.
 
     `trust` allows the robot's file to run Python; a scenario cannot allow this.
     """
     top = scenario.top
     how = Loading(**{key: top[key] for key in LOADING if key in top}, trust=trust)
     with scenario.blamed("robot"):
-        robot = find(top["robot"], how)
+        return find(top["robot"], how)
+
+
+def made(scenario: Scenario, *, trust: bool = False, robot: Robot | None = None) -> Scene:
+    """Return the scene of a scenario; errors give the location of values that do not fit.
+
+    trust: as in `loaded`. robot: one to use instead of the scenario's.
+    """
+    robot = robot or loaded(scenario, trust=trust)
     q, qd = _start(scenario, robot)
     forces, contacts = _forces(scenario, robot, q), _contacts(scenario, robot)
     driven = _actuators(scenario, robot)

@@ -41,7 +41,7 @@ GUESS = 0.05
 
 @dataclass(frozen=True)
 class Constraints:
-    """What is known beside the data: total mass (kg) of the moving bodies, and their shapes."""
+    """Constraints on consistent parameters: total mass (kg) of the moving bodies, their shapes."""
 
     total_mass: float | None = None
     enclosed: Enclosing | None = None

@@ -7,7 +7,6 @@ samples, for any weights of the rows.
 """
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +19,7 @@ from chasles.functions.programs import program
 from chasles.identification.linear import Base, LinearModel
 from chasles.identification.regression import Factors
 from chasles.identification.unknowns import TERMS, At
+from chasles.tasks import THREADS, ahead
 
 BLOCK = 512
 """Number of states per block, whose equations fit into the processor's cache."""
@@ -149,22 +149,14 @@ class Equations:
             sums[j, place[:, None], place] = found[: len(place), : len(place)]
         return Grams(sums, len(arrays[0]))
 
-    def total(self, samples: Iterable[Sample], threads: int = 2) -> Grams:
-        """Return the sum over all samples, which are read one after the other.
+    def total(self, samples: Iterable[Sample], threads: int = THREADS) -> Grams:
+        """Return the sum over all samples, which are read one after the other."""
+        return sum(ahead(self.grams, samples, threads), self.none())
 
-        At most one sample per thread, and one that is read ahead, is in memory.
-        """
+    def none(self) -> Grams:
+        """Return the sum over no samples."""
         size = len(self.base) + 1
-        found = Grams(np.zeros((self.model.robot.nv, size, size)), 0)
-        with ThreadPoolExecutor(threads) as pool:
-            waiting = []
-            for sample in samples:
-                waiting.append(pool.submit(self.grams, sample))
-                if len(waiting) > threads:
-                    found = found + waiting.pop(0).result()
-            for each in waiting:
-                found = found + each.result()
-        return found
+        return Grams(np.zeros((self.model.robot.nv, size, size)), 0)
 
 
 def _sign(qd: Scalar) -> Number:

@@ -1,8 +1,9 @@
 """`chasles.identify`: parameters of a robot from measured motions and torques."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,13 +17,13 @@ from chasles.identification.constrained import (
     consistent,
     unknown_bodies,
 )
-from chasles.identification.equations import Equations
+from chasles.identification.equations import Equations, Grams
 from chasles.identification.filtering import Smoothing
 from chasles.identification.fitting import States, best_slip, factors_of, gains_of, robust
 from chasles.identification.gains import Gains
 from chasles.identification.linear import SLIP, Base, LinearModel, base, checked_terms, samples
 from chasles.identification.logs import Reader
-from chasles.identification.measured import Measured
+from chasles.identification.measured import Measured, summed
 from chasles.identification.measured import arrays as from_arrays
 from chasles.identification.regression import Fit, fitted
 from chasles.identification.result import Identified
@@ -67,6 +68,8 @@ def identify(
     prior: Literal["pull-back", "entropic"] = "pull-back",
     deviation: float = 1.0,
     seed: int = 0,
+    cluster: str | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Identified:
     """Identify a robot's inertial and joint parameters from measured motions and torques.
 
@@ -94,7 +97,7 @@ def identify(
         Times (s).
     smoothing : {"low-pass", "savitzky-golay", "spline"}
         Method for computing velocities and accelerations from positions: a zero-phase low-pass
-        filter of fourth order and finite differences, local polynomials, or a smoothing spline.
+        filter of eighth order and finite differences, local polynomials, or a smoothing spline.
     cutoff : float, optional
         Cut-off frequency of the smoothing (Hz). Default: 1.5 times the highest frequency at which
         positions have more power than their noise.
@@ -141,6 +144,11 @@ def identify(
         data more weight.
     seed : int
         Seed of the random states that determine the base parameters.
+    cluster : str, optional
+        Address of a Dask scheduler, whose workers read the files of `data`; the loss must be
+        "squares" and the robot a tree without `f_ext`. Default: this process.
+    progress : callable, optional
+        Function called with the number of samples of each block of logs that was read.
 
     Returns
     -------
@@ -176,13 +184,17 @@ def identify(
     how = Estimate(prior, deviation, checked_constraints(total_mass, enclosed), loss)
     robot, bodies = unknown_bodies(robot, payload, symmetry)
     slip = _velocity(stribeck_velocity)
-    lag = None if delay == "estimate" else float(delay)
+    lag = None if delay == "estimate" else a_number("delay", delay, "identify")
     logs = Measured(Reader(robot, columns or {}, units or {}, skip_bad), smoothing, cutoff, lag)
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None
     if data is not None and plain and len(robot.independent) == robot.nv:
         model = LinearModel(robot, terms, bodies, slip or SLIP)
-        return _streamed(model, logs, data, how, rng)
+        total = partial(summed, logs=logs, data=data, cluster=cluster, told=progress)
+        return _streamed(model, logs, total, how, rng)
     if data is not None:
+        if cluster is not None:
+            problem = "a cluster needs loss 'squares', and a tree without f_ext and gain"
+            raise InputError("E-IDENT-041", problem, "omit cluster", part="identify")
         parts = list(logs.samples(data))
         q, qd, qdd, tau = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     elif qd is None or qdd is None or lag != 0.0:
@@ -233,12 +245,16 @@ def _identified(
 
 
 def _streamed(
-    model: LinearModel, logs: Measured, data: Any, how: Estimate, rng: np.random.Generator
+    model: LinearModel,
+    logs: Measured,
+    grams_of: Callable[[Equations], Grams],
+    how: Estimate,
+    rng: np.random.Generator,
 ) -> Identified:
     """Identify from logs of any length; only their Gram matrices are kept in memory."""
     nq, nv = model.robot.nq, model.robot.nv
     chosen = base(model, rng, (np.zeros((0, nq)), np.zeros((0, nv)), np.zeros((0, nv))))
-    grams = Equations(model, chosen).total(logs.samples(data))
+    grams = grams_of(Equations(model, chosen))
     if not grams.count:
         problem = "there are no samples in the logs"
         raise InputError("E-IDENT-020", problem, "give logs with rows", part="identify")

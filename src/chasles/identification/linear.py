@@ -144,8 +144,8 @@ class LinearModel:
         """
         found = []
         for k in range(3):
-            stepped = [x + 1e-30j if j == k else x for j, x in enumerate(states)]
-            _, at = self.state(joint, *stepped, sign=lambda qd: np.tanh(qd / width))
+            q, qd, qdd = (x + 1e-30j if j == k else x for j, x in enumerate(states))
+            _, at = self.state(joint, q, qd, qdd, sign=lambda qd: np.tanh(qd / width))
             found.append(np.imag(TERMS[kind].column(at)) * 1e30 + np.zeros(len(states[0])))
         return found
 

@@ -172,7 +172,7 @@ class OnlineEstimator:
             tau = robot.inverse_dynamics(q, *rates)
             arrays.append((state, q, *rates, tau))
             state = self(*arrays[-1])
-        sample = tuple(np.float32(x).astype(float) for x in zip(*arrays, strict=True))
+        sample = tuple(np.array(x, np.float32).astype(float) for x in zip(*arrays, strict=True))
         return export_program(
             robot, "One step of online estimation.", self.program, sample,
             directory, dtype=dtype, prefix=prefix, overwrite=overwrite,

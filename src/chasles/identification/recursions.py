@@ -117,7 +117,7 @@ def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple
 
 def _combined(symbols: Sequence[Number], row: np.ndarray) -> Number:
     """Return the sum of symbols with the constants of a row, most of which are zero."""
-    used = np.flatnonzero(row)
+    used = [int(k) for k in np.flatnonzero(row)]
     return _dot([symbols[k] for k in used], [float(row[k]) for k in used])
 
 

@@ -18,6 +18,7 @@ from chasles.identification.unknowns import (
     pose_in_link,
     pseudo_inertia,
 )
+from chasles.motion.geometry.closed_forms import Sphere
 from chasles.robot import Robot
 
 Enclosing = Literal["box", "ellipsoid"]
@@ -87,6 +88,8 @@ def regions(robot: Robot, kind: Enclosing) -> dict[int, Region]:
     points: dict[int, list[np.ndarray]] = {}
     directions = np.vstack([np.eye(3), -np.eye(3)])
     for sphere in robot.enclosing_shapes("spheres"):
+        assert isinstance(sphere, Sphere)
+        assert sphere.frame is not None
         index, pose = pose_in_link(robot, sphere.frame)
         center = np.asarray(sphere.center, float)
         around = center + sphere.radius * directions @ pose[:3, :3]  # along the link's axes

@@ -214,7 +214,7 @@ class ContactForces(Arrows):
         sizes = np.linalg.norm(forces, axis=-1)
         scale = LONGEST * figure.size / max(weight, 1e-9)
         scale = np.minimum(scale, MOST_LONGEST * LONGEST * figure.size / np.maximum(sizes, 1e-9))
-        shown = sizes > 1e-3 * max(weight, 1e-9)
+        shown = (sizes > 1e-3 * max(weight, 1e-9)) & np.isfinite(where).all(axis=-1)
         ends = where + forces * scale[:, None]
         self.nodes[0].visible = bool(shown.any())
         if shown.any():

@@ -211,7 +211,7 @@ def _felt(file: str, count: int) -> tuple[np.ndarray, ...]:
         return ()
     points, forces = found
     fits = points.shape == forces.shape == (count, *points.shape[1:2], 3)
-    return found if fits and all(np.isfinite(x).all() for x in found) else ()
+    return found if fits and np.isfinite(forces).all() else ()
 
 
 class Playback:

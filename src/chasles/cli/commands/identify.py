@@ -13,7 +13,8 @@ from rich.markup import escape
 
 from chasles.api import save
 from chasles.cli import command
-from chasles.cli.options import Asked, Overwrite, among, listed, option, pairs, repeatable
+from chasles.cli.dataset import count_of
+from chasles.cli.options import Asked, Cluster, Overwrite, among, listed, option, pairs, repeatable
 from chasles.errors import InputError
 from chasles.identification import Identified
 from chasles.identification import identify as found
@@ -84,7 +85,7 @@ def identify(
     payload: Annotated[
         str | None, option("Frame with an unknown payload; the robot's inertias are known.")
     ] = None,
-    total_mass: Annotated[float | None, option("Total mass of the moving links, kg.")] = None,
+    total_mass: Annotated[float | None, option("Total mass (kg) of the moving links.")] = None,
     enclosed: Annotated[
         str | None,
         option(
@@ -92,6 +93,7 @@ def identify(
         ),
     ] = None,
     skip_bad: Annotated[bool, option("Leave out and count bad rows and files.")] = False,
+    cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
     """Identify a robot's parameters from logs of motions and torques.
@@ -104,6 +106,7 @@ def identify(
     Examples:
         chasles identify robot.urdf logs/ -o new.urdf --report report.html
         chasles identify robot.urdf run.csv --unit q=deg --skip-bad
+        chasles identify robot.urdf logs/ -o new.urdf --cluster tcp://host:8786
     """
     for path in (output, report):
         if path is not None:
@@ -112,14 +115,16 @@ def identify(
     robot = asked.robot()
     options = {"columns": pairs("--column", column), "units": pairs("--unit", unit)}
     reading: dict[str, Any] = {"smoothing": smoothing, "cutoff": cutoff, "delay": _delay(delay)}
-    with warnings.catch_warnings():
+    total = count_of([Path(file) for log in logs for file in files(log)])
+    with warnings.catch_warnings(), command.counting(total) as told:
         warnings.simplefilter("ignore", UserWarning)  # the notes contain the same text
         paths = [str(path) for path in logs]
         reading |= {"include": listed([include]), "loss": loss, "skip_bad": skip_bad}
-        known = {"total_mass": total_mass, "enclosed": enclosed, "payload": payload}
-        known |= {"symmetry": pairs("--symmetry", symmetry)}
-        known |= {"prior": prior, "deviation": deviation}
-        result = found(robot, paths, **options, **reading, **known)
+        reading |= {"total_mass": total_mass, "enclosed": enclosed, "payload": payload}
+        reading |= {"symmetry": pairs("--symmetry", symmetry)}
+        reading |= {"prior": prior, "deviation": deviation}
+        reading |= {"cluster": cluster, "progress": told}
+        result = found(robot, paths, columns=options["columns"], units=options["units"], **reading)
     reader = Reader(robot, options["columns"], options["units"], skip_bad)
     lag = None if reading["delay"] == "estimate" else reading["delay"]
     measured = Measured(reader, reading["smoothing"], cutoff, lag)

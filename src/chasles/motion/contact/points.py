@@ -11,6 +11,7 @@ from chasles.model import Model
 from chasles.motion.contact.pairs import Contacts, Pair
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.steps.scene import Scene
+from chasles.motion.steps.sharing import closest
 
 
 def contact_points(
@@ -18,13 +19,17 @@ def contact_points(
 ) -> np.ndarray | None:
     """Return the contact points (..., points, 3) in configurations q (..., nq), in the world (m).
 
-    The order is that of `Touching.forces`. stepped: True for points of "time-stepping". The result
-    is None if the points of other integrators vary with the motion.
+    The order is that of `Touching.forces`; points of contacts that are found outside the step come
+    last there and are not returned. stepped: True for points of "time-stepping". The result is None
+    if the points of other integrators vary with the motion.
     """
     arena, n = Arena(RULES), model.nq
     given = symbols(arena, "q", (n,))
     if stepped:
-        found = [spot.point for _, spot in Scene(model, tuple(pairs)).spots(arena, given)]
+        own, crowded = Scene(model, tuple(pairs)).spots(arena, given)
+        found = [spot.point for _, spot in own]
+        for crowd in crowded:
+            found += [slot.spot.point for slot in closest(crowd, lambda pair: 0.0)[0]]
     elif any(pair.varies for pair in pairs):
         return None
     else:

@@ -84,7 +84,7 @@ def along_velocities(model: Model, what: str) -> np.ndarray:
     return found
 
 
-def centred(model: Model, q: np.ndarray) -> np.ndarray:
+def centered(model: Model, q: np.ndarray) -> np.ndarray:
     """Return q with its first free joint at the origin and the others relative to it.
 
     Positions are then close to zero, which keeps their precision.

@@ -35,7 +35,7 @@ from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps.algebra import solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     body_jacobian,
-    centred,
+    centered,
     free_places,
     moved,
     neutral_posture,
@@ -220,7 +220,7 @@ class Steps:
     ) -> tuple[list[np.ndarray], list[Touch], list[Number]]:
         """Return relative Jacobians of all pairs of bodies, contact slots, and their gaps."""
         model, dt, neutral = self.model, self.dt, neutral_posture(self.model)
-        near = centred(model, q)
+        near = centered(model, q)
         (spots, crowded), origin = self.scene.spots(arena, q), origin_of(model, q - near)
         keys = list(dict.fromkeys(pair.frames for pair, _ in spots))
         carriers = [
