@@ -30,10 +30,9 @@ from chasles.motion.geometry.closed_forms import (
     maximum,
     minimum,
     select,
-    sqrt,
 )
 from chasles.motion.geometry.kinematics import result, symbols
-from chasles.motion.steps.algebra import dot, solved, symmetric, zeros
+from chasles.motion.steps.algebra import solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     body_jacobian,
     centered,
@@ -43,12 +42,12 @@ from chasles.motion.steps.bodies import (
     numbers_of,
     origin_of,
     span_of,
+    unheated,
     weight_of,
 )
 from chasles.motion.steps.bouncing import bouncing
 from chasles.motion.steps.carried import Carried
 from chasles.motion.steps.convex import Newton, Problem
-from chasles.motion.steps.impulses import SLOW
 from chasles.motion.steps.lines import (
     Row,
     drawn,
@@ -142,7 +141,7 @@ class Steps:
         for at in free_places(model):
             w, u = v[at : at + 3], v[at + 3 : at + 6]
             steady[at + 3 : at + 6] = u + dt * cross(w, u)
-            steady[at : at + 3] = w + _unheated(M[at : at + 3, at : at + 3], w, dt)
+            steady[at : at + 3] = w + unheated(M[at : at + 3, at : at + 3], w, dt)
         p = M @ steady + dt * (tau - h) + dt * (D @ v)
         self._set(arena, q, v, M, H, p)
 
@@ -418,15 +417,3 @@ class Steps:
             maximum(excess, done - released),
             overflow + less(missed, 0.0),
         ]
-
-
-# Small parts --------------------------------------------------------------------------------------
-
-
-def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
-    """Return the change of angular velocity that removes energy added by gyroscopic torque."""
-    momentum = inertia @ w
-    ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
-    before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
-    part = sqrt(minimum(before / maximum(after, SLOW), 1.0))
-    return (part - 1.0) * ahead
