@@ -313,7 +313,7 @@ class Steps:
         """Return the program of a whole Newton step, which leaves late states unchanged."""
         v, memory, problem = self._between_symbols()
         g, held, last = self._remembered(memory)
-        found = Newton(problem).whole_step(v, g, last)
+        found = Newton(problem).whole_step(v, g, list(last))
         status = less_equal(found.residual, tolerance)
         new = [status, memory[1] + 1.0, found.residual, *found.gradient, *held, *found.directions]
         done = maximum(memory[0], less_equal(QUICK, memory[1]))
