@@ -119,7 +119,7 @@ def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarra
             found[k] = float(word) if word.strip() else np.nan
         except ValueError:
             problem = f"column {name!r} has {word!r:.40}, which is not a number"
-            raise ModelError("E-LOG-014", problem, "write numbers", file=file,
+            raise ModelError("E-LOG-024", problem, "write numbers", file=file,
                              line=first + k) from None  # fmt: skip
     return found
 
@@ -155,7 +155,7 @@ def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
                     rows = []
     except (AnyReaderError, ReaderError, OSError, AssertionError) as error:
         problem = f"the bag is truncated or damaged ({said(error)})"
-        raise ModelError("E-LOG-012", problem, "record it again, or give --skip-bad",
+        raise ModelError("E-LOG-023", problem, "record it again, or give --skip-bad",
                          file=file) from None  # fmt: skip
     if rows:
         yield dict(zip(names, np.array(rows).T, strict=True))
