@@ -59,14 +59,15 @@ class Part(NamedTuple):
 def parts(path: Path) -> tuple[Part, ...]:
     """The file's docstring stands first."""
     source = path.read_text("utf-8")
-    tree = ast.parse(source)
+    tree, lines = ast.parse(source), source.splitlines()
     whole = ast.get_docstring(tree) or ""
     found = [Part(whole.splitlines()[0].rstrip(".") if whole else "", (whole,), "")]
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             inner = [n for n in ast.walk(node) if isinstance(n, ast.FunctionDef | ast.ClassDef)]
             texts = tuple(ast.get_docstring(n) or "" for n in inner)
-            found.append(Part(f"`{node.name}`", texts, ast.get_source_segment(source, node) or ""))
+            text = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+            found.append(Part(f"`{node.name}`", texts, text))
     return tuple(found)
 
 

@@ -53,6 +53,9 @@ COMMANDS = cache(typer.testing._get_command)
 _OWN_CACHE = "CHASLES_CACHE" not in os.environ
 if _OWN_CACHE:  # a new one for every run; the workers of pytest-xdist share that of their parent
     os.environ["CHASLES_CACHE"] = tempfile.mkdtemp(prefix="chasles-tests-")
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    # Threads of NumPy and PyTorch in several workers wait for each other by turning in loops.
+    os.environ.setdefault(name, "1")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -83,7 +83,7 @@ CLASSES += ("contact.NormalLaw", "contact.ImpactLaw", "conventions.Convention", 
 @cache
 def found() -> tuple[Text, ...]:
     """Return all texts of the source except comments."""
-    return tuple(text for text in texts() if text.kind != "comment")
+    return tuple(texts(with_comments=False))
 
 
 def allowed(text: Text) -> bool:
@@ -91,6 +91,7 @@ def allowed(text: Text) -> bool:
     return any(part in flat for part in ALLOWED)
 
 
+@cache
 def prose(text: str) -> str:
     """Return a text without code, quotations and examples, on one line."""
     plain = re.sub(r"`[^`]*`|>>>.*|\"[^\"\n]*\"|'[^'\n]*'", "X", text)

@@ -99,7 +99,7 @@ def _of_file(path: Path, tree: ast.Module, makers: Makers) -> Iterator[Entry]:
         code = call.args[0]
         if not isinstance(code, ast.Constant) or not CODE.fullmatch(str(code.value)):
             continue
-        name = ast.unparse(call.func).rpartition(".")[2]
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
         around = [n for n in scopes if n.lineno <= call.lineno <= (n.end_lineno or 0)]
         known = _values(around[-1:], call.lineno) | constants
         kind, names = makers.get(name, (name, ("problem", "remedy")))

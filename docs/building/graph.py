@@ -6,6 +6,7 @@ rows; a line is an import between two units that no path of other lines says alr
 
 import re
 import sys
+from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -28,6 +29,7 @@ def shown() -> list[list[str]]:
 def reduced(graph: dict[str, set[str]]) -> dict[str, set[str]]:
     """The edges that no longer path says already."""
 
+    @cache
     def below(name: str) -> set[str]:
         return graph[name].union(*(below(other) for other in graph[name]))
 

@@ -6,6 +6,7 @@ For the test of imports, the graph on the architecture page (`graph.py`) and the
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 LAYERS: tuple[tuple[str, ...], ...] = (
@@ -58,7 +59,7 @@ def parsed(path: Path) -> tuple[ast.Module, ast.Module]:
     """A file, and what stands in it under `if TYPE_CHECKING`, which never runs."""
     tree, typing = ast.parse(path.read_text("utf-8")), ast.Module([], [])
     for node in ast.walk(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
             typing.body += node.body
             node.body = [ast.Pass()]
     return tree, typing
@@ -84,6 +85,7 @@ def target(dotted: str) -> str | None:
     return rest[0] if rest and rest[0] in RANK else ""
 
 
+@cache
 def edges() -> dict[str, set[str]]:
     """The units that each unit imports, when it runs."""
     found: dict[str, set[str]] = {name: set() for name in RANK}

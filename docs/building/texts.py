@@ -38,13 +38,14 @@ class Text:
         return " ".join(self.text.strip().split("\n\n")[0].split())
 
 
-def texts(folder: Path = SOURCE) -> Iterator[Text]:
+def texts(folder: Path = SOURCE, *, with_comments: bool = True) -> Iterator[Text]:
     """Yield the texts of all source files in a folder."""
     for path in sorted(folder.rglob("*.py")) if folder.is_dir() else [folder]:
         tree = ast.parse(path.read_text("utf-8"))
         yield from docstrings(path, tree)
         yield from messages(path, tree)
-        yield from comments(path)
+        if with_comments:
+            yield from comments(path)
 
 
 def docstrings(path: Path, tree: ast.Module) -> Iterator[Text]:
@@ -61,7 +62,7 @@ def messages(path: Path, tree: ast.Module) -> Iterator[Text]:
     """Yield the texts of errors and notes, and help texts of the command line."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
-            called = ast.unparse(node.func).rpartition(".")[2]
+            called = getattr(node.func, "attr", getattr(node.func, "id", ""))
             raised = bool(MESSAGES.search(called)) or called == "warn"
             given = node.args[1:3] if raised and called != "warn" else node.args[:1] * raised
             for value in (*given, *(k.value for k in node.keywords if k.arg in NAMES)):
@@ -69,7 +70,7 @@ def messages(path: Path, tree: ast.Module) -> Iterator[Text]:
             for keyword in node.keywords:
                 if keyword.arg == "help" or called in ("Check", "Pass"):
                     yield from _strings("help", path, keyword.value)
-        elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in NAMES:
+        elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in NAMES:
             yield from _strings("message", path, node.value)
 
 

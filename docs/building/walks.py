@@ -16,6 +16,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -42,25 +43,26 @@ def walked(call: Callable[[], Any]) -> Walk:
     """
     modules: dict[Path, None] = {}
     upward: dict[tuple[Path, Path], int] = {}
-    stack: list[Path | None] = []
+    stack: list[Path | None] = [None]  # the last file of chasles, for each frame
     importing: list[FrameType] = []
 
-    def own(frame: FrameType) -> Path | None:
-        path = Path(frame.f_code.co_filename)
+    @cache
+    def own(file: str) -> Path | None:
+        path = Path(file)
         return path if path.is_relative_to(ROOT) and unit(path) not in BESIDE else None
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
         if event == "call":
             if frame.f_code.co_name == "<module>":
                 importing.append(frame)
-            here = None if importing else own(frame)
-            caller = next((path for path in reversed(stack) if path is not None), None)
-            stack.append(here)
-            if here is not None:
+            here = None if importing else own(frame.f_code.co_filename)
+            caller = stack[-1]
+            stack.append(here or caller)
+            if here is not None and here is not caller:
                 modules.setdefault(here)
                 if caller is not None and RANK[unit(caller)] < RANK[unit(here)]:
                     upward[caller, here] = upward.get((caller, here), 0) + 1
-        elif event == "return" and stack:
+        elif event == "return" and len(stack) > 1:
             stack.pop()
             if importing and importing[-1] is frame:
                 importing.pop()

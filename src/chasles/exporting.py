@@ -1,6 +1,5 @@
 """C export: functions of a robot as a small library of plain C99."""
 
-import difflib
 import inspect
 import os
 from collections.abc import Mapping, Sequence
@@ -27,6 +26,7 @@ from chasles.functions.doors import (
     derivative_names,
     wrench_arguments,
 )
+from chasles.functions.names import suggested
 from chasles.functions.programs import Derivative, program, spaces
 from chasles.functions.rates import LEAST
 from chasles.functions.targets import Pose
@@ -185,8 +185,7 @@ def _check_function(robot: Robot, name: str) -> None:
             "loop_matrix, or constrained_dynamics for closed loops",
             part="export",
         )
-    close = difflib.get_close_matches(function, METHODS, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"use one of {', '.join(METHODS)}"
+    hint = suggested(function, METHODS)
     raise InputError("E-EXPORT-004", f"unknown function {name!r}", hint, part="export")
 
 

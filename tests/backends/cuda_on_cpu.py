@@ -102,15 +102,23 @@ extern "C" void run(long long count, real** arrays, long long* strides) {{
 
 
 _NUMBER = itertools.count()
+COMPILER = ("g++", "-std=c++17", "-O0", "-ffp-contract=off", "-fPIC", "-pthread", "-w")
 
 
 def shared_library(text: str, folder: Path) -> ctypes.CDLL:
-    """A kernel's text, and what runs it, compiled by the host's C++ compiler."""
+    """A kernel's text, and what runs it, compiled by the host's C++ compiler.
+
+    The shim is compiled once for all tests of a process, in the folder of their folders: it takes
+    longer than most kernels.
+    """
+    shim = folder.parent / "shim.h"
+    if not shim.exists():
+        shim.write_text(SHIM)
+        subprocess.run([*COMPILER, "-x", "c++-header", shim, "-o", f"{shim}.gch"], check=True)
     path = folder / f"kernel{next(_NUMBER)}.cpp"
-    path.write_text(SHIM + text)
+    path.write_text(text)
     library = path.with_suffix(".so")
-    command = ["g++", "-std=c++17", "-O0", "-ffp-contract=off", "-shared", "-fPIC", "-pthread"]
-    subprocess.run([*command, "-w", str(path), "-o", str(library)], check=True)
+    subprocess.run([*COMPILER, "-include", shim, "-shared", path, "-o", library], check=True)
     return ctypes.CDLL(str(library))
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chasles.backends import arrays, compile
+from chasles.backends import arrays, compile, lowering
 from chasles.backends.llvm import kernel as llvm
 from chasles.backends.llvm import source as llvm_source
 from chasles.backends.llvm.code import Machine
@@ -22,6 +22,8 @@ from chasles.expr.scalar import apply
 EXACT = [op for op in OPS if op not in ("input", "const", "sin", "cos", "atan2")]
 NUMBERS = st.floats(-4.0, 4.0, width=32)
 COUNTS = st.integers(1, 20) | st.integers(21, 600)
+FAR = st.sampled_from([0, 1, 2, 5, 12, 100])
+"""Numbers of instructions after which a value is loaded again."""
 
 
 @st.composite
@@ -47,19 +49,27 @@ def rows(program: Program, count: int, seed: int) -> list[np.ndarray]:
     return [np.round(rng.normal(size=(count, v.size)), 2) for v in program.inputs]
 
 
+def _set(patch: pytest.MonkeyPatch, longest: int, far: int) -> None:
+    """Cut programs into parts of this length, and let values rest in memory after `far` steps."""
+    patch.setattr(llvm_source, "LONGEST", longest)
+    patch.setattr(llvm_source, "FAR", far)
+    patch.setattr(lowering, "REGISTERS", 0)
+
+
 @settings(max_examples=25)
 @given(
     programs(EXACT),
     st.sampled_from([w for w in (2, 4, 8) if w <= Machine.host().width]),
     st.integers(3, 80),
+    FAR,
     COUNTS,
 )
-def test_exact_operations(program: Program, width: int, longest: int, count: int) -> None:
+def test_exact_operations(program: Program, width: int, longest: int, far: int, count: int) -> None:
     """Machine code of any width and cut has the interpreter's values; so has NumPy."""
     inputs = rows(program, count, longest)
     machine = replace(Machine.host().without_fma(), width=width)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(llvm_source, "LONGEST", longest)
+        _set(patch, longest, far)
         kernels = [llvm.compile(program, machine), compile(program, "numpy")]
     expected = arrays.call(compile(program, "interpret"), "anything", inputs)
     for kernel in kernels:
@@ -68,11 +78,11 @@ def test_exact_operations(program: Program, width: int, longest: int, count: int
 
 
 @settings(max_examples=25)
-@given(programs([*EXACT, "sin", "cos", "atan2"]), st.integers(3, 80), COUNTS)
-def test_one_state_and_many(program: Program, longest: int, count: int) -> None:
+@given(programs([*EXACT, "sin", "cos", "atan2"]), st.integers(3, 80), FAR, COUNTS)
+def test_one_state_and_many(program: Program, longest: int, far: int, count: int) -> None:
     inputs = rows(program, count, longest)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(llvm_source, "LONGEST", longest)
+        _set(patch, longest, far)
         kernel = llvm.compile(program)
     whole = llvm.compile(program)
     many = arrays.call(kernel, "anything", inputs)

@@ -66,8 +66,9 @@ def motion(folder: str | Path) -> dict[str, np.ndarray]:
 def test_examples_of_the_help_work(here: Path) -> None:
     """All of them, one after the other, in a new folder."""
     examples = re.findall(r"^ *chasles (simulate .*)$", command.__doc__ or "", re.MULTILINE)
-    assert len(examples) == 6
+    assert len(examples) == 7
     (here / "ant.xml").write_text(ANT)
+    chasles.save(chasles.robots.quadruped(), here / "dog.urdf")
     for line in examples:
         result = CliRunner().invoke(app, line.split(), env=ENV)
         assert result.exit_code == 0, (line, result.output)
@@ -141,10 +142,12 @@ def test_loops_start_closed() -> None:
 def test_tables_have_a_column_for_each_number() -> None:
     call("planar:2", "--random", "2", "--duration", "0.05", "--table", "moves.csv", "-o", "a")
     header, *lines = Path("moves.csv").read_text().splitlines()
-    assert header == "t,joint1.q,joint2.q,joint1.qd,joint2.qd,kinetic,potential"
+    joints = [f"joint{k}.{part}" for part in ("q", "qd", "tau") for k in (1, 2)]
+    assert header == ",".join(["t", *joints, "kinetic", "potential"])
     rows = np.array([[float(x) for x in line.split(",")] for line in lines])
     assert np.array_equal(rows[:, 1:3], motion("a")["q"])
-    assert np.array_equal(rows[:, 6], motion("a")["potential"])
+    assert np.array_equal(rows[:, 5:7], np.zeros_like(rows[:, 5:7]))
+    assert np.array_equal(rows[:, 8], motion("a")["potential"])
     call("quadruped", "--duration", "0.01", "--table", "dog.parquet", "-o", "b")
     parquet = pytest.importorskip("pyarrow.parquet")
     columns = parquet.read_table("dog.parquet")
@@ -325,7 +328,7 @@ def test_wrong_scenarios_are_refused_where_they_are_wrong(text: str, message: st
             ["puma560", "--control", "pd", "--kp", "1"],
             r"--control: law 'pd' needs stiffness and damping",
         ),
-        (["puma560", "--foot", "tool"], r"--foot .* and --ground .* need each other"),
+        (["puma560", "--foot", "tool"], r"--foot needs a contact law; add --ground rigid"),
         (["puma560", "--foot", "tol", "--ground", "rigid"], r"--foot: .*no frame 'tol'; did you"),
         (["puma560", "--foot", "tool", "--ground", "mud"], r"--foot: law: kind is 'mud'; give o"),
         (["puma560", "--table", "x.txt"], r"x.txt: unknown table format"),

@@ -11,6 +11,8 @@ from support import raises
 import chasles
 from chasles import contact
 from chasles.contact import HuntCrossley, Newton, Pair, Plane, Point, Rigid, SoftContact, Sphere
+from chasles.expr import RULES, Arena
+from chasles.motion.geometry.closed_forms import less, less_equal, maximum, minimum, select
 
 ROBOT, STATE, STILL = ball(), np.array([1.0, 0, 0, 0, 0, 0, 0.3]), np.zeros(6)
 BRICK = contact.Box(None, (1.0, 1.0, 1.0))
@@ -32,6 +34,7 @@ def touching() -> list[contact.Contact]:
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "place": (lambda: Sphere("body", 0.1, (0.0, 0.0, np.nan)), "E-CONTACT-001"),
     "at": (lambda: Point("body", (0.0, 0.0)), "E-CONTACT-001"),
+    "far": (lambda: Point("body", (1e300, 0.0, 0.0)), "E-CONTACT-001 1e+300"),
     "text": (lambda: contact.Box("body", "big"), "E-CONTACT-001"),
     "normal": (lambda: Plane(None, (0.0, np.nan, 1.0)), "E-CONTACT-001"),
     "friction": (lambda: Rigid("rough"), "E-CONTACT-042"),
@@ -113,3 +116,23 @@ def test_pairs_may_come_in_anything() -> None:
     assert np.array_equal(listed.q, once.q)
     assert np.array_equal(moved(contacts=None).q, moved().q)
     assert contact.coulomb(np.zeros((0, 0)), [], []).shape == (0, 3)
+
+
+def test_numbers_of_laws_are_floats() -> None:
+    """Any real number is the same law, and traced programs can compare it."""
+    for number in (np.array(0.5), np.float32(0.5), 0.5):
+        law = Rigid(number, number, torsion=number, rolling=number)
+        assert law == Rigid(0.5, 0.5, torsion=0.5, rolling=0.5)
+        assert {type(law.friction), type(law.torsion)} == {float}
+        other = contact.Compliant(number, friction=number)
+        assert {type(other.stiffness), type(other.friction)} == {float}
+        assert type(contact.SoftSurface(number, 1).damping) is float
+
+
+@pytest.mark.parametrize("number", [np.float64(2.0), np.array(2.0)])
+def test_symbols_are_compared_with_any_number(number: Any) -> None:
+    x = Arena(RULES).input("x", 0)
+    for operation in (less, less_equal, maximum, minimum):
+        assert operation(x, number) is operation(x, 2.0)
+        assert operation(number, x) is operation(2.0, x)
+    assert select(x, number, 1.0) is select(x, 2.0, 1.0)

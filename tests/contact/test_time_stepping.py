@@ -263,3 +263,38 @@ def test_parameters_need_a_function_that_takes_them():
 
     with raises("E-MOTION-161"):
         arm.simulate(state, state, control=remembers, parameters=np.ones(1), **rest)
+
+
+def test_friction_too_small_to_compute_with_is_none(robot):
+    """The same bits as without friction; also for a shape that does not move, at rest exactly."""
+    made, tiny = robot(("ball", 1.0, [1e-3] * 3)), 1e-300
+    ball, still = contact.Sphere("ball", 0.1), contact.Sphere(None, 0.1, (0.0, 0.0, -0.1))
+    for law in (contact.Rigid(tiny), contact.Rigid(0.0, torsion=tiny, rolling=tiny)):
+        both = [
+            stepped(made, posed((0.01, 0, 0.12)), [contact.Pair(ball, still, law)], 0.1)
+            for law in (law, contact.Rigid())
+        ]
+        assert np.array_equal(both[0].q, both[1].q)
+    base = contact.Pair(contact.Sphere("base", 0.1), contact.Plane(), contact.Rigid(tiny))
+    arm = chasles.robots.puma560()
+    run = arm.simulate(
+        np.zeros(6), np.zeros(6), duration=DT, dt=DT, contacts=[base], integrator="time-stepping"
+    )
+    assert np.all(np.isfinite(run.qd))
+
+
+def test_masses_beyond_any_machine_do_not_stop_a_step(tmp_path):
+    """Inverse masses that underflow or overflow are bounded, at limits and at dry friction."""
+    file = tmp_path / "slider.urdf"
+    for mass in (1e99, 1e-308):
+        file.write_text(
+            "<robot name='r'><link name='world'/><link name='b'><inertial>"
+            f"<mass value='{mass}'/><inertia ixx='1' iyy='1' izz='1' ixy='0' ixz='0' iyz='0'/>"
+            "</inertial></link><joint name='j' type='prismatic'><parent link='world'/>"
+            "<child link='b'/><limit lower='-0.5' upper='0.5' velocity='1' effort='1'/>"
+            "<dynamics friction='0.2'/></joint></robot>"
+        )
+        pair = contact.Pair(contact.Sphere("b", 0.1), contact.Plane(), contact.Rigid(0.5))
+        slider = chasles.load(file)
+        run = stepped(slider, [0.0], [pair], 2 * DT, np.zeros(1), limits=True, dissipation=True)
+        assert np.all(np.isfinite(run.qd))

@@ -1,15 +1,18 @@
 """Robots from files and tables, and back: load, save, from_dh, to_dh."""
 
 import os
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from chasles import formats
 from chasles.backends.arrays import check_tolerance
+from chasles.entry_points import entry_point
 from chasles.errors import LeftOutWarning, ModelError, shown
 from chasles.formats import is_name, registry
 from chasles.functions.doors import check_robot
@@ -95,7 +98,7 @@ def load(
     >>> chasles.load(path)
     <Robot 'planar': 2 joints, nq 2, nv 2>
     """
-    file = registry.find(os.fsdecode(path)) if is_name(path) else path
+    file = _found(os.fsdecode(path)) if is_name(path) else path
     source = formats.read(file, snap=snap, floating=floating, arguments=arguments, trust=trust)
     if not isinstance(omit, tuple) or omit or loops is False:
         left_out = some_names("omit", omit, "load")
@@ -110,6 +113,17 @@ def load(
     for what in source.unsupported:
         warnings.warn(shown(what), LeftOutWarning, stacklevel=2)
     return Robot(source, mimic=mimic, strict=strict)
+
+
+def _found(name: str) -> Path:
+    """Return the file of an installed robot; the error for a built-in robot names its function."""
+    built = entry_point("built_in_robots")
+    plain = re.sub("[^a-z0-9]", "", name.lower())
+    for known in built:
+        if known.replace("_", "") == plain:
+            problem = f"{name!r} is a built-in robot, not a file"
+            raise ModelError("E-FILE-410", problem, f"use chasles.robots.{known}()", part="load")
+    return registry.find(name, also=built)
 
 
 def save(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = False) -> tuple[str, ...]:

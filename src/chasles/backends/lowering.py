@@ -7,6 +7,7 @@ array.
 """
 
 import heapq
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,15 @@ FREE = ("const", "input")
 FAST = 512
 """Number of live values (vectors of 64 bytes) that fit in the nearest cache. Above it, an order
 with fewer live values is searched for."""
+
+COMPARED = ("less", "less_equal", "equal")
+"""Operations whose results are masks, which registers of their own hold."""
+
+REGISTERS = 32
+"""Number of values that the registers of a processor hold."""
+
+NEVER = sys.maxsize
+"""A distance that no program reaches."""
 
 
 @dataclass(frozen=True)
@@ -42,28 +52,35 @@ class Lowered:
     """Instructions with fused products, cut into parts.
 
     fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `place` has the place of each value that
-    is used by several parts; `scratch` is the number of places.
+    is used by several parts, or again after more than `far` instructions; `scratch` is the number
+    of places.
     """
 
     code: tuple[Instruction, ...]
     parts: tuple[Part, ...]
     place: dict[int, int]
     scratch: int
+    far: int
 
 
-def lower(program: Program, *, fuse: bool, longest: int) -> Lowered:
+def lower(program: Program, *, fuse: bool, longest: int, far: int = NEVER) -> Lowered:
     """Fuse products if `fuse`, order instructions, and cut them into parts."""
     code = fused(program) if fuse else list(program.code)
-    return cut(code, list(places(program)), longest)
+    return cut(code, list(places(program)), longest, far)
 
 
-def cut(code: list[Instruction], results: list[int], longest: int) -> Lowered:
-    """Order instructions, and cut them into parts of about `longest` operations."""
+def cut(code: list[Instruction], results: list[int], longest: int, far: int = NEVER) -> Lowered:
+    """Order instructions, and cut them into parts of about `longest` operations.
+
+    far: number of instructions after which a value that was not used is read from the scratch array
+    again. A compiler that is given short lives of values allocates registers in less time.
+    """
     order = deepest_first(code, results)
-    if most_alive(code, order, FREE) > FAST:
+    most = most_alive(code, order, FREE)
+    if most > FAST:
         order = few_alive(code, [order], FREE)
     pieces = _cut(code, order, longest)
-    return _parts(code, pieces, results)
+    return _parts(code, pieces, results, far if most > REGISTERS else NEVER)
 
 
 def places(program: Program) -> dict[int, list[tuple[int, int]]]:
@@ -256,7 +273,9 @@ def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[li
     return [*pieces, order[start:]]
 
 
-def _parts(code: list[Instruction], pieces: list[list[int]], results: list[int]) -> Lowered:
+def _parts(
+    code: list[Instruction], pieces: list[list[int]], results: list[int], far: int
+) -> Lowered:
     home = {k: n for n, piece in enumerate(pieces) for k in piece}
     needed_until: dict[int, int] = {}
     for n, piece in enumerate(pieces):
@@ -264,24 +283,71 @@ def _parts(code: list[Instruction], pieces: list[list[int]], results: list[int])
             for a in code[k].args:
                 needed_until[a] = n
     place: dict[int, int] = {}
-    vacant: list[int] = []
     leaving: dict[int, list[int]] = {}
-    scratch, parts = 0, []
+    scratch, parts = _Scratch(), []
     for n, piece in enumerate(pieces):
-        saved = []
-        for k in piece:
-            until = needed_until.get(k, n)
-            if until > n and code[k].op not in FREE:
-                if not vacant:
-                    vacant.append(scratch)
-                    scratch += 1
-                place[k] = vacant.pop()
-                saved.append((k, place[k]))
-                leaving.setdefault(until, []).append(place[k])
-        vacant.extend(leaving.pop(n, ()))
+        stages = tuple(_stages(code, piece))
+        crossing = [k for k in piece if needed_until.get(k, n) > n and code[k].op not in FREE]
+        for k in crossing:
+            place[k] = scratch.take()
+            leaving.setdefault(needed_until[k], []).append(place[k])
+        resting = {k: time for k, time in _resting(code, stages, far).items() if k not in place}
+        _give_places(resting, stages, place, scratch)
+        scratch.give_back(leaving.pop(n, ()))
+        saved = tuple((k, place[k]) for k in (*crossing, *resting))
         delivered = tuple(r for r in results if home[r] == n)
-        parts.append(Part(tuple(_stages(code, piece)), tuple(saved), delivered))
-    return Lowered(tuple(code), tuple(parts), place, scratch)
+        parts.append(Part(stages, saved, delivered))
+    return Lowered(tuple(code), tuple(parts), place, scratch.size, far)
+
+
+class _Scratch:
+    """The places of the scratch array, of which those given back are taken first."""
+
+    def __init__(self) -> None:
+        self.size, self._vacant = 0, list[int]()
+
+    def take(self) -> int:
+        """Return a free place."""
+        if self._vacant:
+            return self._vacant.pop()
+        self.size += 1
+        return self.size - 1
+
+    def give_back(self, places: Iterable[int]) -> None:
+        """Make places free again."""
+        self._vacant.extend(places)
+
+
+def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
+    """Return the values used again after more than `far` instructions, with times of last use."""
+    touched: dict[int, int] = {}
+    found: set[int] = set()
+    time = 0
+    for stage in stages:
+        for k in (*stage.code, None):
+            for a in stage.angles if k is None else code[k].args:
+                if a in touched:
+                    if time - touched[a] > far and code[a].op not in COMPARED:
+                        found.add(a)
+                    touched[a] = time
+            if k is not None:
+                touched[k] = time
+                time += 1
+    return {k: touched[k] for k in sorted(found)}
+
+
+def _give_places(
+    resting: Mapping[int, int], stages: Iterable[Stage], place: dict[int, int], scratch: _Scratch
+) -> None:
+    """Give each resting value a place from its instruction to its last use."""
+    ending: dict[int, list[int]] = {}
+    for time, k in enumerate(k for stage in stages for k in stage.code):
+        scratch.give_back(ending.pop(time, ()))
+        if k in resting:
+            place[k] = scratch.take()
+            ending.setdefault(resting[k] + 1, []).append(place[k])
+    for places in ending.values():
+        scratch.give_back(places)
 
 
 def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage]:

@@ -34,6 +34,7 @@ from rich.table import Table
 from rich.text import Text
 
 from chasles.cli.options import Asked, asked, check_folder, option
+from chasles.cli.wording import in_the_shell, options_of, warnings_as_notes
 from chasles.errors import ChaslesError, InputError, cuts, escaped, shown
 from chasles.plots.paper import check_picture, save
 from chasles.writing import check_target, whole
@@ -61,6 +62,11 @@ def write(console: Console, *lines: str, whole: bool = False, **look: Any) -> No
     for line in lines:
         text = Text(shown(line, sys.maxsize)) if whole else line
         console.print(text, markup=False, soft_wrap=True, **look)
+
+
+def note(line: str) -> None:
+    """Print a line on stderr."""
+    write(Terminal(stderr=True), line)
 
 
 def write_saved(console: Console, files: Mapping[str, Path]) -> None:
@@ -94,7 +100,9 @@ def offered(command: Callable[..., Answer]) -> Callable[..., None]:
     hints |= {"as_json": Json, "debug": Debug, "context": typer.Context}
 
     def run(context: typer.Context, as_json: bool, debug: bool, **given: Any) -> None:
-        with guarded(debug or bool(context.find_root().params.get("debug")), as_json):
+        options = options_of(context.command.params)
+        loud = debug or bool(context.find_root().params.get("debug"))
+        with guarded(loud, as_json, options), warnings_as_notes(note, options):
             if given.get("overwrite"):
                 _check_outputs(given)
             if robots:
@@ -203,8 +211,13 @@ class Terminal(Console):
 
 
 @contextmanager
-def guarded(debug: bool = False, as_json: bool = False) -> Iterator[None]:
-    """Report errors in one line on stderr and exit; with --json, also print their fields."""
+def guarded(
+    debug: bool = False, as_json: bool = False, options: Sequence[str] = ()
+) -> Iterator[None]:
+    """Report errors in one line on stderr and exit; with --json, also print their fields.
+
+    options: those of the command, which remedies name instead of Python arguments.
+    """
     try:
         yield
     except (typer.Exit, typer.Abort):
@@ -215,6 +228,7 @@ def guarded(debug: bool = False, as_json: bool = False) -> Iterator[None]:
     except KeyboardInterrupt as error:
         leave("interrupted", INTERRUPTED, error if debug else None)
     except (ChaslesError, ValueError, OSError, ImportError, MemoryError) as error:
+        error = in_the_shell(error, options) if isinstance(error, ChaslesError) else error
         if as_json and isinstance(error, ChaslesError):
             print(json.dumps({"error": error.fields()}, indent=1))
         leave(f"error: {worded(error) or 'out of memory'}", WRONG, error if debug else None)

@@ -231,7 +231,7 @@ def _check_closed(task: Task, motion: Motion) -> None:
             f"the loops of {task.robot.name!r} are open at instant {instant}, by {size.max():.3g} "
             "(rad or m)"
         )
-        remedy = "give positions that close the loops (robot.assemble)"
+        remedy = "give positions that close the loops"
         raise InputError("E-CLI-022", problem, remedy, file=task.motion)
 
 

@@ -68,7 +68,7 @@ def _built(target: str, how: Loading) -> Robot:
     counts = all(re.fullmatch("[0-9]{1,4}", word) for word in given)
     if len(given) != len(needed) or not counts:
         usage = f"{name}:{','.join(needed)}" if needed else name
-        where = ", with whole numbers" if needed else ", without arguments"
+        where = ", with integers" if needed else ", without arguments"
         raise ModelError("E-CLI-042", f"write this built-in robot as {usage}{where}", part=target)
     robot: Robot = getattr(robots, name)(*map(int, given))
     source = robot.model.source

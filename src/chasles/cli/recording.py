@@ -169,6 +169,7 @@ class Recording:
         """Join the parts of a complete motion into one motion file; return its arrays."""
         if not self.finished:
             arrays, robot = joined(list(map(_states, self._parts))), self.scene.robot
+            arrays["tau"] = self.scene.torques(arrays)
             arrays["kinetic"] = robot.kinetic_energy(arrays["q"], arrays["qd"])
             arrays["potential"] = robot.potential_energy(arrays["q"])
             facts = {
@@ -228,6 +229,8 @@ class Recording:
 def _rows(piece: Trajectory) -> dict[str, np.ndarray]:
     """Return the states of a trajectory by name, one per row."""
     rows, met = {"t": piece.t, "q": piece.q, "qd": piece.qd}, piece.touching
+    if piece.act is not None:
+        rows["act"] = piece.act
     if met is not None and met.gaps.shape[-1]:
         rows |= {f"contact_{name}": array for name, array in met._asdict().items()}
     return rows
@@ -242,7 +245,7 @@ def _checked(arrays: dict[str, np.ndarray], robot: Robot) -> dict[str, np.ndarra
     """Return the arrays of a motion file after checking their shapes and types."""
     n, met = arrays["t"].size, arrays["contact_gaps"].shape[1:] if "contact_gaps" in arrays else ()
     shapes: dict[str, tuple[int, ...]] = {"t": (n,), "q": (n, robot.nq), "qd": (n, robot.nv)}
-    shapes |= {"kinetic": (n,), "potential": (n,)}
+    shapes |= {"tau": (n, robot.nv), "kinetic": (n,), "potential": (n,)}
     shapes |= {"contact_gaps": (n, *met), "contact_forces": (n, *met, 3)} if met else {}
     for name, shape in shapes.items():
         if arrays[name].shape != shape or arrays[name].dtype != float or not n:

@@ -6,8 +6,9 @@ units and radians.
 - top: robot (a file, relative to the scenario's folder or by its full path, or the name of a
   built-in or installed robot); floating, mimic, snap, strict, arguments (as in `chasles.load`);
   duration, dt, integrator, rtol, atol, every, dissipation, limits (as in `chasles.simulate`);
-  contacts ("file" for the shapes and planes of the robot's file, or "none"). Without contacts and
-  [[contact]] tables, a robot whose file has a ground plane stands on it.
+  contacts ("file" for the shapes and planes of the robot's file, or "none"); ground ({kind =
+  "rigid", ...}: the plane z = 0, which all collision shapes of the file touch). Without contacts,
+  ground and [[contact]] tables, a robot whose file has a ground plane stands on it.
 - [start]: q and qd, all numbers or {joint = number}. By default q is neutral, or where a followed
   motion starts; random (a seed) makes it random, and keyframe (a name) sets q, qd, controls and
   activations. The dependent coordinates of closed loops follow from the others.
@@ -181,8 +182,10 @@ def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
         old = tables.get(name, {})
         anew = name == "start" and {"q", "random", "keyframe"} & set(new)
         merged[name] = {k: x for k, x in old.items() if not anew or k == "qd"} | new
-    top = top | {k: value(TOP, k, raw, k) for k, raw in given.items() if k in TOP}
-    return _consistent(top, merged, given.get("contact", rows), placed)
+    replaced = {"ground", "contact"} & set(given)
+    top = {k: x for k, x in top.items() if k != "ground" or not replaced}
+    top |= {k: value(TOP, k, raw, k) for k, raw in given.items() if k in TOP}
+    return _consistent(top, merged, given.get("contact", [] if replaced else rows), placed)
 
 
 def _consistent(
@@ -205,7 +208,23 @@ def _consistent(
     if disturbance and set(disturbance) != set(TABLES["disturbance"]):
         lacking = ", ".join(key for key in TABLES["disturbance"] if key not in disturbance)
         raise made.error("E-SCENARIO-004", f"the disturbance lacks {lacking}", "", "disturbance")
+    _check_ground(made, rows)
     return replace(made, contacts=tuple(_checked_row(made, i, row) for i, row in enumerate(rows)))
+
+
+def _check_ground(made: Scenario, rows: list[dict[str, Any]]) -> None:
+    """Raise an error unless the ground is rigid and the only contact of the scenario."""
+    if "ground" not in made.top:
+        return
+    if rows or "contacts" in made.top:
+        problem = "contacts are given twice: by the ground and by others"
+        raise made.error("E-SCENARIO-038", problem, "remove one of them", "ground")
+    with made.blamed("ground"):
+        law = checked_table("law", made.top["ground"])
+    if law["kind"] != "rigid":
+        problem = f"law {law['kind']!r} needs frames that touch the ground"
+        remedy = "name them with --foot FRAME:RADIUS or [[contact]] tables, or use 'rigid'"
+        raise made.error("E-SCENARIO-039", problem, remedy, "ground")
 
 
 def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, Any]:

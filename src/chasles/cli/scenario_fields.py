@@ -5,6 +5,7 @@ from typing import Any
 
 from chasles import contact
 from chasles.model.dh_fields import Field, choice, number, numbers
+from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.geometry.closed_forms import Place
 from chasles.rollouts import ComputedTorque, GravityCompensation, PDControl
 from chasles.simulate import INTEGRATORS
@@ -20,6 +21,9 @@ ACTUATORS = "actuators"
 """Control law with constant controls of the file's actuators; `ACTUATED` lists its keys."""
 
 ACTUATED = ("ctrl", "act")
+
+METHODS = (*INTEGRATORS, TIME_STEPPING)
+"""Names of integrators."""
 
 LAWS = (*CONTROLS, ACTUATORS, "none")
 
@@ -89,13 +93,14 @@ TOP = {
     ),
     "duration": _POSITIVE,
     "dt": _POSITIVE,
-    "integrator": Field(choice(*INTEGRATORS), f"one of {', '.join(map(repr, INTEGRATORS))}"),
+    "integrator": Field(choice(*METHODS), f"one of {', '.join(map(repr, METHODS))}"),
     "rtol": _POSITIVE,
     "atol": _POSITIVE,
     "every": Field(_only(int, lambda x: 1 <= x < 2**63), "a positive integer"),
     "dissipation": _TRUTH,
     "limits": _TRUTH,
     "contacts": Field(choice("file", "none"), "'file' or 'none'"),
+    "ground": Field(_only(dict), "{kind = 'rigid', ...}"),
 }
 
 TABLES = {

@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from types import FunctionType
 from typing import Any, Literal
 
 import numpy as np
@@ -11,11 +12,12 @@ import numpy as np
 from chasles.cli.options import Loading, find
 from chasles.cli.scenario import Scenario, pair
 from chasles.cli.scenario_fields import ACTUATED, ACTUATORS, CONTROLS, OLD_GAINS
-from chasles.contact import Pair
+from chasles.contact import Pair, Plane, file_pairs
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
 from chasles.model.model import suggest
 from chasles.motion.controllers import controlled
+from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import MOST_STEPS
 from chasles.robot import Robot
 from chasles.rollouts import End, Trajectory
@@ -52,9 +54,29 @@ class Scene:
 
     def simulate(self, steps: int | None = None, resume: End | None = None) -> Trajectory:
         """Simulate some steps (default: all), from the start or from the end of an earlier run."""
-        options = {key: self.scenario.top[key] for key in SETTINGS if key in self.scenario.top}
+        top = self.scenario.top
+        options = {key: top[key] for key in SETTINGS if key in top}
+        if "ground" in top and "integrator" not in top:  # as with contacts="file"
+            options = {"integrator": TIME_STEPPING, "limits": True, "dissipation": True} | options
         options |= {"control": self.control, "steps": steps, "resume": resume, **self.driven}
         return self.robot.simulate(self.q, self.qd, contacts=self.contacts, **options)
+
+    def torques(self, motion: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Return the joint torques (n, nv) of controller, actuators and disturbance.
+
+        motion: times, states and, with actuators, activations; see `Recording`.
+        """
+        robot, states = self.robot, (motion["q"], motion["qd"])
+        if self.driven:
+            return np.array(robot.actuate(*states, self.driven["ctrl"], motion.get("act")))
+        if self.control is None:
+            return np.zeros_like(motion["qd"])
+        law = self.control
+        if not isinstance(law, FunctionType):
+            law = controlled(robot.mechanism, law)
+        return np.array(
+            [law(float(t), *state) for t, *state in zip(motion["t"], *states, strict=True)]
+        )
 
 
 def made(scenario: Scenario, *, trust: bool = False) -> Scene:
@@ -234,6 +256,8 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
     """Return contact pairs; with joint limits or one rigid contact, all must be rigid."""
+    if "ground" in scenario.top:
+        return _on_the_ground(scenario, robot)
     if not scenario.contacts:
         return _of_the_file(scenario, robot)
     if scenario.top.get("contacts") == "file":
@@ -250,6 +274,22 @@ def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["f
                 if "frame" in row[key]:
                     robot.model.frame(row[key]["frame"])
     return tuple(map(pair, scenario.contacts))
+
+
+def _on_the_ground(scenario: Scenario, robot: Robot) -> tuple[Pair, ...]:
+    """Return contacts of all collision shapes with each other and with the plane z = 0."""
+    law = scenario.top["ground"]
+    pairs = file_pairs(
+        robot,
+        ground=Plane(),
+        friction=law.get("friction"),
+        restitution=law.get("restitution", 0.0),
+    )
+    if not pairs:
+        problem = f"robot {robot.name!r} has no collision shapes that could touch the ground"
+        remedy = "name the frames that touch it: --foot FRAME:RADIUS"
+        raise scenario.error("E-SCENARIO-040", problem, remedy, "ground")
+    return tuple(pairs)
 
 
 def _of_the_file(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:

@@ -12,14 +12,15 @@ from chasles.cli.manifest import SCENARIO
 from chasles.cli.recording import Recording
 from chasles.cli.scenario import Scenario, is_scenario, read, with_flags
 from chasles.cli.scene import Scene, made
+from chasles.cli.wording import outside_limits
 from chasles.errors import ChaslesError, ModelError
 from chasles.rollouts import Trajectory
 
 PIECE = 100
 """Number of steps between updates of the progress bar and checks for signals."""
 
-MOST_NAMED = 3
-"""Largest number of joints named in a note."""
+DEEP = 1e-3
+"""Depth in the ground (m) at the start above which a note is printed."""
 
 
 @dataclass(frozen=True)
@@ -62,36 +63,45 @@ class Task:
             problem = "--resume and --overwrite exclude each other"
             raise ModelError("E-CLI-040", problem, "give only one of them")
         scene = made(self.scenario(), trust=self.trust)
-        scene.simulate(1)  # errors appear before anything is written
+        first = scene.simulate(1)  # errors appear before anything is written
         recording = Recording(self.folder, scene)
         if self.resume:
             recording.go_on()
         else:
             recording.begin(overwrite=self.overwrite, inputs=self.inputs(scene.scenario))
-            recording.notes += _notes(scene)
+            recording.notes += _notes(scene, first)
         return recording
 
 
-def _notes(scene: Scene) -> list[str]:
-    """Return notes about joints that start outside their limits, and about contacts of the file."""
-    found = []
-    for joint in scene.robot.joints:
-        limits, x = scene.robot.joint(joint).limits, scene.q[scene.robot.position_slice(joint)]
-        lower, upper = limits.lower, limits.upper
-        if len(x) == 1 and not lower <= x[0] <= upper:
-            found.append(f"{joint!r} ({x[0] + 0.0:.4g}, limits {lower:.4g} to {upper:.4g})")
-    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-    names = ", ".join(found[:MOST_NAMED])
-    notes = []
-    if found:
-        notes.append(
-            f"the initial state is outside the limits of {names}{more}; set another with --q"
-        )
+def _notes(scene: Scene, first: Trajectory) -> list[str]:
+    """Return notes about limits, overlap and contacts at the start; first: the first step."""
+    outside = outside_limits(scene.robot, scene.q, "the initial state")
+    notes = [f"{outside}; set another with --q"] if outside else []
     if scene.contacts == "file" and "contacts" not in scene.scenario.top:
         notes.append(
             "contacts, limits and damping of the file are active; --contacts none disables them"
         )
-    return notes
+    joints = [scene.robot.joint(name) for name in scene.robot.joints]
+    ignored = any(joint.damping or joint.friction for joint in joints)
+    if ignored and not (scene.scenario.top.get("dissipation") or first.unsolved is not None):
+        notes.append("joint damping and friction of the file are left out; include: --dissipation")
+    return notes + _overlap(scene, first)
+
+
+def _overlap(scene: Scene, first: Trajectory) -> list[str]:
+    """Return a note if a floating robot starts deeper in the ground than contacts yield."""
+    met, model = first.touching, scene.robot.model
+    floating = [b.data.name for b in model.bodies if b.joint.floating]
+    depth = -float(met.gaps[0].min()) if met is not None and met.gaps.size else 0.0
+    if depth < DEEP or not floating:
+        return []
+    q = scene.q[scene.robot.position_slice(floating[0])].copy()
+    q[6] += depth
+    raised = ",".join(f"{x + 0.0:.4g}" for x in q)
+    return [
+        f"the robot starts {depth:.4g} m deep in the ground; raise it with "
+        f"--q {floating[0]}={raised}"
+    ]
 
 
 def run(
@@ -183,15 +193,21 @@ def disturbance(text: str | None) -> dict[str, Any]:
     return found
 
 
-def contacts(feet: Sequence[str], ground: str | None) -> list[dict[str, Any]]:
-    """Return contacts of feet FRAME[:RADIUS] with the plane z = 0 and a law LAW,KEY=NUMBER,..."""
-    if not feet and not ground:
-        return []
-    if not feet or not ground:
-        problem = "--foot (frames on the ground) and --ground (the contact law) need each other"
-        raise ModelError("E-CLI-014", problem, "give both")
+def contacts(feet: Sequence[str], ground: str | None) -> dict[str, Any]:
+    """Return the contacts with the plane z = 0, and a law LAW,KEY=NUMBER,...
+
+    With feet FRAME[:RADIUS], these are rows of `contact`. Without feet, all collision shapes of the
+    robot's file touch the ground, and the law is the value of `ground`.
+    """
+    if not ground:
+        if feet:
+            problem = "--foot needs a contact law"
+            raise ModelError("E-CLI-014", problem, "add --ground rigid,friction=0.8")
+        return {}
     kind, *rest = ground.split(",")
     law = {"kind": kind, **_pairs("--ground", rest)}
+    if not feet:
+        return {"ground": law}
     rows = []
     for foot in feet:
         frame, colon, radius = foot.rpartition(":")
@@ -199,7 +215,7 @@ def contacts(feet: Sequence[str], ground: str | None) -> list[dict[str, Any]]:
         if colon:
             body = {"kind": "sphere", "frame": frame, "radius": _number("--foot", radius)}
         rows.append({"body": body, "surface": {"kind": "plane"}, "law": law})
-    return rows
+    return {"contact": rows}
 
 
 def _pairs(flag: str, words: Sequence[str]) -> dict[str, Any]:

@@ -145,11 +145,11 @@ _KEYS = (
     | {"kind": _KIND, "role": _ROLE, "ratios": _RATIOS}
     | {
         "mimic": Field(_mimic, "{joint = a name, multiplier = a number, offset = a number}"),
-        "terms": Field(_terms, "a list of [factor, {freedom = power, ...}], powers 0 to 9"),
+        "terms": Field(_terms, "a list of [factor, {coordinate = power, ...}], powers 0 to 9"),
         "size": Field(_LENGTHS, "positive numbers"),
         "color": Field(_COLOR, "four numbers from 0 to 1: red, green, blue, opacity"),
         "directions": Field(_directions, "1, 3, 4 or 6"),
-        "priority": Field(_whole, "a whole number"),
+        "priority": Field(_whole, "an integer"),
         "bits": Field(_bits, "two integers: MuJoCo's contype and conaffinity"),
         "links": Field(_such(_TEXTS.convert, lambda x: len(x) == 2), "the names of two links"),
     }

@@ -221,6 +221,12 @@ def columns(model: Model) -> dict[str, list[str]]:
     return names
 
 
+def effort_columns(model: Model) -> list[str]:
+    """Return the column names of joint torques: J.tau, or J.tau0, J.tau1, ..."""
+    joints = (model.bodies[i] for i in model.movers)
+    return [name for b in joints for name in numbered(f"{b.data.name}.tau", b.joint.nv)]
+
+
 def write(
     path: str | os.PathLike[str],
     model: Model,
@@ -275,7 +281,8 @@ class _Header:
 
 def _csv_motion(file: str, model: Model) -> _Table:
     wanted = columns(model)
-    header = _header(file, ["t", *itertools.chain.from_iterable(wanted.values()), *REACHED])
+    names = itertools.chain.from_iterable(wanted.values())
+    header = _header(file, ["t", *names, *REACHED, *effort_columns(model)])
     places = {"t": header.places(["t"])} if "t" in header.names else {}
     for quantity, names in wanted.items():
         if quantity == "q" or any(name in header.names for name in names):

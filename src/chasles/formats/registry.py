@@ -1,6 +1,7 @@
 """Find files: robots installed by packages, and files that a robot file refers to."""
 
 import difflib
+import itertools
 import os
 import re
 import sys
@@ -102,6 +103,7 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
     names = dict.fromkeys([*also, *(robot.name for robot in known)])
     begin = [each for each in names if each.lower().startswith(wanted)]
     close = (begin or difflib.get_close_matches(name, names, n=3))[:3]
+    close = [*_nearby(name), *close]
     hint = f"did you mean {', '.join(map(repr, close))}? " if close else ""
     if not known:
         hint += "`pip install example-robot-data` installs the robots of many makers; "
@@ -109,6 +111,18 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
     kind = f" and the file type {suffix!r} is unknown" if suffix[1:].isalpha() else ""
     problem = f"there is no such file{kind}, and no installed robot has this name"
     raise ModelError("E-FILE-035", problem, f"{hint}`chasles robots` lists all robots", part=name)
+
+
+def _nearby(name: str) -> list[str]:
+    """Return robot files with a similar name in the folder of a path."""
+    path = Path(name)
+    try:
+        with os.scandir(path.parent) as entries:
+            some = itertools.islice(entries, _MOST_FILES)
+            names = [each.name for each in some if Path(each.name).suffix in suffixes()]
+    except OSError:
+        return []
+    return [str(path.parent / each) for each in difflib.get_close_matches(path.name, names, n=3)]
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -16,6 +16,7 @@ from chasles.backends.arrays import Load as Held
 from chasles.backends.objects import places
 from chasles.errors import ArgumentError, InputError
 from chasles.expr import Variable
+from chasles.functions.names import suggested
 from chasles.functions.programs import spaces
 from chasles.functions.sensors import checked_sensors
 from chasles.functions.tracing import WrenchKey, rate_name
@@ -125,7 +126,7 @@ def checked_options(
     """Return a function's options in a stable order, after checking each."""
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
-        raise InputError("E-CALL-025", problem, f"use one of {', '.join(METHODS)}")
+        raise InputError("E-CALL-025", problem, suggested(function, METHODS))
     known = spaces(function).options
     for name in options:
         if name not in known:
@@ -201,7 +202,7 @@ def derivative_names(
     """
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
-        raise InputError("E-CALL-031", problem, f"use one of {', '.join(FUNCTIONS)}")
+        raise InputError("E-CALL-031", problem, suggested(function, FUNCTIONS))
     sign = spaces(function, order)
     if len(sign.outputs) > 1:
         remedy = (

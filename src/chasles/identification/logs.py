@@ -96,9 +96,7 @@ class _Clock:
 
 def column_names(robot: Robot) -> dict[str, list[str]]:
     """Return names of columns by quantity: q, qd, qdd, tau."""
-    names = motion.columns(robot.model)
-    return {**names, "tau": [name[: -len("qd")] + "tau" if name.endswith(".qd") else
-                             name.replace(".qd", ".tau") for name in names["qd"]]}  # fmt: skip
+    return {**motion.columns(robot.model), "tau": motion.effort_columns(robot.model)}
 
 
 @dataclass(frozen=True)

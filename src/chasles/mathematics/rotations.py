@@ -134,6 +134,9 @@ class Rotation:
 
     factors: tuple[Plane | General, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Rotation({', '.join(map(repr, self.factors))})"
+
     @staticmethod
     def of(E: Matrix) -> "Rotation":
         """Return the rotation with matrix E; a constant E is split into cheap factors."""

@@ -9,6 +9,9 @@ import numpy as np
 from chasles.mechanisms.mechanism import Mechanism
 from chasles.mechanisms.postures import TURN, Bounds, angles
 
+FULL = 6
+"""Number of degrees of freedom of a pose."""
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -44,10 +47,22 @@ class Solution:
         solved = np.asarray(self.solved)
         count = f"{np.count_nonzero(solved)} of {solved.size} solved"
         answer = count if solved.ndim else "solved" if solved else "not solved"
-        angle, distance = np.max(np.reshape(self.residual, (-1, 2)), axis=0, initial=0.0)
+        errors = np.reshape(self.residual, (-1, 2))
+        angle, distance = np.max(errors[np.isfinite(errors).all(axis=1)], axis=0, initial=0.0)
         values = f" = {np.array2string(self.q, precision=4)}" if self.q.ndim == 1 else ""
         errors = f"residual at most {angle:.2g} rad, {distance:.2g} m"
-        return f"<Solution: {answer}; {errors}; q {self.q.shape}{values}>"
+        return f"<Solution: {answer}; {errors}; q {self.q.shape}{values}{self.hint}>"
+
+    @property
+    def hint(self) -> str:
+        """Advice if an arm with fewer than six coordinates does not reach a full pose, or ""."""
+        few, angle = self.q.shape[-1] < FULL, np.max(self.residual[..., 0], initial=0.0)
+        if not few or np.all(self.solved) or not 0.0 < angle < np.inf:
+            return ""
+        return (
+            f"; a pose has {FULL} degrees of freedom, the robot {self.q.shape[-1]}: "
+            "constrain less, for example with Position"
+        )
 
 
 def sides(q: np.ndarray, bounds: Bounds) -> np.ndarray:

@@ -2,9 +2,10 @@
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import MISSING, dataclass, field, fields
+from functools import cache
 from itertools import islice
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from chasles.errors import ModelError as ModelError
 from chasles.expr import Program
@@ -24,6 +25,22 @@ from chasles.model.machine import (
 from chasles.model.machine import StretchData as StretchData
 from chasles.model.sensors import SensorData
 from chasles.model.shapes import HeightFieldData, ShapeData
+
+
+@cache
+def _defaults(kind: type) -> dict[str, str]:
+    """Return the text of each default value of a data class."""
+    values = {x.name: x.default for x in fields(kind) if x.default is not MISSING}
+    made = {x.name: x.default_factory() for x in fields(kind) if x.default_factory is not MISSING}
+    return {name: repr(value) for name, value in (values | made).items()}
+
+
+def _changed(data: Any) -> str:
+    """Return the text of a data class with all fields that differ from their defaults."""
+    texts = {x.name: repr(getattr(data, x.name)) for x in fields(data)}
+    usual = _defaults(type(data))
+    shown = (f"{name}={text}" for name, text in texts.items() if usual.get(name) != text)
+    return f"{type(data).__name__}({', '.join(shown)})"
 
 
 @dataclass(frozen=True)
@@ -107,6 +124,8 @@ class JointData:
     forces: Interval = UNBOUNDED
     lifted: bool = False
 
+    __repr__ = _changed
+
     @property
     def traits(self) -> type[Joint]:
         """Class of the joint type, with the data that files and other libraries need."""
@@ -134,6 +153,8 @@ class LoopData(JointData):
     successor frame. kind: any joint type, or "fixed" for a weld. A loop joint has no coordinates;
     its constraints are equations between the coordinates of the tree.
     """
+
+    __repr__ = _changed
 
 
 @dataclass(frozen=True)

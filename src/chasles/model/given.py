@@ -46,7 +46,10 @@ def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
         problem = f"not {type(value).__name__} of {found.dtype}"
     except (TypeError, ValueError, OverflowError) as error:
         problem = f"not {type(value).__name__}: {error}"
-    raise ArgumentError("E-CALL-113", f"{what} must be real numbers: {problem:.200}", part=part)
+    remedy = "give its attribute q" if isinstance(getattr(value, "q", None), np.ndarray) else ""
+    raise ArgumentError(
+        "E-CALL-113", f"{what} must be real numbers: {problem:.200}", remedy, part=part
+    )
 
 
 def a_number(what: str, value: Any, part: str = "") -> float:

@@ -196,13 +196,21 @@ depend on it.
 """
 
 
-def fault_of(owner: Any) -> str:
-    """Return the first fault in the fields of an object whose class has rows; "" if none."""
+def settle(owner: Any) -> str:
+    """Check the fields of an object whose class has rows; return the first fault, "" if none.
+
+    Fields that hold one number become floats, because traced programs compare and divide them.
+    """
     for kind in type(owner).__mro__:
-        for key in RANGES:
+        for key, row in RANGES.items():
             part, _, name = key.partition(".")
-            if part == kind.__name__ and (fault := value_fault(key, getattr(owner, name))):
+            if part != kind.__name__:
+                continue
+            value = getattr(owner, name)
+            if fault := value_fault(key, value):
                 return fault
+            if not row.several and type(value) is not float:
+                object.__setattr__(owner, name, np.asarray(value, dtype=float).item())
     return ""
 
 

@@ -248,6 +248,12 @@ def _moves_little(joint: JointData, share: float) -> str:
 
 
 def _moves_nothing(joint: JointData) -> str:
+    if joint.kind == "free":
+        return (
+            f"{_at(joint)}: the base link {joint.child!r} has no mass, so the mass matrix is "
+            "singular and forward dynamics is undefined; give it mass and inertia in the file, or "
+            "load the robot without a floating base"
+        )
     return (
         f"{_at(joint)}: it moves no inertia, so the mass matrix is singular and "
         f"forward dynamics is undefined; attach a mass to link {joint.child!r} "

@@ -21,7 +21,7 @@ from chasles.functions.programs import program
 from chasles.mechanisms import TOLERANCE, Mechanism, require_tree
 from chasles.model import Model
 from chasles.model.given import some_numbers
-from chasles.model.ranges import fault_of
+from chasles.model.ranges import settle
 from chasles.model.spaces import PositionSpace
 from chasles.motion.contract import Array, Machine, read_only
 from chasles.motion.controls import Controls, called
@@ -40,7 +40,7 @@ class _Law:
             if isinstance(value, list | np.ndarray):
                 object.__setattr__(self, field.name, _nested(value))
         checked = replace(self, target=0.0) if follows(self) else self  # type: ignore[call-arg]
-        if fault := fault_of(checked):
+        if fault := settle(checked):
             raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
 
     def _gains(self, name: str, size: int) -> list[float]:

@@ -214,6 +214,10 @@ def planned(options: Mapping[str, Any]) -> Plan:
             problem = "give ctrl, or control or tau, not both"
             raise ArgumentError("E-MOTION-143", problem, part="simulate")
         values["control"] = Controls.of(values["ctrl"])
+    if isinstance(values.get("control"), str):
+        problem = f"control must be a controller or a function, not {values['control']!r:.60}"
+        remedy = "give PDControl, GravityCompensation or ComputedTorque of chasles.rollouts"
+        raise ArgumentError("E-MOTION-180", problem, remedy, part="simulate")
     if values.get("duration") is None:
         if values.get("steps") is None:
             problem = "give `duration` in s, or `steps` and `dt`"

@@ -4,7 +4,7 @@ import operator
 import threading
 from collections.abc import Callable, Mapping
 from functools import cached_property, partial
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from chasles.backends import learn
 from chasles.errors import shown
 from chasles.functions.callers import learnable, target
 from chasles.functions.compiled import entry_of
+from chasles.functions.names import FOREIGN
 from chasles.mechanisms import Cluster, Mechanism, Named, clusters
 from chasles.model import Description, JointData, ModelError, build
 from chasles.model.given import a_name
@@ -43,6 +44,16 @@ class Identity(Named):
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return rebuilt, (type(self), self.model.source, self.mimic, self.mechanism.t)
+
+    if not TYPE_CHECKING:  # type checkers report unknown names themselves
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an error that names our function for one of another library."""
+            kind = type(self).__name__
+            problem = f"{kind!r} object has no attribute {name!r}"
+            if not name.startswith("_") and hasattr(type(self), ours := FOREIGN.get(name, "_")):
+                problem += f"; it is called {ours!r} here"
+            raise AttributeError(problem, name=name, obj=self)
 
     def __repr__(self) -> str:
         loops = f", loops {len(self.loops)}" if self.loops else ""

@@ -6,10 +6,11 @@ operations are those of the program, so results are bitwise identical to those o
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from chasles.backends.llvm.math import Writer
 from chasles.backends.llvm.tiles import SPELLING, Body, Place
-from chasles.backends.lowering import Lowered, Part, Stage, deepest_first
+from chasles.backends.lowering import NEVER, Lowered, Part, Stage, deepest_first
 from chasles.expr import Instruction, Program
 
 LANES = frozenset({"input", "const", "sin", "cos", *SPELLING} - {"atan2"})
@@ -35,7 +36,7 @@ class LimbBody(Body):
         results: Mapping[int, list[Place]],
     ) -> None:
         self._pack, self._lanes = pack, dict[tuple[int, ...], str]()
-        super().__init__(lowered, _ordered(lowered, pack), w, results)
+        super().__init__(replace(lowered, far=NEVER), _ordered(lowered, pack), w, results)
 
     @contextmanager
     def _wide(self, width: int) -> Iterator[Writer]:
@@ -117,7 +118,7 @@ def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
         done |= wanted
         angles = dict.fromkeys(e for a in stage.angles for e in pack.get(a, (a,)))
         stages.append(Stage(tuple(k for k in order if k in wanted), tuple(angles)))
-    return Part(tuple(stages), part.saved, part.results)
+    return Part(tuple(stages), (), part.results)
 
 
 def widths(pack: Mapping[int, Sequence[int]]) -> set[int]:

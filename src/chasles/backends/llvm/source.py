@@ -44,6 +44,10 @@ SPREAD = 8000
 """Number of products of matrix entries up to which the lanes of a batch are states, as in other
 programs. Above it, the code would not stay in the cache, and lanes are columns (`products`)."""
 
+FAR = 100
+"""Number of instructions after which a value that was not used is loaded again. LLVM allocates the
+registers of a large robot's functions in two thirds of the time, and the code is as fast."""
+
 SHARE = 10000
 """Number of instructions in each part of a longer program that is not a loop."""
 
@@ -74,7 +78,7 @@ def module(whole: Program | Staged, target: Target) -> Module:
     parts += [cold_angles(target.writer()), _one(whole, program, lowered, pack, products, target)]
     if products and isinstance(lowered, Lowered) and products.staged.products <= SPREAD:
         program, products = products.spread(lowered.code), None
-        lowered = cut(list(program.code), list(places(program)), LONGEST)
+        lowered = cut(list(program.code), list(places(program)), LONGEST, FAR)
         slots = _Slots(program)
     parts.append(_vector_parts(program, lowered, slots, target))
     for n in sorted({v.size for v in program.inputs} - {0}):
@@ -93,8 +97,8 @@ def module(whole: Program | Staged, target: Target) -> Module:
 def _lowered(program: Program, target: Target) -> Lowered | Rolled:
     """Return the parts of a program, or a loop over the segments of a long one."""
     if len(program.code) <= LONGEST:
-        return lower(program, fuse=target.fuse, longest=LONGEST)
-    return rolled(program) or lower(program, fuse=target.fuse, longest=SHARE)
+        return lower(program, fuse=target.fuse, longest=LONGEST, far=FAR)
+    return rolled(program) or lower(program, fuse=target.fuse, longest=SHARE, far=FAR)
 
 
 class _Slots:

@@ -96,10 +96,14 @@ class Body:
         self._value: dict[int, str] = {}
         self._mask: dict[int, str] = {}
         self._angle: dict[tuple[str, int], Place] = {}
+        self._touched: dict[int, int] = {}
+        self._time, self._far = 0, lowered.far
         for number, stage in enumerate(part.stages):
             for k in stage.code:
                 self._write(k)
                 self._store(k)
+                self._touched[k] = self._time
+                self._time += 1
             if stage.angles:
                 sines, cosines = angles(w, [self._use(a) for a in stage.angles], str(number))
                 for index, angle in enumerate(stage.angles):
@@ -131,10 +135,16 @@ class Body:
             self._value[k] = SPELLING[op](self.w, *map(self._use, args))
 
     def _use(self, k: int) -> str:
-        """Return the name of a value: computed here, an input, a constant, or in the scratch."""
+        """Return the name of a value: computed here, an input, a constant, or in the scratch.
+
+        A value that was not used for long is loaded again instead of occupying a register.
+        """
         op, args, data = self.code[k]
         if op == "const":
             return self.w.constant(data)
+        if self._time - self._touched.get(k, self._time) > self._far and self._in_memory(k):
+            self._value.pop(k, None)
+        self._touched[k] = self._time
         if k not in self._value:
             if op == "input":
                 self._value[k] = self._load(f"%in{data[0]}", data[1])
@@ -146,6 +156,10 @@ class Body:
             else:
                 self._value[k] = self._load("%scratch", self.place[k])
         return self._value[k]
+
+    def _in_memory(self, k: int) -> bool:
+        op = self.code[k].op
+        return op in ("input", "sin", "cos") or k in self.place
 
     def _condition(self, k: int) -> str:
         if k not in self._mask:

@@ -15,6 +15,7 @@ from chasles.cli.options import Asked, Frame, Functions, has_frame, listed, meth
 from chasles.errors import InputError, ModelError
 from chasles.expr import Count
 from chasles.functions.cost import Cost, Rules
+from chasles.functions.names import suggested
 from chasles.robot import Robot
 
 COLUMNS = {
@@ -161,7 +162,7 @@ def rows(
     for function in functions:
         if function not in FUNCTIONS:
             problem = f"unknown function {function!r}"
-            raise InputError("E-CLI-007", problem, f"use one of {', '.join(FUNCTIONS)}")
+            raise InputError("E-CLI-007", problem, suggested(function, FUNCTIONS))
     named = functions or MAIN
     found = False
     for function in named:

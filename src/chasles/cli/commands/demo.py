@@ -1,5 +1,6 @@
 """The command `chasles demo`: an arm moves, and three independent computations must agree."""
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,9 +29,10 @@ TIMED = ("inverse_dynamics", "forward_dynamics", "mass_matrix")
 
 
 def demo(
-    output: Annotated[Path, option("Plot to write (.png, .svg, .pdf).", "--output", "-o")] = Path(
-        "demo.png"
-    ),
+    output: Annotated[
+        Path | None,
+        option("Plot to write (.png, .svg, .pdf). Default: demo.png.", "--output", "-o"),
+    ] = None,
     overwrite: Overwrite = False,
 ) -> Answer:
     """Move an arm, check its torques three ways, save a plot.
@@ -45,12 +47,19 @@ def demo(
         chasles demo
         chasles demo --output puma.svg
     """
+    output = output or _unused()
     check_new_picture(output, overwrite=overwrite)
     result = run()
     _plot(result, output, overwrite=overwrite)
     passed = all(check.passed for check in result.checks)
     data = _data(result) | {"files": {"plot": output}}
     return Answer(data, partial(_show, result, output), 0 if passed else FOUND)
+
+
+def _unused() -> Path:
+    """Return demo.png, or demo-2.png, demo-3.png, ... if the files before it exist."""
+    names = (Path(f"demo-{k}.png" if k > 1 else "demo.png") for k in itertools.count(1))
+    return next(path for path in names if not path.exists())
 
 
 # The experiment --------------------------------------------------------------------------------

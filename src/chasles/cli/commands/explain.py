@@ -9,6 +9,7 @@ from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.cli.command import Answer, said
 from chasles.cli.options import Asked, Frame, among, has_frame, method_option, option
 from chasles.errors import InputError
+from chasles.functions.names import suggested
 
 
 def explain(
@@ -39,7 +40,7 @@ def explain(
     robot = asked.robot()
     if function not in METHODS:
         problem = f"unknown function {function!r}"
-        raise InputError("E-CLI-044", problem, f"use one of {', '.join(METHODS)}")
+        raise InputError("E-CLI-044", problem, suggested(function, METHODS))
     options = {"frame": frame or robot.tool} if has_frame(function) else {}
     found = robot.explain(function, method=method, **options)
     plain = ("robot", "function", "method", "reason", "source", "lines", "sources")

@@ -132,6 +132,8 @@ def _show(robot: Robot, console: Console) -> None:
         for note in robot.notes[:MOST_NOTES]:
             notes.add_row("[yellow]•[/]", escape(note))
         console.print(notes)
+    if robot.model.source.where:
+        console.print("`chasles lint` checks the file further: inertias, limits, meshes, names")
     if len(robot.notes) > MOST_NOTES:
         console.print(f"and {len(robot.notes) - MOST_NOTES} more (--json lists all)")
 

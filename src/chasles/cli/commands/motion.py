@@ -14,6 +14,7 @@ from chasles.cli import command, dataset
 from chasles.cli.dataset import QUANTITIES, Job, Total, count_of, is_dataset, partitions
 from chasles.cli.motion import Summary, Task, run
 from chasles.cli.options import Asked, Overwrite, listed, option, pairs, repeatable
+from chasles.cli.wording import outside_limits
 from chasles.errors import InputError
 from chasles.formats.files import size
 from chasles.formats.motion import motion_file
@@ -117,6 +118,9 @@ def motion(
     shown = (TaskProgressColumn(), TimeRemainingColumn(), TextColumn("left"))
     with command.bar(size(motion_file(motion)), *shown) as told:
         summary = run(task, output, lambda count: told(completed=count), overwrite=overwrite)
+    q = summary.samples[:, 1 : 1 + robot.nq]
+    if len(q) and (outside := outside_limits(robot, q, "the motion")):
+        command.note(f"note: {outside}")
     if plot is not None:
         _draw(task, summary, plot, overwrite=overwrite)
 

@@ -12,6 +12,7 @@ from rich.progress import TaskProgressColumn, TimeRemainingColumn
 
 from chasles.cli import command
 from chasles.cli.options import Asked, Overwrite, listed, option, repeatable
+from chasles.cli.wording import outside_limits
 from chasles.errors import InputError
 from chasles.formats import inputs
 from chasles.formats.motion import REACHED, columns, placed, read_poses
@@ -34,6 +35,7 @@ def reach(
         str,
         option(
             "Target x,y,z (m), optionally with roll,pitch,yaw (rad) or a quaternion w,x,y,z.",
+            *("--pose", "--position"),
             metavar="NUMBERS",
         ),
     ] = "",
@@ -77,6 +79,8 @@ def reach(
     options: dict[str, Any] = {"fixed": listed(fixed), "guess": None}
     if guess:
         options["guess"] = _numbers("--guess", guess, (robot.nq,))
+        if outside := outside_limits(robot, options["guess"], "the guess"):
+            command.note(f"note: {outside}")
     if t is None:
         target = {frame: _target(goals, tolerance)}
         found = robot.inverse_kinematics(target, solutions="all" if every else "first", **options)
@@ -85,15 +89,30 @@ def reach(
     if output is not None:
         _write(robot, t, found, output, overwrite=overwrite)
     files = {} if output is None else {"table": output}
-    data = {"robot": robot.name, "frame": frame, "t": t} | vars(found) | {"files": files}
+    solutions = vars(found) if not every else _only_solutions(found)
+    data = {"robot": robot.name, "frame": frame, "t": t} | solutions | {"files": files}
+    if found.hint and not found.solved.any():
+        command.note(
+            f"note: a pose has six degrees of freedom, {robot.name!r} has {robot.nv}; "
+            "give only x,y,z to place the position"
+        )
     reached = found.solved.any() if every else found.solved.all()
     show = partial(_show_table if poses else _show_pose, robot, frame, found, files)
     return command.Answer(data, show, 0 if reached else command.FOUND)
 
 
+def _only_solutions(found: Solution) -> dict[str, Any]:
+    """Return the fields of `solutions="all"` without its unused rows."""
+    used = ~np.isnan(found.q).any(axis=-1)
+    return vars(found) | {n: getattr(found, n)[used] for n in ("q", "solved", "residual", "limits")}
+
+
 def _typed(text: str) -> np.ndarray:
     """Return the pose of --pose: a position (3,), or a position and a quaternion (7,)."""
-    return placed(_numbers("--pose", text, (3, 6, 7)))
+    found = _numbers("--pose", text, (3, 6, 7))
+    if len(found) == 6 and np.abs(found[3:]).max() > 2.0 * np.pi:
+        command.note("note: roll, pitch and yaw of --pose exceed a turn; they are in rad")
+    return placed(found)
 
 
 def _numbers(name: str, text: str, counts: Sequence[int]) -> np.ndarray:

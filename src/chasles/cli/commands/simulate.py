@@ -29,12 +29,12 @@ from chasles.cli.options import (
     option,
 )
 from chasles.cli.recording import Recording
-from chasles.cli.scenario_fields import ACTUATORS, LAWS
+from chasles.cli.scenario_fields import ACTUATORS, LAWS, METHODS
 from chasles.cli.video import DEFAULT_SIZE, RATE, Rate, Size, shoot
-from chasles.formats.motion import numbered
+from chasles.formats.motion import columns as motion_columns
+from chasles.formats.motion import effort_columns
 from chasles.plots.paper import curves, energies, finish, positions, sheet
 from chasles.robot import Robot
-from chasles.simulate import INTEGRATORS
 from chasles.view.video import check_video
 from chasles.writing import check_target, whole
 
@@ -62,8 +62,8 @@ def simulate(
     integrator: Annotated[
         str | None,
         option(
-            "Integrator: rk4 (default), dopri5, semi-implicit, ...",
-            autocompletion=among(INTEGRATORS),
+            "Integrator: rk4 (default), dopri5, time-stepping (default with shapes), ...",
+            autocompletion=among(METHODS),
         ),
     ] = None,
     rtol: Annotated[float | None, option("Relative tolerance of dopri5.")] = None,
@@ -121,7 +121,12 @@ def simulate(
         option("Frame that may touch the ground z = 0; repeatable.", metavar="FRAME[:RADIUS]"),
     ] = None,
     ground: Annotated[
-        str | None, option("Contact law, for example rigid,friction=0.8.", metavar="LAW,KEY=X,...")
+        str | None,
+        option(
+            "Contact law of the ground z = 0: rigid, or rigid,friction=0.8. "
+            "Without --foot, collision shapes of the file touch it.",
+            metavar="LAW,KEY=X,...",
+        ),
     ] = None,
     contacts: Annotated[
         str | None,
@@ -161,6 +166,7 @@ def simulate(
         chasles simulate puma560 --control pd --stiffness 90 --damping 9 -o up
         chasles simulate puma560 --control gravity --write-scenario hold.toml
         chasles simulate ant.xml --ctrl hip_1=0.5 --ctrl ankle_1=-0.2 -o ant
+        chasles simulate dog.urdf --floating --ground rigid,friction=0.8 -o dog
         chasles simulate hold.toml --duration 2 --output hold --table hold.csv
         chasles simulate --output hold --resume
     """
@@ -195,7 +201,7 @@ def simulate(
             "act": work.coordinates("--act", act),
         },
         "disturbance": work.disturbance(disturbance),
-        "contact": work.contacts(foot or [], ground),
+        **work.contacts(foot or [], ground),
     }
     if table is not None:
         command.check_new_table(table, overwrite=overwrite)
@@ -328,12 +334,12 @@ def _numbers(values: np.ndarray) -> str:
 
 
 def _write_table(arrays: Arrays, robot: Robot, path: Path, *, overwrite: bool) -> None:
-    """Write one row per instant: t, q and qd by joint, energies, contact gaps and forces."""
+    """Write one row per instant: t, q, qd and tau by joint, energies, contact gaps and forces."""
+    found = motion_columns(robot.model) | {"tau": effort_columns(robot.model)}
     names, columns = ["t"], [arrays["t"]]
-    for key, where in (("q", robot.position_slice), ("qd", robot.velocity_slice)):
-        for joint in robot.joints:
-            names += numbered(f"{joint}.{key}", where(joint).stop - where(joint).start)
-            columns += list(arrays[key][:, where(joint)].T)
+    for key in ("q", "qd", "tau"):
+        names += found[key]
+        columns += list(arrays[key].T)
     names += ["kinetic", "potential"]
     columns += [arrays["kinetic"], arrays["potential"]]
     if "contact_gaps" in arrays:

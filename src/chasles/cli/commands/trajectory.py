@@ -13,6 +13,7 @@ from chasles import trajectory as make
 from chasles.cli import command
 from chasles.cli.options import Asked, Overwrite, among, option
 from chasles.cli.simulate import coordinates, gains
+from chasles.cli.wording import outside_limits
 from chasles.errors import InputError
 from chasles.formats.motion import read
 from chasles.plots import move as draw
@@ -31,6 +32,12 @@ POLYNOMIALS: dict[str, Callable[..., make.Move]] = {
     "septic": make.septic,
 }
 """Kinds that take a duration."""
+
+ORIENTATIONS = ("path", "free")
+"""Orientations of a frame that follows a line."""
+
+JUMPING = ("trapezoid", "time-optimal")
+"""Kinds whose accelerations jump, so that their jerk has no bound."""
 
 KINDS = (*POLYNOMIALS, "trapezoid", "s-curve", "spline", "line", "time-optimal")
 """All kinds of trajectories."""
@@ -63,6 +70,13 @@ def trajectory(
         list[str] | None,
         option("End of a line: x,y,z (m); repeatable for corners.", metavar="X,Y,Z"),
     ] = None,
+    orientation: Annotated[
+        str,
+        option(
+            "Orientation of the frame on a line: path (kept) or free.",
+            autocompletion=among(ORIENTATIONS),
+        ),
+    ] = "path",
     blend: Annotated[float, option("Blend distance at corners of a line (m).")] = 0.0,
     duration: Annotated[
         float | None, option("Duration (s). Default: 1, or the shortest possible.")
@@ -89,6 +103,7 @@ def trajectory(
         chasles trajectory puma560 --to joint1=1 --duration 2 -o move.csv
         chasles trajectory puma560 --through points.csv --kind spline -o a.csv
         chasles trajectory robot.urdf --kind line --position 0.5,0.1,0.2 -o b.csv
+        chasles trajectory arm.urdf --kind line --orientation free --position 0.4,0,0.6 -o c.csv
     """
     command.check_new_table(output, overwrite=overwrite)
     if plot is not None:
@@ -106,7 +121,8 @@ def trajectory(
     }
     first = _posture(robot, "--from", start, robot.neutral(within=True))
     if kind == "line":
-        made = _line(robot, frame, position, first, blend, duration)
+        options = {"blend": blend, "orientation": orientation}
+        made = _line(robot, frame, position, first, duration, options)
     elif through is not None:
         made = _through(robot, kind, through, limits, grid)
     else:
@@ -116,6 +132,9 @@ def trajectory(
             raise InputError("E-CLI-251", problem, remedy, part="trajectory")
         last = _posture(robot, "--to", end, first)
         made = _between(robot, kind, first, last, duration, limits, grid)
+    t = made.times(step)
+    if outside := outside_limits(robot, made(t, 0)[0], "the trajectory"):
+        command.note(f"note: {outside}")
     check_target(output, overwrite=overwrite)
     made.save(output, robot, step=step, overwrite=overwrite)
     files = {"motion": output}
@@ -207,8 +226,8 @@ def _line(
     frame: str,
     position: list[str] | None,
     first: np.ndarray,
-    blend: float,
     duration: float | None,
+    options: dict[str, Any],
 ) -> make.Move:
     """Return a motion that moves a frame along straight lines."""
     points = [coordinates("--position", [text]) for text in position or ()]
@@ -217,13 +236,15 @@ def _line(
         raise InputError("E-CLI-255", problem, "give --position X,Y,Z", part="trajectory")
     seconds = 1.0 if duration is None else duration
     chosen = frame or robot.tool
-    return make.line(robot, chosen, points, start=first, blend=blend, duration=seconds)
+    return make.line(robot, chosen, points, start=first, duration=seconds, **options)
 
 
 def _data(robot: Robot, kind: str, made: make.Move, step: float) -> dict[str, Any]:
     """Return a machine-readable summary in SI units."""
     t = made.times(step)
     rates = [np.abs(rate).max(axis=0) for rate in made(t, 3)[1:]]
+    if kind in JUMPING:
+        rates[2][rates[0] > 0.0] = np.inf
     names = [name for name, _ in efforts(robot)]
     peaks = zip(names, *rates, strict=True)
     return {
@@ -237,6 +258,10 @@ def _data(robot: Robot, kind: str, made: make.Move, step: float) -> dict[str, An
     }
 
 
+def _limited(value: float) -> str:
+    return f"{value:.5g}" if np.isfinite(value) else "unbounded"
+
+
 def _show(data: dict[str, Any], console: Console) -> None:
     """Print the summary."""
     console.print(
@@ -245,7 +270,7 @@ def _show(data: dict[str, Any], console: Console) -> None:
     )
     rows = command.table(["joint"], ["peak velocity", "acceleration", "jerk"])
     for row in data["peaks"]:
-        numbers = (f"{row[key]:.5g}" for key in ("velocity", "acceleration", "jerk"))
+        numbers = (_limited(row[key]) for key in ("velocity", "acceleration", "jerk"))
         rows.add_row(f"[cyan]{escape(row['joint'])}[/]", *numbers)
     console.print(rows)
     command.write_saved(console, data["files"])

@@ -45,6 +45,11 @@ class Transform:
     E: Rotation
     r: Vector
 
+    def __repr__(self) -> str:
+        """Return the rotation, unless it is the identity, and the origin."""
+        turned = f"E={self.E!r}, " if self.E.factors else ""
+        return f"Transform({turned}r={self.r.entries!r})"
+
     @staticmethod
     def identity() -> "Transform":
         return Transform(Rotation(), Vector.zero())

@@ -124,7 +124,7 @@ def file_pairs(
         among = [replace(each, shared=slots) for each in among]
     fixed = any(_body(model, s) == WORLD for s, _ in shapes)
     if shapes and not (planes or fixed) and any(body.joint.floating for body in model.bodies):
-        problem = "the file has no plane; give file_pairs(robot, ground=True) as `contacts`"
+        problem = "the file has no plane; add one by file_pairs(robot, ground=True) or --ground"
         warnings.warn(f"contacts of the file: {problem}", stacklevel=3)
     return found + among
 

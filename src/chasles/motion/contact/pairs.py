@@ -15,7 +15,7 @@ from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import program
 from chasles.functions.tracing import WrenchKey
 from chasles.model import Model
-from chasles.model.ranges import fault_of
+from chasles.model.ranges import settle
 from chasles.motion.geometry.closed_forms import (
     Box,
     Capsule,
@@ -81,7 +81,7 @@ class Rigid:
     rolling: float = 0.0
 
     def __post_init__(self) -> None:
-        if fault := fault_of(self):
+        if fault := settle(self):
             raise InputError("E-CONTACT-042", fault, part=type(self).__name__)
         if self.impact is not None:
             check_law("Rigid: impact", self.impact)
@@ -109,7 +109,7 @@ class Compliant:
     restitution: ClassVar[float] = 0.0
 
     def __post_init__(self) -> None:
-        if fault := fault_of(self):
+        if fault := settle(self):
             raise InputError("E-CONTACT-090", fault, part=type(self).__name__)
 
 

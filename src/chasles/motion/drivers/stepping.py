@@ -192,7 +192,7 @@ class Stepped:
         if not backends.takes_numpy(place.backend):
             if self.unseen is not None:
                 problem = "contact with a height field runs only on the CPU"
-                raise InputError("E-MOTION-180", problem, "use NumPy arrays", part=course.function)
+                raise InputError("E-MOTION-182", problem, "use NumPy arrays", part=course.function)
             if host is not None:
                 problem = "a controller that cannot be traced runs only on the CPU"
                 remedy = "use NumPy arrays, or a controller that can be traced"

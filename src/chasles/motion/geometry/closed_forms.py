@@ -48,9 +48,11 @@ def _on_any(on_arrays: Callable[..., Value], on_numbers: Callable[..., Value]) -
 
     def operation(*arguments: Value) -> Value:
         kinds = {a.dtype.kind for a in arguments if isinstance(a, np.ndarray | np.generic)}
-        if "O" in kinds:
+        if not kinds:
+            return on_numbers(*arguments)
+        if "O" in kinds or Scalar in map(type, arguments):
             return np.frompyfunc(on_numbers, len(arguments), 1)(*arguments)
-        return (on_arrays if kinds else on_numbers)(*arguments)
+        return on_arrays(*arguments)
 
     return operation
 
@@ -132,15 +134,15 @@ class _ClosedForm:
 
 
 def check_places(shape: Any, *names: str) -> None:
-    """Check that each attribute consists of three finite numbers, and store it as a tuple."""
+    """Check that each attribute consists of three numbers, none too large; store it as a tuple."""
     for name in names:
         given = getattr(shape, name)
         try:
             found = tuple(map(float, given))
         except (TypeError, ValueError, OverflowError):
             found = ()
-        if len(found) != 3 or not all(map(math.isfinite, found)):
-            problem = f"{name} must be three finite numbers, not {given!r:.60}"
+        if len(found) != 3 or not all(abs(x) <= LARGEST for x in found):  # false for NaN too
+            problem = f"{name} must be three numbers of at most {LARGEST:g}, not {given!r:.60}"
             raise InputError("E-CONTACT-001", problem, part=type(shape).__name__)
         object.__setattr__(shape, name, found)
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from chasles.errors import ArgumentError, InputError
 from chasles.functions.doors import numbers
-from chasles.model.ranges import fault_of
+from chasles.model.ranges import settle
 from chasles.motion.geometry.closed_forms import applied, contact_axes
 from chasles.motion.laws.friction import Law, coulomb, coulomb_slopes
 from chasles.motion.laws.slip import Quantity, Slip
@@ -108,7 +108,7 @@ class _PointLaw(ImpactLaw):
     restitution: Array
 
     def __post_init__(self) -> None:
-        if fault := fault_of(self):
+        if fault := settle(self):
             raise InputError("E-CONTACT-066", fault, part=type(self).__name__)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
@@ -284,7 +284,7 @@ class Moreau:
     friction: float = 0.0
 
     def __post_init__(self) -> None:
-        if fault := fault_of(self):
+        if fault := settle(self):
             raise InputError("E-CONTACT-038", fault, part=type(self).__name__)
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:

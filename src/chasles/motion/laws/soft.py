@@ -16,7 +16,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from chasles.errors import ArgumentError, InputError
-from chasles.model.ranges import fault_of
+from chasles.model.ranges import settle
 from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximum, select, sqrt
 
 Values = Sequence[Value] | np.ndarray
@@ -678,5 +678,5 @@ def _power(d: Value, exponent: float) -> Value:
 
 def check_law(law: Any) -> None:
     """Raise an error if a parameter of a law is out of range."""
-    if fault := fault_of(law):
+    if fault := settle(law):
         raise InputError("E-CONTACT-088", fault, part=type(law).__name__)

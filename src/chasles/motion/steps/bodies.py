@@ -11,6 +11,7 @@ from chasles.model import WORLD, Model
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import zeros
+from chasles.motion.steps.impulses import bounded
 from chasles.motion.steps.spots import Placed
 
 
@@ -133,7 +134,7 @@ def weight_of(model: Model, neutral: np.ndarray, inverse: np.ndarray, pair: Pair
             at = tuple(map(float, _middle(shape)))
             J = numbers_of(program(model, "jacobian", frame=shape.frame, at=at), q=neutral)[3:]
             total += float(np.trace(J @ inverse @ J.T)) / 3.0
-    return max(total, 1e-12)
+    return bounded(total)
 
 
 def _middle(shape: Any) -> np.ndarray:

@@ -27,8 +27,25 @@ RELEASE, FASTEST = 0.2, 0.5
 SLOW = 1e-36
 """Number added to squared speeds so that their roots can be inverted, in float32, too."""
 
+LIGHTEST, HEAVIEST = 1e12, 1e-12
+"""Largest and smallest inverse mass (1/kg or 1/(kg m2)) that compliances depend on, so that they
+and their squares are numbers, in float32, too."""
+
+NEGLIGIBLE = 1e-9
+"""Coefficients of friction (1 or m) below this count as zero, for the same reason."""
+
 IMPACT = 2.0
 """Restitution acts above this multiple of the speed that gravity adds in a step."""
+
+
+def stiffness(fraction: float, weight: float) -> float:
+    """Return the inverse of a compliance that is a fraction of an inverse mass."""
+    return 1.0 / (fraction * bounded(weight))
+
+
+def bounded(weight: float) -> float:
+    """Return the nearest inverse mass between `HEAVIEST` and `LIGHTEST`."""
+    return min(max(weight, HEAVIEST), LIGHTEST)
 
 
 def bound(gap: Number, dt: float) -> Number:

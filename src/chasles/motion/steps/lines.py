@@ -12,7 +12,7 @@ from chasles.model import Model
 from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import absent
 from chasles.motion.steps.bodies import neutral_posture, numbers_of
-from chasles.motion.steps.impulses import NORMAL, TANGENT, Friction, Normal, bound
+from chasles.motion.steps.impulses import NORMAL, TANGENT, Friction, Normal, bound, stiffness
 
 Row = tuple[tuple[int, Number], ...]
 """Linear combination of joint velocities: their indices and factors."""
@@ -102,15 +102,15 @@ def joint_stops(
         for sign, limit in zip((1.0, -1.0), ends, strict=True):
             if np.isfinite(limit):
                 gap = sign * (q[coordinate] - limit)
-                stiffness = 1.0 / (NORMAL * float(inverse[place, place]))
-                found.append(Stop(((place, sign),), bound(gap, dt), stiffness))
+                stiff = stiffness(NORMAL, float(inverse[place, place]))
+                found.append(Stop(((place, sign),), bound(gap, dt), stiff))
     return found
 
 
 def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list[Dry]:
     """Return the dry friction of joints (nv,), in N m or N."""
     return [
-        Dry(((int(k), 1.0),), dt * float(friction[k]), 1.0 / (TANGENT * inverse[k, k]))
+        Dry(((int(k), 1.0),), dt * float(friction[k]), stiffness(TANGENT, float(inverse[k, k])))
         for k in np.flatnonzero(friction)
     ]
 
@@ -122,15 +122,15 @@ def line_stops(every: Sequence[Drawn], dt: float) -> list[Stop]:
         for sign, limit in zip((1.0, -1.0), line.limits, strict=True):
             if np.isfinite(limit):
                 away = tuple((k, sign * a) for k, a in row)
-                stiffness = 1.0 / (NORMAL * weight)
-                found.append(Stop(away, bound(sign * (length - limit), dt), stiffness))
+                ends = bound(sign * (length - limit), dt), stiffness(NORMAL, weight)
+                found.append(Stop(away, *ends))
     return found
 
 
 def line_friction(every: Sequence[Drawn], dt: float) -> list[Dry]:
     """Return the dry friction of tendons."""
     return [
-        Dry(row, dt * line.tendon.data.friction, 1.0 / (TANGENT * weight))
+        Dry(row, dt * line.tendon.data.friction, stiffness(TANGENT, weight))
         for line, row, _, weight in every
         if line.tendon is not None and line.tendon.data.friction
     ]

@@ -152,5 +152,5 @@ def _least(gaps: Sequence[Number], rows: Sequence[list[Any]]) -> tuple[Number, l
 
 
 def _same(a: Number, b: float) -> Number:
-    """Return 1 if two whole numbers are equal, else 0."""
+    """Return 1 if two integers are equal, else 0."""
     return less_equal(a, b) * less_equal(b, a)

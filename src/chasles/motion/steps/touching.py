@@ -17,12 +17,13 @@ from chasles.motion.geometry.closed_forms import (
     contact_axes,
     cross,
     less,
+    less_equal,
     maximum,
     select,
     sqrt,
 )
 from chasles.motion.steps.algebra import dot, skew, zeros
-from chasles.motion.steps.impulses import NORMAL, SLOW, TANGENT, Friction, Normal, bound
+from chasles.motion.steps.impulses import NEGLIGIBLE, NORMAL, SLOW, TANGENT, Friction, Normal, bound
 from chasles.motion.steps.spots import Spot
 
 PLANAR, AXIAL = slice(0, 2), slice(2, 3)
@@ -60,13 +61,13 @@ class Touch(NamedTuple):
     @property
     def turns(self) -> bool:
         """Return True if there is torsional or rolling friction."""
-        return bool(self.law.torsion or self.law.rolling)
+        return _counts(self.law.torsion) or _counts(self.law.rolling)
 
     @property
     def duals(self) -> int:
         """Total number of entries in the directions of friction."""
         law = self.law
-        return 2 * bool(law.friction) + bool(law.torsion) + 2 * bool(law.rolling)
+        return 2 * _counts(law.friction) + _counts(law.torsion) + 2 * _counts(law.rolling)
 
     def frictions(self, push: Number, u: np.ndarray, w: np.ndarray) -> "list[Rubbing]":
         """Return the friction terms (sliding, torsional, rolling) at given velocities.
@@ -79,7 +80,7 @@ class Touch(NamedTuple):
             (law.torsion, True, w, AXIAL, law.torsion),
             (law.rolling, True, w, PLANAR, law.rolling),
         ):
-            if coefficient:
+            if _counts(coefficient):
                 friction = Friction(coefficient * push, arm * arm * stiff)
                 found.append(Rubbing(moment, which, velocity[which], friction, coefficient))
         return found
@@ -101,6 +102,10 @@ def touched(
     else:
         ends = (bound(spot.gap, dt), 1.0 / (NORMAL * weight))
     return Touch(carrier, spot.point - origin, axes, *ends, law, weight)
+
+
+def _counts(coefficient: float) -> bool:
+    return coefficient > NEGLIGIBLE
 
 
 class Rubbing(NamedTuple):
@@ -199,9 +204,9 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
     push, rubs = (touch.bound - u[2]) * slope, []
     for rubbing in touch.frictions(slack / touch.weight, u, w):
         v, law = rubbing.velocity, rubbing.law
-        square, stop = dot(v, v), law.limit / (TANGENT * law.stiffness)
-        sticks = less(square, stop * stop)
-        inverse = select(sticks, 0.0, 1.0 / sqrt(select(sticks, 1.0, square)))
+        speed = sqrt(dot(v, v))
+        sticks = less_equal(speed * (TANGENT * law.stiffness), law.limit)
+        inverse = select(sticks, 0.0, 1.0 / select(sticks, 1.0, speed))
         z, k = inverse * v, near * select(sticks, law.stiffness, law.limit * inverse)
         impulse = select(sticks, -k * v, -rubbing.coefficient * push * z)
         rubs.append(Rub(rubbing, impulse, k, z, inverse, rubbing.coefficient))

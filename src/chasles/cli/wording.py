@@ -1,0 +1,122 @@
+"""Errors, warnings and notes in the words of the shell: options instead of Python arguments."""
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import ChaslesError
+from chasles.robot import Robot
+
+MOST_NAMED = 3
+"""Largest number of joints named in a note."""
+
+REMEDIES = {
+    "E-CALL-067": "give the link that the joint moves a mass, or the joint an armature",
+    "E-CALL-360": "give --pose X,Y,Z for a position only",
+    "E-CONTACT-012": "give each contact the law 'rigid'",
+    "E-LOOP-011": "start from another position",
+    "E-LOOP-021": "give only independent joints, as JOINT=X; the others follow from them",
+    "E-LOOP-023": "give only independent joints, as JOINT=X; the others follow from them",
+    "E-LOOP-035": "omit --method",
+    "E-MOTION-007": "give each contact a soft law, or use --integrator time-stepping",
+    "E-MOTION-070": "give each contact the law 'rigid'",
+    "E-MOTION-121": "increase --dt, or reduce --duration",
+    "E-MOTION-122": "increase --dt",
+    "E-MOTION-133": "give each contact the law 'rigid', or use another --integrator",
+    "E-PATH-017": "use --kind spline with a table of postures",
+    "E-PATH-037": "give --duration",
+    "E-PATH-039": "use a robot whose joints have one coordinate each",
+    "E-VERIFY-001": "`chasles info` shows the mobility of the mechanism",
+}
+"""Remedies for the shell, by the code of the error, if renaming arguments is not enough."""
+
+_COLUMNS = re.compile(r"(columns|units)=\{([^}]*)\}")
+_ENTRY = re.compile(r"'([^']*)': (?:'([^']*)'|\.\.\.)")
+_ARGUMENT = re.compile(r"`(\w+)`|\b(\w+)=(?:'([^']*)'|\"([^\"]*)\"|(True|False)\b|([\w.]+)|(?!\w))")
+
+
+def in_the_shell(error: ChaslesError, options: Iterable[str]) -> ChaslesError:
+    """Return an error whose remedy names options of the running command, such as "--velocity"."""
+    remedy = REMEDIES.get(error.code) or renamed(error.remedy, options)
+    return error if remedy == error.remedy else error.at(remedy=remedy)
+
+
+def renamed(text: str, options: Iterable[str]) -> str:
+    """Return a text in which options replace Python arguments of the same names."""
+    known = {name.lstrip("-").replace("-", "_"): name for name in options}
+
+    def pairs(found: re.Match[str]) -> str:
+        flag = known.get(found[1].removesuffix("s"))
+        entries = [(key, value or "NAME") for key, value in _ENTRY.findall(found[2])]
+        if flag is None or not entries:
+            return found[0]
+        return " ".join(f"{flag} {key}={value}" for key, value in entries)
+
+    def argument(found: re.Match[str]) -> str:
+        name, value = found[1] or found[2], found[3] or found[4] or found[6] or ""
+        if found[5] == "False" and f"no_{name}" in known:
+            return known[f"no_{name}"]
+        if found[5] == "True" and f"no_{name}" in known:
+            return f"no {known[f'no_{name}']}"
+        return f"{known[name]} {value}".rstrip() if name in known else found[0]
+
+    return _ARGUMENT.sub(argument, _COLUMNS.sub(pairs, text))
+
+
+@contextmanager
+def warnings_as_notes(write: Callable[[str], None], options: Iterable[str]) -> Iterator[None]:
+    """Print each distinct warning of chasles as one line, without a place in the source."""
+    told: set[str] = set()
+
+    def show(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
+        text = renamed(str(message), options)
+        if text not in told:
+            told.add(text)
+            write(f"note: {text}")
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
+def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
+    """Return a note about joints outside their limits, or beyond a turn; "" if there are none.
+
+    q: one configuration (nq,), or several (n, nq), of which the farthest value is named.
+    """
+    found, turned = [], False
+    for joint in robot.joints:
+        place, (lower, upper) = robot.position_slice(joint), _range(robot, joint)
+        if place.stop - place.start != 1:
+            continue
+        values = np.atleast_2d(q)[:, place.start]
+        x = values[np.argmax(np.maximum(values - upper, lower - values))]
+        if not lower <= x <= upper:
+            found.append(f"{joint!r} ({x + 0.0:.4g}, limits {lower:.4g} to {upper:.4g})")
+            turned |= bool(abs(x) > 2.0 * np.pi) and _turns(robot, joint)
+    if not found:
+        return ""
+    more = f" and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+    asked = "; angles are in rad, not in degrees" if turned else ""
+    return f"{what} is outside the limits of {', '.join(found[:MOST_NAMED])}{more}{asked}"
+
+
+def _range(robot: Robot, joint: str) -> tuple[float, float]:
+    """Return the limits of a joint; an angle without limits is questioned beyond two turns."""
+    limits = robot.joint(joint).limits
+    far = 4.0 * np.pi if _turns(robot, joint) else np.inf
+    lower = -far if np.isinf(limits.lower) else limits.lower
+    return lower, far if np.isinf(limits.upper) else limits.upper
+
+
+def _turns(robot: Robot, joint: str) -> bool:
+    return robot.joint(joint).kind in ("revolute", "continuous")
+
+
+def options_of(parameters: Iterable[Any]) -> tuple[str, ...]:
+    """Return the long names of the options of a command."""
+    return tuple(name for p in parameters for name in p.opts if name.startswith("--"))
