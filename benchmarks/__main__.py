@@ -19,6 +19,10 @@ COMMANDS = {
     "branches": ("benchmarks.command_branches", "all postures of random poses"),
     "trajectories": ("benchmarks.command_trajectories", "paths in time, beside TOPP-RA and Ruckig"),
     "distances": ("benchmarks.command_distances", "a sphere model's distances from itself"),
+    "identification": (
+        "benchmarks.command_identification",
+        "identified parameters beside the truth; the throughput of normal equations",
+    ),
     "c": ("benchmarks.command_c", "exported C beside Pinocchio"),
     "gpu": ("benchmarks.command_gpu", "kernels on a GPU beside what it can do"),
     "verify": ("benchmarks.command_verify", "how long `chasles verify` takes"),

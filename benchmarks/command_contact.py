@@ -18,6 +18,7 @@ from rich.table import Table
 import chasles
 from benchmarks.console import count, output
 from benchmarks.routes import WrongAnswer
+from chasles.motion.drivers.stepping import Stepped
 
 DT, REPEATS = 0.002, 5
 """The step (s), and the timed calls, of which the fastest counts."""
@@ -55,7 +56,11 @@ ASSETS = ("humanoid", "ant")
 
 
 class Measured(NamedTuple):
-    """Microseconds a step of both, contacts, iterations of both, residual and steps unsolved."""
+    """Microseconds a step of both, contacts, iterations of both, residual and steps unsolved.
+
+    single: difference of velocities after one step in float32, relative to the largest velocity of
+    the state or to that of a fall in one step; 95 % of the states differ less.
+    """
 
     ours: float
     theirs: float
@@ -63,6 +68,7 @@ class Measured(NamedTuple):
     iterations: tuple[float, float]
     residual: float
     unsolved: float
+    single: float
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -165,14 +171,30 @@ def measure(path: Path, name: str, scene: str, states: int, steps: int) -> Measu
     return Measured(
         each * min(times[0]), each * min(times[1]), float(np.mean(touching)),
         (float(run.iterations.mean()), float(np.mean(iterations))), float(run.residual.max()),
-        float(run.unsolved.sum()) / (states * steps),
+        float(run.unsolved.sum()) / (states * steps), single(robot, q, qd, tau),
     )  # fmt: skip
+
+
+def single(robot: Any, q: np.ndarray, qd: np.ndarray, tau: np.ndarray) -> float:
+    """Return how much a step in float32 differs from one in float64 (see `Measured`)."""
+    steps = (x for x in robot.mechanism.kept.values() if isinstance(x, Stepped))
+    step = next(x for x in steps if x.control is None)
+    found = []
+    for dtype in ("float32", "float64"):
+        sizes = [v.size for v in step.steps.inputs[2 : len(step.steps.states)]]
+        states = [q, qd, *(np.zeros((len(q), n)) for n in sizes)]
+        states = [np.array(a, dtype) for a in states]
+        controls = [tau[:, None].astype(dtype), np.zeros((1, 1, 1), dtype)]
+        step.loop("llvm", dtype)(states, controls, [], 1, 1, 1)
+        found.append(states[1].astype(float))
+    speed = np.maximum(np.abs(found[1]).max(1), 9.81 * DT)
+    return float(np.quantile(np.abs(found[0] - found[1]).max(1) / speed, 0.95))
 
 
 def run(chosen: argparse.Namespace) -> int:
     title = f"steps of {DT * 1e3:g} ms on one core; targets: 15 times for Solo12, 8 for others"
     heads = ("robot", "scene", "us", "MuJoCo", "ratio", "contacts", "iterations", "MuJoCo's")
-    table = Table(*heads, "residual", "unsolved", title=title)
+    table = Table(*heads, "residual", "unsolved", "float32", title=title)
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # pairs of own shapes that do not touch
         for name in chosen.robots:
@@ -183,7 +205,7 @@ def run(chosen: argparse.Namespace) -> int:
                     name, scene, f"{found.ours:.2f}", f"{found.theirs:.2f}",
                     f"{found.theirs / found.ours:.1f}", f"{found.contacts:.1f}",
                     *(f"{n:.1f}" for n in found.iterations), f"{found.residual:.0e}",
-                    f"{100.0 * found.unsolved:.2f} %",
+                    f"{100.0 * found.unsolved:.2f} %", f"{found.single:.0e}",
                 )  # fmt: skip
     output().print(table)
     return 0

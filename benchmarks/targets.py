@@ -70,6 +70,15 @@ VIEW: dict[str, float] = {"first picture": 3.0, "updates": 30.0, "pictures": 10.
 """A robot of thirty joints in a browser without a graphics card: at most so many seconds to the
 first picture; updates that the server applies, and pictures, at least so many in a second."""
 
+IDENTIFICATION: dict[str, float] = {"inside": 0.99, "error": 1.2, "terms": 0.01}
+"""Simulated robots with 1 % torque noise: at least this share of base parameters within three
+standard deviations; at most this error on new motions, in units of the noise; at most this error of
+friction and offsets, relative to the rms torque."""
+
+NORMAL_EQUATIONS = 20.0
+"""Normal equations of an arm's parameters on one core: at least so many times NumPy over
+Pinocchio's regressor, state by state."""
+
 EXPORTED_C: dict[str, float] = {"libm": 7.5, "own sine": 9.0}
 """Exported C of the Panda's inverse dynamics, one state at a time: at least so many times
 Pinocchio's own loop, on one thread."""

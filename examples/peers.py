@@ -14,7 +14,7 @@ def answer(found: registry.Found, library: str) -> tuple[str, float, str]:
     try:
         robot = chasles.load(found.path, mimic=False, snap=False)
     except chasles.ModelError as error:
-        return "not read here", 0.0, str(error)
+        return "not compared here", 0.0, str(error)
     try:
         both = chasles.compare(robot, library, found.path)
     except ValueError as error:

@@ -193,3 +193,22 @@ def test_exported_c_agrees():
         labels = {route.label for route in section.routes}
         assert labels == {"rneaInParallel", "batch", *EXPORTED_C}
         assert all(section.ratio(label) > 0 for label in labels)
+
+
+def test_identified_parameters_are_accurate():
+    """The targets of accuracy, for an arm and for a closed loop; the table has all six robots."""
+    from benchmarks.command_identification import met
+    from benchmarks.identified import ROBOTS, measure
+
+    assert len(ROBOTS) == 6
+    for name in ("ur5", "four-bar"):
+        assert met(measure(name, 1000, 2))
+
+
+def test_normal_equations_agree_with_those_of_pinocchio():
+    """It raises where predicted torques differ."""
+    from benchmarks.normal_equations import measure
+
+    found = measure("ur5", 2000)
+    assert found.difference < 1e-6
+    assert min(found.ours, found.theirs) > 0.0

@@ -43,7 +43,7 @@ TERMS = {
 LONGEST = 35
 """Largest number of words of a sentence in a message."""
 
-UNITS = re.compile(r"\b(s|m|rad|N|Hz|pixels)\b|[Tt]olerance|gain|per second|seed|Seed")
+UNITS = re.compile(r"\b(s|m|rad|N|kg|Hz|pixels)\b|[Tt]olerance|gain|relative|per second|seed|Seed")
 """Units of numbers on the command line, and quantities without a unit of their own."""
 
 ALLOWED = {

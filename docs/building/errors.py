@@ -49,6 +49,8 @@ AREAS = {
     "VERIFY": "Verify",
     "IDENT": "Identification",
     "LOG": "Logs of measurements",
+    "CLUSTER": "Clusters",
+    "SWEEP": "Sweeps",
     "LEARN": "Learning",
     "LINT": "Lint",
     "PLOT": "Plots",

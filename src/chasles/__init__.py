@@ -21,7 +21,16 @@ if TYPE_CHECKING:  # the names of PUBLIC, for editors and type checkers
     from chasles.errors import ChaslesError, ModelError
     from chasles.exporting import export
     from chasles.functions.doors import Wrench
-    from chasles.identification import Excitation, Identified, excite, identify
+    from chasles.identification import (
+        Calibrated,
+        Excitation,
+        Identified,
+        OnlineEstimator,
+        calibrate,
+        excite,
+        identify,
+        online_estimator,
+    )
     from chasles.lint import Finding, lint
     from chasles.mechanisms.reports import (
         ImpossiblePosition,
@@ -41,6 +50,7 @@ __version__ = VERSION
 
 __all__ = [
     "INTEGRATORS",
+    "Calibrated",
     "ChaslesError",
     "ClosureFunction",
     "DHRow",
@@ -54,6 +64,7 @@ __all__ = [
     "LoopError",
     "MaximalDynamics",
     "ModelError",
+    "OnlineEstimator",
     "OpenLoop",
     "OverDetermined",
     "Robot",
@@ -62,6 +73,7 @@ __all__ = [
     "UnderActuated",
     "Verification",
     "Wrench",
+    "calibrate",
     "compare",
     "compile",
     "condition",
@@ -78,6 +90,7 @@ __all__ = [
     "lint",
     "load",
     "maximal_dynamics",
+    "online_estimator",
     "robots",
     "save",
     "simulate",
@@ -98,7 +111,10 @@ PUBLIC = {
         "chasles.checks.verify": ("Verification", "verify"),
         "chasles.functions.doors": ("Wrench",),
         "chasles.exporting": ("export",),
-        "chasles.identification": ("Excitation", "Identified", "excite", "identify"),
+        "chasles.identification": (
+            *("Calibrated", "Excitation", "Identified", "OnlineEstimator"),
+            *("calibrate", "excite", "identify", "online_estimator"),
+        ),
         "chasles.lint": ("Finding", "lint"),
         "chasles.mechanisms.reports": (
             "ImpossiblePosition",

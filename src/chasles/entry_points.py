@@ -4,7 +4,6 @@ from importlib import import_module
 from typing import Any
 
 ENTRY_POINTS = {
-    "built_in_robots": "chasles.robots:ROBOTS",
     "collision_pairs": "chasles.distances.pairs:collision_pairs",
     "distance": "chasles.distances.distance:distance",
     "enclosing_shapes": "chasles.distances.enclosing:enclosing_shapes",

@@ -46,11 +46,11 @@ def begun(folder: AnyPath, handle: int | None = None, mode: int = 0o666) -> tupl
         flags = _FLAGS | _BINARY | os.O_CREAT | os.O_EXCL
         descriptor = os.open(path, flags, mode, dir_fd=handle)
         if fcntl is not None:
-            with suppress(OSError):  # of a disk without locks, where nothing is collected either
+            with suppress(OSError):  # the disk has no locks, so nothing removes the file
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         if fcntl is None or os.fstat(descriptor).st_nlink:
             return path, descriptor
-        os.close(descriptor)  # it was collected before it was locked
+        os.close(descriptor)  # the file was removed before it was locked
 
 
 def collect(folder: AnyPath, handle: int | None = None) -> None:
@@ -179,7 +179,7 @@ def _resolved(path: AnyPath) -> Path:
     try:
         target = Path(os.path.realpath(path))
         special = target.exists() and not (target.is_file() or target.is_dir())
-    except ValueError as error:  # of a path with a zero byte
+    except ValueError as error:  # the path has a zero byte
         raise FileError("E-FILE-062", said(error), "name another", file=repr(path)) from None
     if special:
         problem = "the path is a device or a pipe, not a file"
@@ -193,7 +193,7 @@ def _put(part: Path, target: Path, overwrite: bool) -> None:
         try:
             os.link(part, target)
             return
-        except OSError:  # of a file that is there, or of a disk without links
+        except OSError:  # the target exists, or the disk has no links
             if os.path.lexists(target):
                 problem, remedy = (
                     "another program created this file in the meantime",

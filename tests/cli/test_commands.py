@@ -49,12 +49,13 @@ EXAMPLES = {
     "trajectory": ["planar:1", "--to", "1", "-o", "move.csv", "--plot", "move.png"],
     "motion": ["planar:1", "swing.csv", "--plot", "swing.png", "-o", "table.csv"],
     "simulate": ["planar:1", "--duration", "0.01", "--overwrite"],
+    "sweep": ["planar:1", "--over", "duration=0.01,0.02", "-o", "swept", "--overwrite"],
     "export": ["planar:2", "-f", "mass_matrix", "-o", "c", "--overwrite"],
     "cache": [],
 }
 """Words for a quick run of each command that ends well."""
 
-NEEDS = {"view": "viser", "compare": "pinocchio", "identify": "pyarrow"}
+NEEDS = {"view": "viser", "compare": "pinocchio", "identify": "pyarrow", "sweep": "pyarrow"}
 """Commands of an optional package."""
 RUNS = [
     pytest.param(
@@ -66,7 +67,7 @@ RUNS = [
     for name in EXAMPLES
 ]
 
-ABOUT_A_ROBOT = sorted(set(EXAMPLES) - {"demo", "robots", "cache", "simulate", "lint"})
+ABOUT_A_ROBOT = sorted(set(EXAMPLES) - {"demo", "robots", "cache", "simulate", "sweep", "lint"})
 forked = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are made by fork")
 
 

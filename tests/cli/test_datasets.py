@@ -16,7 +16,7 @@ import chasles
 from chasles.cli import dataset
 from chasles.cli.app import app
 from chasles.cli.dataset import Job, partitions
-from chasles.identification import logs
+from chasles.identification import logs, sources
 
 ROBOT = chasles.robots.puma560()
 ROWS = 300
@@ -58,7 +58,7 @@ def test_tables_have_the_torques_of_their_logs(
     folder: Path, tmp_path: Path, monkeypatch: Any
 ) -> None:
     """The same bits as the function, in blocks of any size; only the time and what was asked."""
-    monkeypatch.setattr(logs, "ROWS", 70)
+    monkeypatch.setattr(sources, "ROWS", 70)
     answer = command(folder, "-o", tmp_path / "out", "--json")
     assert answer.exit_code == 0, answer.output
     told = json.loads(answer.stdout)
@@ -111,9 +111,9 @@ def test_an_interrupted_run_continues(folder: Path, tmp_path: Path, monkeypatch:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        dataset.run(job, pairs, stop)
+        dataset.run(job, pairs, stop, threads=1)
     assert [target.exists() for _, target in pairs] == [True, False, False]
-    assert len(list(out.rglob("*"))) == 1
+    assert len([path for path in out.rglob("*") if path.is_file()]) == 1
     before = pairs[0][1].stat().st_mtime_ns
     total = dataset.run(job, pairs, lambda states: None)
     assert (total.states, total.files, total.resumed, total.computed) == (900, 3, 1, 600)
@@ -153,11 +153,69 @@ def test_units_names_and_bad_rows(tmp_path: Path) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 
+def moved(rows: int = 500) -> dict[str, np.ndarray]:
+    """Positions and times of a smooth motion, and its rates."""
+    t = 0.01 * np.arange(rows)
+    found, phase = {"t": t}, np.arange(6)
+    q, qd, qdd = np.sin(t[:, None] + phase), np.cos(t[:, None] + phase), -np.sin(t[:, None] + phase)
+    names = logs.column_names(ROBOT)
+    for quantity, array in (("q", q), ("qd", qd), ("qdd", qdd)):
+        found |= dict(zip(names[quantity], array.T, strict=True))
+    return found
+
+
+def test_rates_are_computed_by_differences(tmp_path: Path, monkeypatch: Any) -> None:
+    """As for one motion file, whatever the blocks; of second order, 1e-4 here."""
+    monkeypatch.setattr(sources, "ROWS", 70)
+    place = tmp_path / "logs"
+    place.mkdir()
+    given = moved()
+    bare = {name: x for name, x in given.items() if name == "t" or name.endswith(".q")}
+    parquet.write_table(pyarrow.table(bare), place / "a.parquet")
+    pyarrow.csv.write_csv(pyarrow.table(bare), place / "b.csv")
+    words = ("--differentiate", "--columns", "qd,qdd,tau")
+    answer = command(place, "-o", tmp_path / "out", *words)
+    assert answer.exit_code == 0, answer.output
+    one, other = (parquet.read_table(tmp_path / "out" / n) for n in ("a.parquet", "b.csv.parquet"))
+    assert one == other
+    for name in logs.column_names(ROBOT)["qd"] + logs.column_names(ROBOT)["qdd"]:
+        np.testing.assert_allclose(one[name][3:-3], given[name][3:-3], atol=1e-4)
+    monkeypatch.undo()
+    again = command(place, "-o", tmp_path / "whole", *words)
+    assert again.exit_code == 0, again.output
+    for name in one.column_names:
+        whole = parquet.read_table(tmp_path / "whole" / "a.parquet")[name]
+        np.testing.assert_allclose(one[name], whole, rtol=1e-9, atol=1e-9)
+    assert "E-LOG-003" in command(place, "-o", tmp_path / "other").output
+
+
+def test_differences_do_not_cross_gaps(tmp_path: Path, monkeypatch: Any) -> None:
+    """A gap at the border of two blocks too; a motion of two rows is left out."""
+    monkeypatch.setattr(sources, "ROWS", 100)
+    given = moved()
+    given["t"] = given["t"] + np.repeat([0.0, 7.0, 9.0, 11.0], [200, 100, 2, 198])
+    bare = {name: x for name, x in given.items() if name == "t" or name.endswith(".q")}
+    parquet.write_table(pyarrow.table(bare), tmp_path / "log.parquet")
+    words = (tmp_path / "log.parquet", "-o", tmp_path / "out.parquet", "--columns", "qd")
+    answer = command(*words, "--differentiate")
+    assert "log.parquet:201: " in answer.output
+    assert "E-LOG-008" in answer.output
+    answer = command(*words, "--differentiate", "--skip-bad")
+    assert answer.exit_code == 0, answer.output
+    assert "left out: gaps: 3" in answer.output
+    assert "left out: motions of less than three rows: 1" in answer.output
+    table = parquet.read_table(tmp_path / "out.parquet")
+    kept = np.delete(np.arange(500), [300, 301])
+    assert np.array_equal(table["t"], given["t"][kept])
+    for name in logs.column_names(ROBOT)["qd"]:
+        np.testing.assert_allclose(table[name], given[name][kept], atol=2e-4)
+
+
 def test_refusals(folder: Path, tmp_path: Path) -> None:
     for words, code in (
         ((folder,), "E-CLI-274"),
         ((folder / "a.parquet", "--columns", "tau", "-o", tmp_path / "folder"), "E-CLI-274"),
-        ((folder, "-o", tmp_path / "out", "--differentiate"), "E-CLI-273"),
+        ((folder, "-o", tmp_path / "out", "--at-world"), "E-CLI-273"),
         ((folder, "-o", tmp_path / "out", "--columns", "torque"), "E-CLI-270"),
     ):
         answer = command(*words)

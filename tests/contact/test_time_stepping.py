@@ -9,6 +9,9 @@ from support import raises
 
 import chasles
 from chasles import contact
+from chasles.motion.drivers.stepping import Stepped
+from chasles.motion.steps.scene import Scene
+from chasles.motion.steps.stepping import EFFORT, ROUGH
 
 DT = 0.002
 
@@ -298,3 +301,25 @@ def test_masses_beyond_any_machine_do_not_stop_a_step(tmp_path):
         slider = chasles.load(file)
         run = stepped(slider, [0.0], [pair], 2 * DT, np.zeros(1), limits=True, dissipation=True)
         assert np.all(np.isfinite(run.qd))
+
+
+def test_float32_solves_every_step_of_quadrupeds_with_random_torques():
+    made, rng, n, steps = chasles.robots.quadruped(), np.random.default_rng(0), 256, 100
+    feet = [name for name in made.frames if name.endswith("foot")]
+    law, ground = contact.Rigid(friction=0.7), contact.Plane()
+    pairs = tuple(contact.Pair(contact.Sphere(name, 0.02), ground, law) for name in feet)
+    scene = Scene(made.model, pairs, (), False, False)
+    q = np.tile(made.neutral(), (n, 1))
+    q[:, 7:] += 0.3 * rng.normal(size=(n, made.nq - 7))
+    lowest = np.min([made.forward_kinematics(q, frame=name)[:, 2, 3] for name in feet], axis=0)
+    q[:, 6] += 0.02 - lowest + rng.uniform(0.0, 0.02, n)
+    torques = rng.normal(size=(n, 1, made.nv)) * np.r_[np.zeros(6), np.ones(made.nv - 6)]
+    states = [q, rng.normal(size=(n, made.nv)), np.zeros((n, 12)), np.zeros((n, len(EFFORT)))]
+    states = [a.astype(np.float32) for a in states]
+    run = Stepped(made.model, scene, DT, None).loop("llvm", "float32")
+    run(states, [torques.astype(np.float32), np.zeros((1, 1, 1), np.float32)], [], steps, steps, 1)
+    effort = dict(zip(EFFORT, states[3].T, strict=True))
+    assert np.isfinite(states[1]).all()
+    assert effort["residual"].max() <= ROUGH
+    energy = made.kinetic_energy(*(a.astype(float) for a in states[:2]))
+    assert np.all(effort["excess"] <= ROUGH * (energy + np.abs(effort["work"])))

@@ -1,5 +1,6 @@
 """Identification from logs: files, tables, missing rates, delays, and bad logs."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from pyarrow import parquet
 from support import raises
 
 import chasles
-from chasles.identification import filtering
+from chasles.identification import filtering, sources
 from chasles.identification.logs import column_names
 
 STEP = 0.002
@@ -285,3 +286,106 @@ def test_data_frames() -> None:
     xarray = pytest.importorskip("xarray")
     set_of = xarray.Dataset({name: ("row", x) for name, x in log.items()})
     np.testing.assert_allclose(chasles.identify(ROBOT, set_of).base, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_csv_without_pyarrow(tmp_path: Path, monkeypatch: Any) -> None:
+    """The standard library reads the same numbers; bad lines are named."""
+    path = write(tmp_path / "log.csv", table(ROBOT))
+    expected = chasles.identify(ROBOT, path)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr(sources, "ROWS", 700)
+    found = chasles.identify(ROBOT, path)
+    np.testing.assert_allclose(found.base, expected.base, rtol=1e-9, atol=1e-12)
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines[:2000], lines[2000][:40]]))
+    with raises("E-LOG-020", "log.csv") as caught:
+        chasles.identify(ROBOT, path)
+    assert caught.value.line == 2000
+    path.write_text("\n".join([*lines[:900], lines[900].replace(",", ",x", 1), *lines[901:]]))
+    with raises("E-LOG-014", "log.csv") as caught:
+        chasles.identify(ROBOT, path)
+    assert caught.value.line == 900
+    with raises("E-LOG-011", "pyarrow"):
+        chasles.identify(ROBOT, write_bytes(tmp_path / "log.parquet"))
+
+
+def write_bytes(path: Path) -> Path:
+    path.write_bytes(b"PAR1")
+    return path
+
+
+@pytest.mark.parametrize("first", [2000, 1999, 2001])
+def test_gaps_at_the_border_of_blocks(first: int, tmp_path: Path, monkeypatch: Any) -> None:
+    """A gap is found where a block ends, and counted once."""
+    monkeypatch.setattr(sources, "ROWS", 1000)
+    log = table(ROBOT)
+    log["t"][first:] += 1.0
+    path = write(tmp_path / "log.parquet", log)
+    with raises("E-LOG-008", "log.parquet") as caught:
+        chasles.identify(ROBOT, path)
+    assert caught.value.line == first + 1
+    found = chasles.identify(ROBOT, path, skip_bad=True)
+    assert "left out: gaps: 1" in found.notes
+    assert found.samples == 4000
+
+
+@pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv"])
+def test_truncated_files(suffix: str, tmp_path: Path) -> None:
+    """They are named; --skip-bad counts them, and the others are used."""
+    good = write(tmp_path / f"a{suffix}", table(ROBOT))
+    bad = write(tmp_path / f"b{suffix}", table(ROBOT, 3))
+    data = bad.read_bytes()
+    bad.write_bytes(data[: len(data) // 2] if suffix != ".csv" else data[: data.rindex(b",")])
+    with raises("E-LOG-012", f"b{suffix}", "--skip-bad"):
+        chasles.identify(ROBOT, tmp_path)
+    found = chasles.identify(ROBOT, tmp_path, skip_bad=True)
+    assert "unreadable files: 1" in " ".join(found.notes)
+    if suffix != ".csv":
+        np.testing.assert_allclose(found.base, chasles.identify(ROBOT, good).base, rtol=1e-9)
+
+
+def test_mixed_units_of_files(tmp_path: Path) -> None:
+    """One log of a folder in degrees per second: it is named, not averaged."""
+    write(tmp_path / "a.parquet", table(ROBOT))
+    write(tmp_path / "b.parquet", spoiled("units", table(ROBOT, 3)))
+    with raises("E-LOG-018", "b.parquet", "deg/s"):
+        chasles.identify(ROBOT, tmp_path)
+
+
+@pytest.mark.parametrize("suffix", [".mcap", ".db3"])
+def test_bags(suffix: str, tmp_path: Path) -> None:
+    """Positions, velocities and efforts of joint states, beside messages of another part."""
+    pytest.importorskip("rosbags")
+    log = table(ROBOT, count=1500)
+    file = bag(tmp_path / "bag", log, suffix)
+    bare = {name: x for name, x in log.items() if not name.endswith((".qd", ".qdd"))}
+    found, expected = (chasles.identify(ROBOT, x, cutoff=20.0) for x in (file, bare))
+    np.testing.assert_allclose(found.base, expected.base, rtol=1e-4, atol=1e-6)
+    file.write_bytes(file.read_bytes()[:2000])
+    with raises("E-LOG-012", file.name):
+        chasles.identify(ROBOT, file)
+
+
+def bag(place: Path, log: dict[str, np.ndarray], suffix: str) -> Path:
+    """Write a bag with joint states of the robot and of a gripper."""
+    from rosbags.rosbag2 import StoragePlugin, Writer
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    kinds = store.types
+    plugin = StoragePlugin.MCAP if suffix == ".mcap" else StoragePlugin.SQLITE3
+    kind = "sensor_msgs/msg/JointState"
+    with Writer(place, version=9, storage_plugin=plugin) as writer:
+        connection = writer.add_connection("/joint_states", kind, typestore=store)
+        for k, t in enumerate(log["t"]):
+            stamp = 1_700_000_000 * 10**9 + round(1e9 * t)
+            time = kinds["builtin_interfaces/msg/Time"](stamp // 10**9, stamp % 10**9)
+            header = kinds["std_msgs/msg/Header"](time, "")
+            for names in (list(ROBOT.joints), ["finger"]):
+                arrays = [
+                    np.array([log.get(f"{joint}.{x}", log["t"])[k] for joint in names])
+                    for x in ("q", "qd", "tau")
+                ]
+                message = kinds[kind](header, names, *arrays)
+                writer.write(connection, stamp, store.serialize_cdr(message, kind))
+    return next(place.glob(f"*{suffix}"))

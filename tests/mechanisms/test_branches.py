@@ -1,6 +1,7 @@
 """Closed forms of inverse kinematics: all postures, compared with brute force and known counts."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,39 @@ def test_arms_with_shoulder_and_wrist_have_the_postures_of_brute_force(seed: int
             assert (known.apart(x, found) < SAME).sum() == 1
         most = max(most, len(found))
     assert most >= (8 if not seed else 2)
+
+
+QUARTER, HALF = np.pi / 2.0, np.pi
+PUBLISHED_IIWA = (  # Drake's iiwa14: place, roll pitch yaw and limit of each joint
+    ((0, 0, 0.1575), (0, 0, 0), 2.96706),
+    ((0, 0, 0.2025), (QUARTER, 0, HALF), 2.0944),
+    ((0, 0.2045, 0), (QUARTER, 0, HALF), 2.96706),
+    ((0, 0, 0.2155), (QUARTER, 0, 0), 2.0944),
+    ((0, 0.1845, 0), (-QUARTER, HALF, 0), 2.96706),
+    ((0, 0, 0.2155), (QUARTER, 0, 0), 2.0944),
+    ((0, 0.081, 0), (-QUARTER, HALF, 0), 3.05433),
+)
+
+
+def test_an_iiwa_file_is_solved_by_its_arm_angle(tmp_path: Path) -> None:
+    """The form that inverse kinematics has kept is that of shoulder, elbow and wrist."""
+    parts = ["<robot name='iiwa'>", *(f"<link name='l{k}'/>" for k in range(8))]
+    for k, (place, angles, most) in enumerate(PUBLISHED_IIWA):
+        xyz, rpy = (" ".join(f"{x:.15g}" for x in row) for row in (place, angles))
+        parts.append(
+            f"<joint name='j{k}' type='revolute'><origin xyz='{xyz}' rpy='{rpy}'/>"
+            f"<parent link='l{k}'/><child link='l{k + 1}'/><axis xyz='0 0 1'/>"
+            f"<limit lower='{-most}' upper='{most}' velocity='1' effort='1'/></joint>"
+        )
+    file = tmp_path / "iiwa.urdf"
+    file.write_text("".join([*parts, "</robot>"]))
+    robot = chasles.load(file)
+    T = robot.forward_kinematics(robot.random(0, size=200), frame="l7")
+    found = robot.inverse_kinematics({"l7": T})
+    assert np.all(found.solved)
+    assert np.abs(robot.forward_kinematics(found.q, frame="l7") - T).max() < 2e-6
+    kept = robot.mechanism.kept["branches", "l7", frozenset()]
+    assert (kept.form.kind, kept.exact) == ("elbow", True)
 
 
 def test_singular_poses_of_arms_with_shoulder_and_wrist() -> None:

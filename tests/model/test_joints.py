@@ -11,7 +11,7 @@ from support import raises
 
 from chasles.expr import RULES, Arena, Program, Variable, interpret, jacobian
 from chasles.mathematics.linear import Matrix, Symmetric, Vector, diagonal
-from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.rotations import Rotation, matrix_from_quaternion
 from chasles.mathematics.spatial import Motion, RigidInertia, Transform
 from chasles.model.joints import JOINTS, Fixed, Joint, Reversed, Steady
 from chasles.model.passes import by_moments, by_products
@@ -336,6 +336,15 @@ def test_drift_is_the_rate_of_a_small_step(joint, rng):
 
         rate = _rate(parting, 0.0)
         np.testing.assert_allclose(column, rate, atol=1e-7)
+
+
+def test_turn_is_the_rotation_of_the_motion(joint, rng):
+    """Times either sign, which `turn` chooses to be continuous."""
+    q = _configuration(joint, rng)
+    turn = joint.turn(q)
+    found = np.array(matrix_from_quaternion(turn).rows, dtype=float)
+    np.testing.assert_allclose(found, np.array(joint.motion(q).R.rows, dtype=float), atol=1e-14)
+    np.testing.assert_allclose(float(turn.dot(turn)), 1.0, rtol=1e-14)
 
 
 def test_no_velocity_no_motion(joint, rng):

@@ -99,6 +99,10 @@ def test_every_kind_of_shape_is_contained(what: str, size: tuple[float, ...], ki
         if what == "box" and len(found) < count:
             assert reach(found, np.array(size)) <= excess + 1e-9
     assert robot.enclosing_shapes(kind, count=1) is robot.enclosing_shapes(kind, count=1)
+    for count in range(1, 6):
+        found = robot.enclosing_shapes(kind, excess=0.01, count=count)
+        assert outside(points, found) <= 1e-9
+        assert len(found) <= count
     if what == "capsule" and kind == "capsules":
         (only,) = found
         assert isinstance(only, Capsule)

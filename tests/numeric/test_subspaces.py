@@ -100,7 +100,7 @@ def test_a_force_has_two_parts() -> None:
 
 @pytest.mark.parametrize("m", [0, 1, 3, 6])
 def test_one_body_three_ways(m: int) -> None:
-    """Section 3.6: S, T and generalised coordinates; range and rank of Phi are those of S."""
+    """Section 3.6: S, T and generalized coordinates; range and rank of Phi are those of S."""
     I, S = random_inertia(), np.linalg.qr(RNG.normal(size=(6, m)))[0]
     S = S @ (np.eye(m) + 0.5 * np.tri(m, k=-1))  # neither orthonormal nor nearly dependent
     f, p, c = RNG.normal(size=(3, 6))

@@ -1,4 +1,4 @@
-"""Hybrid dynamics, a frame's inertia and the generalised Jacobian from Pinocchio's M, h, J and A.
+"""Hybrid dynamics, a frame's inertia and the generalized Jacobian from Pinocchio's M, h, J and A.
 
 On plain floats; rounding is 1e-10, times the condition of M where that is bad.
 """

@@ -101,7 +101,7 @@ def test_composite_inertia_and_momentum() -> None:
     close(blocks[:3, 3:6], np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]), 1e-11)
 
 
-# The generalised Jacobian ----------------------------------------------------------------------
+# The generalized Jacobian ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("axes", ["world", "frame"])

@@ -169,7 +169,7 @@ def test_eulers_equation_alone() -> None:
         assert tensors == (15 * (n - 1) + 2, 15 * (n - 1) + 1)
 
 
-def test_what_the_closed_form_of_generalised_links_spends() -> None:
+def test_what_the_closed_form_of_generalized_links_spends() -> None:
     """The reason given in table 5.3: products and sums of six joints, by equation."""
     found = by_equation("inverse_dynamics", "vukobratovic", 6, "general")
     parts = (("2.3.6",), ("5.2.20a, 5.2.20b",), ("5.2.19b",), ("5.2.19a",), ("5.2.19c",))

@@ -1,115 +1,162 @@
-"""A newcomer's first calls: names of other libraries, built-in robots, results passed on."""
+"""First contact with a robot: its tool, its printed form, and results that print briefly."""
 
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import get_args
 
 import numpy as np
 import pytest
+from support import raises
 
 import chasles
-from chasles.functions.names import FOREIGN
-from chasles.model import JointData
-from chasles.model.description import LoopData
-from chasles.robot import Robot
-from chasles.targets import Position
+from chasles.mathematics.linear import Vector
+from chasles.mathematics.rotations import Rotation
+from chasles.mathematics.spatial import Transform
+from chasles.model import Description, FrameData, JointData, LinkData
+from chasles.motion.options import Integrators
+from chasles.robots._solids import rod
 
-ARM = chasles.robots.planar(4)
-
-
-@pytest.mark.parametrize("name", FOREIGN)
-def test_names_of_other_libraries_lead_to_ours(name: str) -> None:
-    assert name == name.lower()
-    assert hasattr(Robot, FOREIGN[name]), FOREIGN[name]
-    assert not hasattr(Robot, name)
-    with pytest.raises(AttributeError, match=f"it is called '{FOREIGN[name]}' here"):
-        getattr(ARM, name)
+ROOT = Path(__file__).parents[2]
 
 
-def test_unknown_attributes_are_ordinary_errors() -> None:
-    with pytest.raises(AttributeError, match=r"'Robot' object has no attribute 'xyzzy'$"):
-        ARM.xyzzy  # type: ignore[attr-defined]  # noqa: B018
-    assert not hasattr(ARM, "__torch_function__")
+def arm_with_fingers(fingers: int) -> chasles.Robot:
+    """Return two rods with fingers at the end, each on a slide."""
+    end = Transform(Rotation(), Vector.of(1.0, 0.0, 0.0))
+    names = ["upper", "lower", *(f"finger{k}" for k in range(fingers))]
+    parents = [None, "upper", *["lower"] * fingers]
+    kinds = ["revolute", "revolute", *["prismatic"] * fingers]
+    joints = [
+        JointData(f"j{k}", kind, parent, name, end, axis=Vector.of(0.0, 1.0, 0.0))
+        for k, (kind, parent, name) in enumerate(zip(kinds, parents, names, strict=True))
+    ]
+    links = [LinkData(name, rod(1.0, 1.0)) for name in names]
+    return chasles.Robot(Description("arm", tuple(links), tuple(joints)))
 
 
-@pytest.mark.parametrize("call", [chasles.compile, chasles.cost, Robot.explain])
-def test_functions_are_suggested(call: Any) -> None:
-    for name in ("rnea", "computeRNEA", "inverse_dynamic"):
-        with pytest.raises(chasles.ChaslesError, match="'inverse_dynamics'"):
-            call(ARM, name if name != "computeRNEA" else "compute_rnea")
+@pytest.mark.parametrize(
+    ("name", "tool"),
+    [
+        ("puma560", "tool"),
+        ("quadruped", "front_left_foot"),
+        ("humanoid", "left_hand"),
+        ("stewart", "platform"),
+        ("delta", "platform"),
+        ("panda", "panda_hand_tcp"),
+        ("kinova", "j2s6s200_end_effector"),
+        ("ur5", "tool0"),
+    ],
+)
+def test_the_tool_is_the_end_of_the_machine(name: str, tool: str) -> None:
+    made = chasles.robots.ROBOTS.get(name)
+    assert (made() if made else chasles.load(name)).tool == tool
 
 
-def test_built_in_robots_are_not_files() -> None:
-    for name in ("puma560", "PUMA_560", "four-bar"):
-        with pytest.raises(chasles.ChaslesError, match=r"use chasles\.robots\.\w+\(\)") as caught:
-            chasles.load(name)
-        assert caught.value.code == "E-FILE-410"
+@pytest.mark.parametrize(("fingers", "tool"), [(0, "lower"), (1, "finger0"), (2, "lower")])
+def test_fingers_of_a_gripper_are_not_the_tool(fingers: int, tool: str) -> None:
+    assert arm_with_fingers(fingers).tool == tool
 
 
-def test_files_with_similar_names_are_suggested(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("arm.urdf").write_text('<robot name="arm"><link name="base"/></robot>')
-    with pytest.raises(chasles.ChaslesError, match=r"did you mean 'arm\.urdf'"):
-        chasles.load("arm.urf")
+def test_a_frame_of_the_file_is_the_tool_by_its_name() -> None:
+    source = arm_with_fingers(1).model.source
+    frame = FrameData("left_TCP", "upper", Transform.identity())
+    named = Description("arm", source.links, source.joints, (frame,))
+    assert chasles.Robot(named).tool == "left_TCP"
 
 
-def test_a_point_is_not_a_pose() -> None:
-    with pytest.raises(chasles.ChaslesError, match=r"Position\(point\)") as caught:
-        ARM.inverse_kinematics({ARM.tool: [0.1, 0.0, 0.2]})
-    assert caught.value.code == "E-CALL-360"
+def test_functions_use_the_tool_if_no_frame_is_named() -> None:
+    robot = chasles.robots.puma560()
+    q, qd = robot.random(seed=1), np.linspace(-1.0, 1.0, 6)
+    for function, arguments in (
+        ("forward_kinematics", (q,)),
+        ("jacobian", (q,)),
+        ("frame_velocity", (q, qd)),
+        ("frame_acceleration", (q, qd, qd)),
+        ("frame_motion", (q, qd, qd)),
+        ("operational_inertia_inverse", (q,)),
+    ):
+        run = getattr(robot, function)
+        here, there = run(*arguments), run(*arguments, frame="tool")
+        assert np.array_equal(here, there), function
+        assert not np.array_equal(there, run(*arguments, frame="link2")), function
+    assert np.array_equal(chasles.compile(robot, "jacobian")(q), robot.jacobian(q, "tool"))
 
 
-def test_a_solution_is_not_a_configuration() -> None:
-    found = ARM.inverse_kinematics({ARM.tool: Position([0.5, 0.0, 1.0])})
-    with pytest.raises(chasles.ChaslesError, match="give its attribute q"):
-        chasles.trajectory.minimum_jerk(ARM.neutral(), found, 1.0)
+def test_a_target_without_a_frame_is_one_for_the_tool() -> None:
+    robot = chasles.robots.puma560()
+    poses = robot.forward_kinematics(robot.random(size=3, seed=2))
+    found = robot.inverse_kinematics(poses)
+    assert np.all(found.solved)
+    assert np.array_equal(found.q, robot.inverse_kinematics({"tool": poses}).q)
+    with raises("E-CALL-360"):
+        robot.inverse_kinematics([1.0, 2.0])
 
 
-def test_too_few_joints_are_said_only_for_poses_that_are_not_reached() -> None:
-    arm = chasles.robots.planar(4)
-    tilted = np.eye(4)
-    tilted[:3, :3] = [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]
-    tilted[:3, 3] = [0.5, 0.0, 0.5]
-    missed = arm.inverse_kinematics({arm.tool: tilted})
-    assert "the robot 4: constrain less, for example with Position" in repr(missed)
-    far = arm.inverse_kinematics({arm.tool: Position([9.0, 0.0, 0.0])})
-    assert "constrain less" not in repr(far)
+def test_a_lone_integer_for_random_is_refused() -> None:
+    robot = chasles.robots.planar(2)
+    with raises("E-ROBOT-063", "random(size=5)"):
+        robot.random(5)
+    with raises("E-ROBOT-064"):
+        robot.random(np.random.default_rng(0), seed=0)
+    assert robot.random(size=5).shape == (5, 2)
+    assert np.array_equal(robot.random(seed=7), robot.random(np.random.default_rng(7)))
 
 
-def test_all_solutions_have_a_finite_residual() -> None:
-    arm = chasles.robots.puma560()
-    T = arm.forward_kinematics(arm.random(seed=0))
-    found = arm.inverse_kinematics({arm.tool: T}, solutions="all")
-    assert "inf" not in repr(found)
-    assert "nan" not in repr(found).partition("; q")[0]
+WRONG = """
+import chasles
+
+robot = chasles.robots.planar(2)
+robot.mass_matrix("abc")
+robot.mass_matrix(None)
+robot.simulate([0.0, 0.0], [0.0, 0.0], duration=1.0, integrator="rk5")
+"""
+
+RIGHT = """
+import numpy as np
+
+import chasles
+
+robot = chasles.robots.planar(2)
+robot.mass_matrix([0, 1.0])
+robot.mass_matrix((np.zeros(2), np.zeros(2)))
+robot.mass_matrix([[[0.0, 1.0]]])
+robot.inverse_dynamics(np.zeros((3, 2)), [0.0, 1.0], np.zeros(2, dtype=np.float32))
+robot.simulate([0.0, 0.0], np.zeros(2), duration=1.0, integrator="rk4")
+"""
 
 
-def test_a_controller_is_not_a_word() -> None:
-    with pytest.raises(chasles.ChaslesError, match="PDControl") as caught:
-        ARM.simulate(ARM.neutral(), np.zeros(4), duration=0.01, control="pd")
-    assert caught.value.code == "E-MOTION-180"
+def test_type_checkers_find_wrong_arguments(tmp_path: Path) -> None:
+    pytest.importorskip("mypy")
+    lines = []
+    for name, text in (("wrong.py", WRONG), ("right.py", RIGHT)):
+        (tmp_path / name).write_text(text)
+        lines.append(str(tmp_path / name))
+    command = [sys.executable, "-m", "mypy", "--strict", *lines]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    errors = [line for line in found.stdout.splitlines() if ": error:" in line]
+    assert [line.split(":")[1] for line in errors] == ["5", "6", "7"], found.stdout
+    assert all("wrong.py" in line for line in errors)
 
 
-def test_a_base_without_mass_is_named(tmp_path: Path) -> None:
-    file = tmp_path / "light.urdf"
-    file.write_text('<robot name="light"><link name="base"/></robot>')
-    (note,) = [n for n in chasles.load(file, floating=True).notes if "singular" in n]
-    assert "the base link 'base' has no mass" in note
+def test_names_of_integrators_for_type_checkers_are_all_of_them() -> None:
+    assert set(get_args(Integrators)) == {"auto", "time-stepping", *chasles.INTEGRATORS}
 
 
-@pytest.mark.parametrize("kind", [JointData, LoopData])
-def test_joints_print_what_differs_from_the_default(kind: type[JointData]) -> None:
-    assert repr(kind("j", "revolute", "a", "b")) == (
-        f"{kind.__name__}(name='j', kind='revolute', parent='a', child='b')"
-    )
-    assert repr(kind("j", "revolute", "a", "b", damping=0.5)).endswith("damping=0.5)")
+def test_results_print_briefly() -> None:
+    robot = chasles.robots.planar(2)
+    made = robot.simulate([0.1, 0.2], [0.0, 0.0], duration=0.1, dt=0.01)
+    text = "<Trajectory: 11 instants from 0 to 0.1 s; q (11, 2); qd (11, 2); compiled>"
+    assert repr(made) == text
+    goal = robot.forward_kinematics([0.1, 0.2], "tip")[:3, 3]
+    found = robot.inverse_kinematics({"tip": chasles.targets.Position(goal)}, guess=[0.1, 0.3])
+    assert repr(found).startswith("<Solution: solved; residual at most ")
+    far = chasles.targets.Position(9.0 * goal)
+    assert repr(robot.inverse_kinematics({"tip": far})).startswith("<Solution: not solved; ")
 
 
-def test_equal_joints_and_only_those_have_equal_texts() -> None:
-    """Codes of the cache depend on these texts."""
-    joints = [joint for robot in (ARM, chasles.robots.stewart()) for joint in
-              (*robot.model.source.joints, *robot.model.source.loops)]  # fmt: skip
-    for a in joints:
-        for b in joints:
-            assert (repr(a) == repr(b)) == (a == b)
-    turned = chasles.robots.puma560().model.source.joints
-    assert len({repr(j.pose) for j in turned}) == len({j.pose for j in turned})
+def test_notebooks_show_a_table_of_the_joints() -> None:
+    joints = (JointData("<b>j</b>", "revolute", None, "a"),)
+    text = chasles.Robot(Description("<i>", (LinkData("a", rod(1.0, 1.0)),), joints))._repr_html_()
+    assert "&lt;b&gt;j&lt;/b&gt;" in text
+    assert "<b>j" not in text
+    assert chasles.robots.puma560()._repr_html_().count("<tr>") == 7

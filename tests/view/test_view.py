@@ -550,3 +550,32 @@ def test_the_floor_is_the_plane_of_the_file(tmp_path: Path) -> None:
     assert ground(robot, np.array([0.0, 0.0, 1.0])) == pytest.approx(-0.4)
     assert ground(robot, np.array([0.0, 1.0, 0.0])) is None
     assert ground(chasles.robots.puma560(), np.array([0.0, 0.0, 1.0])) is None
+
+
+def test_contact_forces_of_a_simulation_stand_at_their_points(tmp_path: Path) -> None:
+    """A ball lies on the ground: one arrow from its lowest point, as long as its weight."""
+    from chasles.view.overlays import LONGEST, ContactForces
+
+    file = tmp_path / "ball.xml"
+    file.write_text(
+        '<mujoco model="ball"><worldbody><geom type="plane" size="1 1 0.1"/>'
+        '<body name="ball" pos="0.3 0 0.1"><freejoint name="free"/>'
+        '<geom type="sphere" size="0.1" mass="1"/></body></worldbody></mujoco>'
+    )
+    words = f"simulate {file} --dt 0.002 --duration 0.2 --no-plots -o {tmp_path / 'run'}"
+    assert CliRunner().invoke(app, words.split()).exit_code == 0
+    robot = chasles.load(file)
+    motion = panel.read(tmp_path / "run", robot)
+    where, forces = motion.felt(0.2)
+    np.testing.assert_allclose(where, [[0.3, 0.0, 0.0]], atol=1e-6)
+    np.testing.assert_allclose(forces, [[0.0, 0.0, 9.81]], atol=1e-3)
+    with show(robot, motion=tmp_path / "run", port=0) as viewer:
+        (arrows,) = [o for o in viewer.figures[0].overlays if isinstance(o, ContactForces)]
+        assert arrows.wanted
+        assert viewer.playback is not None
+        viewer.playback.go(0.2)
+        (drawn,) = arrows.nodes[0].points
+        np.testing.assert_allclose(drawn[0], [0.3, 0.0, 0.0], atol=1e-6)
+        length = float(np.linalg.norm(drawn[1] - drawn[0]))
+        np.testing.assert_allclose(length, LONGEST * viewer.figures[0].size, rtol=1e-3)
+        assert "total (" in arrows.said

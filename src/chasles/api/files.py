@@ -12,7 +12,6 @@ import numpy as np
 
 from chasles import formats
 from chasles.backends.arrays import check_tolerance
-from chasles.entry_points import entry_point
 from chasles.errors import LeftOutWarning, ModelError, shown
 from chasles.formats import is_name, registry
 from chasles.functions.doors import check_robot
@@ -117,13 +116,12 @@ def load(
 
 def _found(name: str) -> Path:
     """Return the file of an installed robot; the error for a built-in robot names its function."""
-    built = entry_point("built_in_robots")
     plain = re.sub("[^a-z0-9]", "", name.lower())
-    for known in built:
+    for known in registry.BUILT_IN:
         if known.replace("_", "") == plain:
             problem = f"{name!r} is a built-in robot, not a file"
             raise ModelError("E-FILE-410", problem, f"use chasles.robots.{known}()", part="load")
-    return registry.find(name, also=built)
+    return registry.find(name, also=registry.BUILT_IN)
 
 
 def save(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = False) -> tuple[str, ...]:

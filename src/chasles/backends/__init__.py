@@ -173,9 +173,9 @@ def loop(kernel: Kernel, backend: str = USUAL) -> Any:
     return importlib.import_module(BACKENDS[backend].loop).Loop(kernel)
 
 
-def iterated(kernels: Sequence[Kernel], backend: str = USUAL) -> Any:
-    """Return one kernel from three: begin, iterate until convergence, end (`llvm.iterated`)."""
-    return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels)
+def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) -> Any:
+    """Return one kernel of several: begin, iterate until convergence, end (`llvm.iterated`)."""
+    return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels, **options)
 
 
 def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:

@@ -63,10 +63,10 @@ def undisturbed(work: Callable[[], Result]) -> Result:
         _thread.start_new_thread(run, ())
     except RuntimeError:  # no thread can be started, or the interpreter is ending
         return work()
-    while not outcome:  # set before the lock is released, so no interrupt here waits again
+    while not outcome:  # `run` sets it before it releases the lock
         try:
             ended.acquire()
-        except BaseException as error:  # from a signal handler
+        except BaseException as error:  # raised by a signal handler
             came.append(error)
     if came:
         raise came[0]

@@ -321,7 +321,7 @@ def _tables(
 def _bases(
     columns: Iterable[tuple[int, ...]],
 ) -> tuple[list[tuple[int, ...]], tuple[tuple[int, int], ...]]:
-    """Return base columns, and for each column its base and constant distance from it."""
+    """Return base columns, and the index of the base and the constant offset of each column."""
     bases: dict[tuple[int, ...], int] = {}
     kept: list[tuple[int, ...]] = []
     near = []

@@ -148,7 +148,7 @@ def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
     if not trial.model.bodies:
         return
     model, g = trial.model, np.array(list(trial.model.gravity_vector))
-    loaded = trial.robot.frames[-1]
+    loaded = trial.robot.tool
     q = trial.q
 
     def momenta(at: Trial) -> np.ndarray:

@@ -51,7 +51,7 @@ class Trial:
 
     Loops are closed at q, and qd and qdd keep them closed. `whole` is the mechanism with damping,
     `model` without, both at time t. Slopes are tested along `direction` (nv). `wrench` acts on the
-    last frame. Lengths are comparable to the size of the robot (`units`).
+    tool frame. Lengths are comparable to the size of the robot (`units`).
     """
 
     robot: Robot
@@ -66,8 +66,8 @@ class Trial:
 
     @property
     def load(self) -> dict[Any, np.ndarray]:
-        """The wrench on the last frame, as `f_ext`."""
-        return self.on(self.robot.frames[-1])
+        """The wrench on the tool frame, as `f_ext`."""
+        return self.on(self.robot.tool)
 
     def on(self, frame: str) -> dict[Any, np.ndarray]:
         """Return the wrench along the world's axes at a frame's origin, as `f_ext`."""
@@ -142,10 +142,10 @@ class Trial:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """The last frame, and one on the body in the middle of the model."""
+        """The tool frame, and one on the body in the middle of the model."""
         bodies = self.model.bodies
         middle = [bodies[len(bodies) // 2].name] if bodies else []
-        return tuple(dict.fromkeys([self.robot.frames[-1], *middle]))
+        return tuple(dict.fromkeys([self.robot.tool, *middle]))
 
     @property
     def views(self) -> tuple[dict[str, Any], ...]:
@@ -211,7 +211,7 @@ class Trial:
     def assembling(self) -> Loss:
         """Digits lost by inverting the inertia of each link before the links are joined."""
         most = max(_carried(self.model, self.q), default=1.0)
-        why = f"a link carries {most:.0e} times its own inertia, which this method inverts"
+        why = f"the method inverts the inertia of a link that carries {most:.0e} times as much"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
 
     # Slopes -----------------------------------------------------------------------------------
@@ -287,7 +287,7 @@ def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
     qd, qdd, direction = rng.normal(size=(3, source.nv))
     direction /= np.linalg.norm(direction) if source.nv else 1.0
     qd, qdd, direction = (x * units.effort for x in (qd, qdd, direction))
-    wrench = rng.normal(size=6) * _scale(source, robot.frames[-1])
+    wrench = rng.normal(size=6) * _scale(source, robot.tool)
     if len(units.closing):
         q = _closed(model, units, rng)
         A = evaluate(model, "loop_matrix", (q,))[0]

@@ -293,10 +293,11 @@ def bar(total: float | None, *columns: ProgressColumn) -> Iterator[Callable[...,
 
 
 class _Rate(ProgressColumn):
-    """Speed of a task, in thousands per second."""
+    """Speed of a task, per second."""
 
     def render(self, task: Any) -> Text:
-        return Text(f"{(task.speed or 0.0) / 1e3:.0f} thousand/s")
+        speed = task.speed or 0.0
+        return Text(f"{speed / 1e3:.0f} thousand/s" if speed >= 1e4 else f"{speed:.3g}/s")
 
 
 @contextmanager

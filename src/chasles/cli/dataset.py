@@ -6,34 +6,30 @@ from, so that an interrupted run continues with the remaining files.
 """
 
 import hashlib
+import itertools
 import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from chasles.cli.motion import ACCELERATION, POSE, REACTION, VELOCITY
+from chasles import tasks
+from chasles.cli.motion import ACCELERATION, POSE, REACTION, VELOCITY, completed
 from chasles.cli.scene import digest
-from chasles.errors import ExistingFileError, InputError
-from chasles.formats.motion import MOTION_FILE
-from chasles.identification.logs import Log, Reader, column_names, files
+from chasles.cli.tables import Table, resumed
+from chasles.errors import InputError
+from chasles.formats.motion import MOTION_FILE, Motion
+from chasles.identification.logs import Log, Reader, column_names, extremes, files
 from chasles.model.model import suggest
 from chasles.robot import Robot
+from chasles.tasks import THREADS, Told, ahead
 from chasles.version import VERSION
 from chasles.writing import whole
-
-AHEAD = 3
-"""Blocks in memory between reading and writing."""
-
-MARK = b"chasles"
-"""Key of the table's metadata that holds its origin."""
 
 Compute = Callable[["Job", np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 """Function of a job and the states q, qd, qdd of a block; it returns one row per state."""
@@ -94,9 +90,28 @@ class Done:
 
     states: int
     skipped: Mapping[str, int]
-    peak: np.ndarray
-    squares: np.ndarray
+    peak: tuple[float, ...]
+    squares: tuple[float, ...]
     resumed: bool = False
+
+    @classmethod
+    def read(cls, summary: Mapping[str, Any]) -> "Done":
+        """Return the results of a table that an earlier run completed."""
+        sums = tuple(summary["peak"]), tuple(summary["squares"])
+        return cls(summary["states"], summary["skipped"], *sums, resumed=True)
+
+
+def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
+    """Yield logs as a motion whose instants are numbered without gaps; append them to `read`."""
+    first = 0
+    for log in logs:
+        read.append(log)
+        yield Motion(first, log.t, log.q, log.qd, log.qdd, 0)
+        first += len(log.q)
+
+
+Partition = tuple[Path, Path]
+"""A log, and the table that is made from it."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +119,7 @@ class Job:
     """The computation for each file; it can be pickled and run in any process.
 
     wanted: quantities, or names of columns. columns, units, skip_bad: as in `logs.Reader`.
+    differentiate: compute missing rates. threads: threads that compute the blocks of one file.
     """
 
     robot: Robot
@@ -112,7 +128,9 @@ class Job:
     columns: Mapping[str, str] = field(default_factory=dict)
     units: Mapping[str, str] = field(default_factory=dict)
     skip_bad: bool = False
-    threads: int = 2
+    differentiate: bool = False
+    overwrite: bool = False
+    threads: int = THREADS
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "frames", self.frames or (self.robot.tool,))
@@ -151,7 +169,12 @@ class Job:
     @cached_property
     def recipe(self) -> str:
         """Digest of everything except the log that determines a table."""
-        given = (sorted(self.columns.items()), sorted(self.units.items()), self.skip_bad)
+        given = (
+            sorted(self.columns.items()),
+            sorted(self.units.items()),
+            self.skip_bad,
+            self.differentiate,
+        )
         parts = (VERSION, digest(self.robot), self.names, given)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -160,6 +183,35 @@ class Job:
         found = source.stat()
         origin = {"source": source.name, "bytes": found.st_size, "changed": found.st_mtime_ns}
         return json.dumps({**origin, "recipe": self.recipe}).encode()
+
+    def reader(self) -> Reader:
+        """Return a reader of logs; differences of positions must not cross gaps in time."""
+        needed = ("q",) if self.differentiate else ("q", "qd", "qdd")
+        gaps, threaded = not self.differentiate, self.threads > 1
+        given = (self.robot, self.columns, self.units, self.skip_bad, needed)
+        return Reader(*given, gaps=gaps, threaded=threaded)
+
+    def _with_rates(self, reader: Reader, logs: Iterator[Log]) -> Iterator[Log]:
+        """Add missing velocities and accelerations to logs, one motion after the other."""
+        count = 0
+
+        def number(log: Log) -> int:
+            nonlocal count
+            count += log.begins
+            return count
+
+        for _, group in itertools.groupby(logs, number):
+            read: deque[Log] = deque()
+            motion = completed("", self.robot, _motion(group, read))
+            try:
+                for found in motion:
+                    yield replace(read.popleft(), qd=found.qd, qdd=found.qdd)
+            except InputError as error:
+                if error.code not in ("E-CLI-009", "E-CLI-010"):
+                    raise
+                if not self.skip_bad or error.code == "E-CLI-009":
+                    raise error.at(file=read[0].file) from None
+                reader.skipped.add("motions of less than three rows", 1)
 
     def table(self, log: Log) -> tuple[list[np.ndarray], np.ndarray]:
         """Return the columns of a block, time first if there is one, and joint forces."""
@@ -180,101 +232,38 @@ class Job:
             found += list(np.ascontiguousarray(array.T))
         return found, tau
 
-    def run(
-        self,
-        source: Path,
-        target: Path,
-        *,
-        overwrite: bool = False,
-        told: Callable[[int], None] = lambda count: None,
-    ) -> Done:
+    def __call__(self, partition: Partition, told: Told) -> Done:
         """Compute the table of one file, unless it exists; `told` counts states."""
+        source, target = partition
         mark = self.mark(source)
-        if target.exists() and not overwrite:
-            return _resumed(target, mark)
+        if target.exists() and not self.overwrite:
+            done = Done.read(resumed(target, mark, "log"))
+            told(done.states)
+            return done
         target.parent.mkdir(parents=True, exist_ok=True)
-        reader = Reader(
-            self.robot, self.columns, self.units, self.skip_bad, ("q", "qd", "qdd"), gaps=True
-        )
+        reader = self.reader()
+        logs = reader.read(source)
+        if self.differentiate:
+            logs = self._with_rates(reader, logs)
         states, peak, squares = 0, np.zeros(self.robot.nv), np.zeros(self.robot.nv)
-        with whole(target, overwrite=overwrite) as part, _writer(part, mark, self.names) as add:
-            for columns, tau in _ahead(self.table, reader.read(source), self.threads):
-                add(columns)
+        with whole(target, overwrite=self.overwrite) as part, Table(part, mark, self.names) as out:
+            for columns, tau in ahead(self.table, logs, self.threads):
+                out.add(columns)
                 count = len(columns[0])
                 if tau.size:
-                    peak = np.maximum(peak, np.maximum(tau.max(axis=0), -tau.min(axis=0)))
+                    peak = np.maximum(peak, np.max(np.abs(extremes(tau)), axis=0))
                     squares = squares + np.einsum("ni,ni->i", tau, tau)
                 states += count
                 told(count)
-        return Done(states, dict(reader.skipped.counts), peak, squares)
+            sums = tuple(map(float, peak)), tuple(map(float, squares))
+            done = Done(states, dict(reader.skipped.counts), *sums)
+            out.finish(vars(done))
+        return done
 
 
-def _resumed(target: Path, mark: bytes) -> Done:
-    """Return the result for a table of an earlier run; raise an error if its origin differs."""
-    from pyarrow import ArrowException, parquet
-
-    try:
-        there = parquet.read_metadata(target)
-        own = (there.metadata or {}).get(MARK)
-    except (ArrowException, OSError):
-        own = None
-    if own != mark:
-        problem = "the table was not made from this log by the same command"
-        remedy = "choose another folder, or replace the tables with --overwrite"
-        raise ExistingFileError("E-CLI-272", problem, remedy, file=target)
-    return Done(there.num_rows, {}, np.zeros(0), np.zeros(0), resumed=True)
-
-
-Add = Callable[[list[np.ndarray]], None]
-
-
-@contextmanager
-def _writer(path: Path, mark: bytes, names: Sequence[str]) -> Iterator[Add]:
-    """Write columns of doubles on a separate thread, one row group per addition."""
-    import pyarrow
-    from pyarrow import parquet
-
-    made: list[Any] = []
-    last: list[Future[None]] = []
-
-    def written(columns: list[np.ndarray]) -> None:
-        every = ["t", *names] if len(columns) > len(names) else list(names)
-        if not made:
-            fields = [(name, pyarrow.float64()) for name in every]
-            schema = pyarrow.schema(fields, metadata={MARK: mark})
-            made.append(parquet.ParquetWriter(path, schema, use_dictionary=False))
-        made[0].write_batch(pyarrow.record_batch(columns, schema=made[0].schema))
-
-    def add(columns: list[np.ndarray]) -> None:
-        if last:
-            last.pop().result()
-        last.append(pool.submit(written, columns))
-
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            yield add
-            if not last:
-                add([np.zeros(0) for _ in names])
-            last.pop().result()
-    finally:
-        for writer in made:
-            writer.close()
-
-
-def _ahead(function: Callable[[Any], Any], blocks: Iterator[Any], threads: int) -> Iterator[Any]:
-    """Yield a function's results for blocks, in order; threads compute while blocks are read."""
-    with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[Future[Any]] = deque()
-        for block in blocks:
-            waiting.append(pool.submit(function, block))
-            if len(waiting) >= AHEAD:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-
-
-def partitions(logs: Path, target: Path) -> list[tuple[Path, Path]]:
-    """Return the files of a log or a folder of logs, and the table of each."""
+def partitions(logs: Path, target: Path) -> list[Partition]:
+    """Return the files of a log or a folder of logs, and the table of each, by absolute paths."""
+    logs, target = logs.absolute(), target.absolute()
     if not logs.is_dir():
         return [(logs, target)]
     pairs = []
@@ -309,15 +298,15 @@ class Total:
         self.files += 1
         for reason, count in done.skipped.items():
             self.skipped[reason] = self.skipped.get(reason, 0) + count
+        self.peak, self.squares = np.maximum(self.peak, done.peak), self.squares + done.squares
         if done.resumed:
             self.resumed += 1
-            return
-        self.computed += done.states
-        self.peak, self.squares = np.maximum(self.peak, done.peak), self.squares + done.squares
+        else:
+            self.computed += done.states
 
     @property
     def rms(self) -> np.ndarray:
-        return np.sqrt(self.squares / max(self.computed, 1))
+        return np.sqrt(self.squares / max(self.states, 1))
 
     @property
     def rate(self) -> float:
@@ -326,7 +315,7 @@ class Total:
 
     def data(self, job: Job) -> dict[str, Any]:
         """Return machine-readable results, with joint forces only if they were computed."""
-        names = column_names(job.robot)["tau"] if "tau" in job.chosen and self.computed else ()
+        names = column_names(job.robot)["tau"] if "tau" in job.chosen and self.states else ()
         forces = [
             {"column": name, "peak": peak, "rms": rms}
             for name, peak, rms in zip(names, self.peak, self.rms, strict=bool(names))
@@ -337,30 +326,32 @@ class Total:
 
 def run(
     job: Job,
-    pairs: Sequence[tuple[Path, Path]],
-    told: Callable[[int], None],
+    pairs: Sequence[Partition],
+    told: Told,
     *,
-    overwrite: bool = False,
+    cluster: str | None = None,
+    threads: int = THREADS,
 ) -> Total:
-    """Compute the missing tables of all files, one file after the other."""
+    """Compute the missing tables of all files, some at a time, here or on a cluster."""
     start, none = time.perf_counter(), np.zeros(job.robot.nv)
     total = Total(none, none)
-    for source, target in pairs:
-        done = job.run(source, target, overwrite=overwrite, told=told)
-        if done.resumed:
-            told(done.states)
+    if cluster is not None or len(pairs) > 1:
+        job = replace(job, threads=1)
+    for done in tasks.run(job, pairs, cluster=cluster, threads=threads, told=told):
         total.add(done)
     total.seconds = time.perf_counter() - start
     return total
 
 
-def count_of(pairs: Sequence[tuple[Path, Path]]) -> int | None:
+def count_of(files: Sequence[Path]) -> int | None:
     """Return the number of rows of Parquet files; None if a file is unreadable or not Parquet."""
-    from pyarrow import ArrowException, parquet
-
-    if any(source.suffix.lower() != ".parquet" for source, _ in pairs):
+    if any(file.suffix.lower() != ".parquet" for file in files):
         return None
     try:
-        return sum(int(parquet.read_metadata(source).num_rows) for source, _ in pairs)
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        return None
+    try:
+        return sum(int(parquet.read_metadata(file).num_rows) for file in files)
     except (ArrowException, OSError):
         return None

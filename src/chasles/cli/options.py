@@ -158,6 +158,9 @@ Functions = Annotated[
 ]
 Frame = Annotated[str, option("Frame of functions that take one. Default: the tool.")]
 Overwrite = Annotated[bool, option("Overwrite existing files.")]
+Cluster = Annotated[
+    str | None, option("Dask scheduler to run on, such as tcp://host:8786.", metavar="ADDRESS")
+]
 
 
 def method_option(help: str, **more: Any) -> Any:

@@ -170,6 +170,11 @@ class Recording:
         if not self.finished:
             arrays, robot = joined(list(map(_states, self._parts))), self.scene.robot
             arrays["tau"] = self.scene.torques(arrays)
+            if "contact_forces" in arrays:
+                points = self.scene.points(arrays["q"])
+                if points is not None:
+                    arrays["contact_points"] = np.full_like(arrays["contact_forces"], np.nan)
+                    arrays["contact_points"][:, : points.shape[1]] = points
             arrays["kinetic"] = robot.kinetic_energy(arrays["q"], arrays["qd"])
             arrays["potential"] = robot.potential_energy(arrays["q"])
             facts = {

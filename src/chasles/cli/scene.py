@@ -16,6 +16,7 @@ from chasles.contact import Pair, Plane, file_pairs
 from chasles.errors import InputError
 from chasles.functions.doors import from_names
 from chasles.model.model import suggest
+from chasles.motion.contact.points import contact_points
 from chasles.motion.controllers import controlled
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import MOST_STEPS
@@ -56,10 +57,22 @@ class Scene:
         """Simulate some steps (default: all), from the start or from the end of an earlier run."""
         top = self.scenario.top
         options = {key: top[key] for key in SETTINGS if key in top}
-        if "ground" in top and "integrator" not in top:  # as with contacts="file"
+        if "ground" in top and self.stepped:  # as with contacts="file"
             options = {"integrator": TIME_STEPPING, "limits": True, "dissipation": True} | options
         options |= {"control": self.control, "steps": steps, "resume": resume, **self.driven}
         return self.robot.simulate(self.q, self.qd, contacts=self.contacts, **options)
+
+    @property
+    def stepped(self) -> bool:
+        """True if contact is solved within time steps."""
+        top = self.scenario.top
+        usual = TIME_STEPPING if "ground" in top or self.contacts == "file" else ""
+        return bool(top.get("integrator", usual) == TIME_STEPPING)
+
+    def points(self, q: np.ndarray) -> np.ndarray | None:
+        """Return the contact points (n, points, 3) in configurations q (n, nq), in the world."""
+        pairs = file_pairs(self.robot) if self.contacts == "file" else self.contacts
+        return contact_points(self.robot.model, pairs, q, stepped=self.stepped)
 
     def torques(self, motion: Mapping[str, np.ndarray]) -> np.ndarray:
         """Return the joint torques (n, nv) of controller, actuators and disturbance.
@@ -79,15 +92,23 @@ class Scene:
         )
 
 
-def made(scenario: Scenario, *, trust: bool = False) -> Scene:
-    """Return the scene of a scenario; errors give the location of values that do not fit.
+def loaded(scenario: Scenario, *, trust: bool = False) -> Robot:
+    """Return the robot of a scenario.
 
     `trust` allows the robot's file to run Python; a scenario cannot allow this.
     """
     top = scenario.top
     how = Loading(**{key: top[key] for key in LOADING if key in top}, trust=trust)
     with scenario.blamed("robot"):
-        robot = find(top["robot"], how)
+        return find(top["robot"], how)
+
+
+def made(scenario: Scenario, *, trust: bool = False, robot: Robot | None = None) -> Scene:
+    """Return the scene of a scenario; errors give the location of values that do not fit.
+
+    trust: as in `loaded`. robot: one to use instead of the scenario's.
+    """
+    robot = robot or loaded(scenario, trust=trust)
     q, qd = _start(scenario, robot)
     forces, contacts = _forces(scenario, robot, q), _contacts(scenario, robot)
     driven = _actuators(scenario, robot)

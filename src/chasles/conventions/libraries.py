@@ -86,11 +86,11 @@ class Convention:
     nq: int
     nv: int
     _nq_here: int
-    _places: np.ndarray  # of their positions in our q; an angle's for its cosine and sine
-    _cosines: list[int]  # where they are among their positions
+    _places: np.ndarray  # index in our q of each library position (cosine and sine: of the angle)
+    _cosines: list[int]  # indices of cosines among the library's positions
     _sines: list[int]
     _quaternions: Mapping[str, list[int]]  # by joint
-    _order: np.ndarray  # of their velocities in our qd
+    _order: np.ndarray  # index in our qd of each library velocity
     _turns: tuple[_Turn, ...]
 
     def to_position(self, q: Array) -> np.ndarray:

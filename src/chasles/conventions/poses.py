@@ -157,7 +157,7 @@ def to_pose(T: Array) -> tuple[np.ndarray, np.ndarray]:
     """
     T = numbers("a pose", T, 4)
     (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = np.moveaxis(T[..., :3, :3], (-2, -1), (0, 1))
-    products = stacked(  # 4 q q': each row is the quaternion, the longest one the most exact
+    products = stacked(  # 4 q q': each row is a multiple of q; the longest is the most accurate
         [
             [1.0 + xx - yy - zz, xy + yx, zx + xz, zy - yz],
             [xy + yx, 1.0 - xx + yy - zz, yz + zy, xz - zx],
@@ -210,7 +210,7 @@ def unit(what: str, quaternion: np.ndarray) -> np.ndarray:
     size = np.max(np.abs(quaternion), axis=-1, keepdims=True)
     if not np.all(size):
         raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")
-    scaled = quaternion / size  # whose squares have a sum
+    scaled = quaternion / size  # its squares do not overflow
     return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
 
 

@@ -92,15 +92,18 @@ def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator
     if kind == "capsules":
         yield Capsule(element.frame, radius, place(start), place(end))
         return
+    if 0.5 * length <= excess or count < 3:
+        whole = (radius + 0.5 * length) * (1.0 + ROUNDING)
+        yield Sphere(element.frame, whole, place(0.5 * (start + end)))
+        return
     reach = np.sqrt((radius + excess) ** 2 - radius**2)
-    parts = min(max(int(np.ceil(0.5 * length / reach)), 1), count)
+    parts = min(int(np.ceil(0.5 * length / reach)), count - 2)
     wide = float(np.hypot(radius, 0.5 * length / parts)) * (1.0 + ROUNDING)
     for k in range(parts):  # each sphere contains a slice of the tube
         share = (k + 0.5) / parts
         yield Sphere(element.frame, wide, place(start + share * (end - start)))
-    if parts > 1 or length > 0.0:
-        for tip in (start, end):
-            yield Sphere(element.frame, radius, place(tip))
+    for tip in (start, end):
+        yield Sphere(element.frame, radius, place(tip))
 
 
 Fit = tuple[np.ndarray, np.ndarray, float]

@@ -112,6 +112,10 @@ class Program(Interface):
     """Groups of instructions that do the same for limbs of the same form, one per limb
     (`expr.lanes`). This is a hint for computing them together; no result depends on it."""
 
+    tiled: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Names of inputs and outputs that pass between the programs of an iteration as whole vectors
+    of states (`llvm.iterated`)."""
+
     def limb(self, array: int, index: int) -> int:
         """Return the limb of an entry of an array (inputs, then outputs); -1 if it has none."""
         entries = self.limbs[array] if self.limbs else ()

@@ -36,7 +36,7 @@ def arrays(
     """
     try:
         with ZipFile(source) as archive:
-            whole = archive.start_dir  # where the list of members begins, after all of them
+            whole = archive.start_dir  # start of the directory, which follows all members
             wanted = [f"{name}.npy" for name in names] or archive.namelist()
             members = [archive.getinfo(name) for name in wanted]
             if sum(member.file_size for member in members) > MOST_TIMES * whole + 2**20:

@@ -267,7 +267,7 @@ def renamed(name: str, robot_file: str, other: str) -> str:
     path = os.path.join(folder, name)
     try:
         return Path(os.path.relpath(path, place)).as_posix()
-    except ValueError:  # on another drive of Windows
+    except ValueError:  # the path is on another drive (Windows)
         return path
 
 

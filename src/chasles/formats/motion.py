@@ -281,8 +281,8 @@ class _Header:
 
 def _csv_motion(file: str, model: Model) -> _Table:
     wanted = columns(model)
-    names = itertools.chain.from_iterable(wanted.values())
-    header = _header(file, ["t", *names, *REACHED, *effort_columns(model)])
+    known = itertools.chain.from_iterable(wanted.values())
+    header = _header(file, ["t", *known, *REACHED, *effort_columns(model)])
     places = {"t": header.places(["t"])} if "t" in header.names else {}
     for quantity, names in wanted.items():
         if quantity == "q" or any(name in header.names for name in names):

@@ -16,6 +16,14 @@ _MOST_FILES = 100_000
 """Largest number of files examined in one folder; a cache of robots has some thousands."""
 
 
+BUILT_IN = (
+    *("puma560", "stanford_arm", "microbot", "planar", "zigzag", "general_chain", "general_tree"),
+    *("quadruped", "humanoid", "slider_crank", "four_bar", "triangle", "five_bar", "six_bar"),
+    *("stewart", "delta", "random_tree"),
+)
+"""Names of built-in robots, which are functions of `chasles.robots` and not files."""
+
+
 class Found(NamedTuple):
     """A robot file. name: file name without suffix. source: package that installed the file."""
 

@@ -76,6 +76,9 @@ class _Printed(float):
         made.text = text.replace("_", "")
         return made
 
+    def __getnewargs__(self) -> tuple[str]:  # type: ignore[override]
+        return (self.text,)
+
 
 class Lines:
     """Line numbers of the headers and keys of a file, which `tomllib` does not provide.

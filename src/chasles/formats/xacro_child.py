@@ -247,7 +247,7 @@ def complaint(file: str, what: str, at: str = "", refused: bool = False) -> Valu
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]
     macros = list(dict.fromkeys(called[::-1]))[:4]
-    line = re.search(r"(?: at line |: line )(\d+)", what)  # of malformed XML
+    line = re.search(r"(?: at line |: line )(\d+)", what)  # the XML is malformed
     if line is not None:
         at = f"{os.path.abspath(files[-1])}:{line[1]}"
     told = {"at": at or os.path.abspath(files[-1]), "macros": macros, "what": what}

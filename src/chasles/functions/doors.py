@@ -339,8 +339,9 @@ LIBRARIES = (
     Library("JAX", "jax", "Array", True),
     Library("CuPy", "cupy", "ndarray", False),
     Library("Dask", "dask.array", "Array", True),
+    Library("Dask (data frames)", "dask.dataframe", "DataFrame", True),
 )
-"""One row per library. For package `a.b`, the module `libraries.a` has `call(function, arguments,
+"""One row per library. For package `a.b`, the module `libraries.a_b` has `call(function, arguments,
 out, threads)`, which accepts and returns arrays of the library.
 """
 
@@ -396,4 +397,4 @@ def refuse(function: str, *arguments: Any) -> None:
 
 def module(package: str) -> Any:
     """Return the loaded module for a library's arrays."""
-    return importlib.import_module(f"chasles.functions.libraries.{package.partition('.')[0]}")
+    return importlib.import_module(f"chasles.functions.libraries.{package.replace('.', '_')}")

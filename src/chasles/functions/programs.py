@@ -31,8 +31,8 @@ its own frames, are also tried. For more bodies, only the likely best candidate 
 """
 
 DEEP = 16.0
-"""Mean number of bodies between a body and the base above which methods for short branches are not
-tried, because they take more than twice the operations of others."""
+"""Mean depth of a body (number of bodies up to the base) for which methods for short branches are
+tried. In deeper trees they take more than twice the operations of other methods."""
 
 
 @dataclass(frozen=True)

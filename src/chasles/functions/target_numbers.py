@@ -36,10 +36,10 @@ def unit(what: str, value: Any) -> np.ndarray:
     array = sized(what, value, 3)
     if not array.any(axis=-1).all():
         raise InputError("E-CALL-362", f"{what} has zero length", "give a direction", part=PART)
-    return _normalised(array)
+    return _normalized(array)
 
 
-def _normalised(vectors: np.ndarray) -> np.ndarray:
+def _normalized(vectors: np.ndarray) -> np.ndarray:
     """Normalize vectors of any size without overflow or underflow."""
     scaled = vectors / np.abs(vectors).max(axis=-1, keepdims=True)
     return np.asarray(scaled / np.linalg.norm(scaled, axis=-1, keepdims=True))
@@ -53,7 +53,7 @@ def rotation(what: str, value: Any) -> np.ndarray:
         if not (np.abs(q).max(axis=-1) > 0.0).all():
             problem = f"the quaternion of {what} is zero"
             raise InputError("E-CALL-363", problem, "use (1, 0, 0, 0) for the identity", part=PART)
-        w, x, y, z = np.moveaxis(_normalised(q), -1, 0)
+        w, x, y, z = np.moveaxis(_normalized(q), -1, 0)
         rows = [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)]
         rows += [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)]
         rows += [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)]

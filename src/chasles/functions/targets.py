@@ -119,11 +119,40 @@ class Target:
         return (type(self).__name__,)
 
     def numbers(self) -> np.ndarray:
-        """Return the numbers (..., size) that define the target, after checking them."""
+        """Return the numbers (..., size) that define the target, after checking them.
+
+        Returns
+        -------
+        ndarray, shape (..., size)
+            The numbers.
+
+        Examples
+        --------
+        >>> from chasles.targets import Position
+        >>> Position([0.1, 0.2, 0.3]).numbers()
+        array([0.1, 0.2, 0.3])
+        """
         raise NotImplementedError
 
     def each(self, name: str) -> np.ndarray:
-        """Return the weight or tolerance of each error; errors of weight 0 have no tolerance."""
+        """Return the weight or tolerance of each error; errors of weight 0 have no tolerance.
+
+        Parameters
+        ----------
+        name : str
+            "weight" or "tolerance".
+
+        Returns
+        -------
+        ndarray
+            One number per error, angles first.
+
+        Examples
+        --------
+        >>> from chasles.targets import Position
+        >>> Position([0.1, 0.2, 0.3], tolerance=1e-3).each('tolerance')
+        array([0.001, 0.001, 0.001])
+        """
         given, count = getattr(self, name), self.angles + self.lengths
         value = np.asarray(some_numbers(name, given, PART), float)
         fine = bool(((value >= 0.0) & (value < np.inf)).all())
@@ -138,11 +167,52 @@ class Target:
         return np.where(self.each("weight") > 0.0, value, np.inf) if name == "tolerance" else value
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """Return the numbers of a target that the posture meets; [] if undefined."""
+        """Return the numbers of a target that the posture meets; [] if undefined.
+
+        Parameters
+        ----------
+        at : Posture
+            Poses and Jacobians of the robot in a configuration.
+        frame : str
+            Name of the frame that has the target.
+
+        Returns
+        -------
+        list of Number
+            Numbers, as `numbers` returns them.
+
+        Examples
+        --------
+        >>> from chasles.targets import Position, Target
+        >>> Position.reached is not Target.reached
+        True
+        """
         raise NotImplementedError
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """Return the errors, angles first, and the rows by which joint velocities reduce them."""
+        """Return the errors, angles first, and the rows by which joint velocities reduce them.
+
+        Parameters
+        ----------
+        at : Posture
+            Poses and Jacobians of the robot in a configuration.
+        frame : str
+            Name of the frame that has the target.
+        goal : sequence of Number
+            Numbers that define the target, as `numbers` returns them.
+
+        Returns
+        -------
+        errors : list of Number
+        rows : sequence
+            Errors in rad and m, and one row of the Jacobian for each.
+
+        Examples
+        --------
+        >>> from chasles.targets import Position, Target
+        >>> Position.errors is not Target.errors
+        True
+        """
         raise NotImplementedError
 
 

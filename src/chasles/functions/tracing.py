@@ -335,7 +335,7 @@ def _factors(
 
 
 def _arena(model: Model) -> Arena:
-    """Return an arena; for many bodies, it keeps the order of tracing for loops in backends."""
+    """Return an arena; if there are many bodies, it keeps the order in which they are traced."""
     many = len(model.bodies) > MANY
     return Arena(UNIFORM, ordered=True) if many else Arena(RULES)
 

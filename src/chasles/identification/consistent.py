@@ -7,14 +7,13 @@ factor of the prior's P, the constant pull-back metric becomes the norm of Z (Le
 2020).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from chasles.errors import InputError
-from chasles.identification.linear import JOINT_TERMS
+from chasles.identification.unknowns import parameters, pseudo_inertia
 from chasles.model.given import a_name, a_number
 from chasles.model.ranges import LARGEST
 
@@ -32,24 +31,6 @@ DEVIATIONS = (1e-9, 1e9)
 
 PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
 """Indices of the upper triangle of a 4x4 matrix, column by column."""
-
-
-def pseudo_inertia(p: np.ndarray) -> np.ndarray:
-    """Return P (4, 4) of a body's ten parameters."""
-    m, h, (xx, yy, zz, xy, xz, yz) = p[0], p[1:4], p[4:]
-    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    P = np.zeros((4, 4))
-    P[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
-    P[:3, 3] = P[3, :3] = h
-    P[3, 3] = m
-    return P
-
-
-def parameters(P: np.ndarray) -> np.ndarray:
-    """Return the ten parameters of a pseudo-inertia."""
-    inertia = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
-    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
-    return np.array([P[3, 3], *P[:3, 3], xx, yy, zz, xy, xz, yz])
 
 
 @dataclass(frozen=True)
@@ -71,7 +52,10 @@ class Prior:
 
 
 def prior(nominal: np.ndarray, bodies: int, mass: float, length: float) -> Prior:
-    """Return the prior of parameters; mass and length: scales for bodies without inertia."""
+    """Return the prior of parameters; mass and length: scales for bodies without inertia.
+
+    The prior of joint terms is zero.
+    """
     start, blocks, raised = nominal.copy(), np.eye(len(nominal)), []
     for k in range(bodies):
         at = slice(10 * k, 10 * k + 10)
@@ -113,14 +97,17 @@ def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
 class Problem:
     """Least squares 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2 over consistent parameters.
 
-    signs: indices of entries of z, from 10 * bodies, that must be non-negative.
+    G, g: linear inequalities G z + g >= 0, for signs of joint terms and shapes of bodies. inside: z
+    that satisfies all inequalities strictly.
     """
 
     A: np.ndarray
     b: np.ndarray
     bodies: int
     deviation: float
-    signs: np.ndarray
+    G: np.ndarray
+    g: np.ndarray
+    inside: np.ndarray
 
     def weights(self) -> np.ndarray:
         """Return the weights of the squares of z: those of the prior, and tiny ones elsewhere."""
@@ -139,9 +126,12 @@ class Problem:
 
     def feasible(self, z: np.ndarray) -> bool:
         """Return True if every body and every term is physically possible."""
-        signed = z[self.signs]
         least = np.linalg.eigvalsh(matrices(z, self.bodies)).min(initial=np.inf)
-        return bool(least >= LEAST and np.all(signed >= 0.0))
+        return bool(least >= LEAST and np.all(self.slack(z) >= 0.0))
+
+    def slack(self, z: np.ndarray) -> np.ndarray:
+        """Return the values of the linear inequalities, which must not be negative."""
+        return np.asarray(self.G @ z + self.g)
 
 
 def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarray:
@@ -164,13 +154,11 @@ def _bounded(problem: Problem, wanted: np.ndarray) -> np.ndarray:
     bodies = problem.bodies
     rows = np.vstack([problem.A, np.diag(np.sqrt(problem.weights()))])
     right = np.append(problem.b, np.zeros(rows.shape[1]))
-    inside = np.zeros(rows.shape[1])
-    inside[problem.signs] = 1.0
-    share = 1.0
+    inside, share = problem.inside, 1.0
     while _barrier(problem, inside + share * (wanted - inside)) == np.inf:
         share *= 0.5
     z = inside + 0.5 * share * (wanted - inside)
-    order = 4 * bodies + len(problem.signs)
+    order = 4 * bodies + len(problem.g)
     mu = float(np.sum((rows @ z - right) ** 2)) / order
 
     def objective(z: np.ndarray) -> float:
@@ -197,11 +185,19 @@ def _bounded(problem: Problem, wanted: np.ndarray) -> np.ndarray:
 
 
 def _barrier(problem: Problem, z: np.ndarray) -> float:
-    """Return the logarithmic barrier of consistent parameters, infinite outside."""
-    W, signed = matrices(z, problem.bodies) - LEAST * np.eye(4), z[problem.signs]
-    if np.linalg.eigvalsh(W).min(initial=1.0) <= 0.0 or signed.min(initial=1.0) <= 0.0:
+    """Return the logarithmic barrier of consistent parameters, infinite outside.
+
+    Inside means that Cholesky's factorization succeeds, since `_barrier_rows` uses its factors.
+    """
+    slack = problem.slack(z)
+    if not slack.min(initial=1.0) > 0.0:
         return np.inf
-    return float(-np.linalg.slogdet(W)[1].sum() - np.log(signed).sum())
+    try:
+        roots = np.linalg.cholesky(matrices(z, problem.bodies) - LEAST * np.eye(4))
+    except np.linalg.LinAlgError:
+        return np.inf
+    diagonals = np.diagonal(roots, axis1=1, axis2=2)
+    return float(-2.0 * np.log(diagonals).sum() - np.log(slack).sum())
 
 
 def _barrier_rows(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -209,40 +205,39 @@ def _barrier_rows(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
     With W = L L', the barrier -log det W changes along U like that of L^-1 U L^-T at the identity.
     """
-    bodies, signed = problem.bodies, z[problem.signs]
-    B = np.zeros((10 * bodies + len(signed), len(z)))
+    bodies, slack = problem.bodies, problem.slack(z)
+    B = np.zeros((10 * bodies + len(slack), len(z)))
     roots = np.linalg.cholesky(matrices(z, bodies) - LEAST * np.eye(4))
     for k, L in enumerate(roots):
         half = np.linalg.solve(L, UNITS)
         turned = np.linalg.solve(L, np.swapaxes(half, 1, 2))
         at = slice(10 * k, 10 * k + 10)
         B[at, at] = np.tensordot(UNITS, turned, axes=([1, 2], [1, 2]))
-    B[np.arange(10 * bodies, len(B)), problem.signs] = 1.0 / signed
+    B[10 * bodies :] = problem.G / slack[:, None]
     slope = [-float(i == j) for i, j in PLACES] * bodies
-    return B, np.append(slope, -np.ones(len(signed)))
+    return B, np.append(slope, -np.ones(len(slack)))
 
 
 def _entropic(problem: Problem) -> np.ndarray:
     """Minimize with the prior (tr Z - log det(1 + Z)) / deviation^2, by damped Newton steps.
 
     The prior is the log-determinant (entropic) divergence of pseudo-inertias. It grows without
-    bound at the edge of consistency, so that every step stays inside. Joint terms that must be
-    non-negative have a barrier of the same kind.
+    bound at the edge of consistency, so that every step stays inside. Linear inequalities have a
+    small barrier of the same kind.
     """
     n, bodies, weight = problem.A.shape[1], problem.bodies, problem.deviation**-2
-    z = np.zeros(n)
-    z[problem.signs] = 1.0
+    z, G = problem.inside, problem.G
     data, pulled = problem.A.T @ problem.A, problem.A.T @ problem.b
     data = data + 1e-13 * np.trace(data) / max(n, 1) * np.eye(n)
 
     def objective(z: np.ndarray) -> float:
         if not np.all(np.abs(z) < LARGEST):
             return np.inf
-        W, signed = matrices(z, bodies), z[problem.signs]
-        if np.linalg.eigvalsh(W).min(initial=1.0) <= 0.0 or signed.min(initial=1.0) <= 0.0:
+        W, slack = matrices(z, bodies), problem.slack(z)
+        if np.linalg.eigvalsh(W).min(initial=1.0) <= 0.0 or slack.min(initial=1.0) <= 0.0:
             return np.inf
         divergence = np.trace(W, axis1=1, axis2=2).sum() - np.linalg.slogdet(W)[1].sum()
-        barrier = -1e-6 * np.log(signed).sum()
+        barrier = -1e-6 * np.log(slack).sum()
         return float(0.5 * z @ data @ z - pulled @ z + weight * divergence + barrier)
 
     for _ in range(STEPS):
@@ -253,9 +248,9 @@ def _entropic(problem: Problem) -> np.ndarray:
             turned = inverse[k] @ UNITS
             gradient[at] += weight * np.trace(UNITS - turned, axis1=1, axis2=2)
             H[at, at] += weight * np.einsum("aij,bji->ab", turned, turned)
-        signed = z[problem.signs]
-        gradient[problem.signs] -= 1e-6 / signed
-        H[problem.signs, problem.signs] += 1e-6 / signed**2
+        near = G / problem.slack(z)[:, None]
+        gradient -= 1e-6 * near.sum(axis=0)
+        H += 1e-6 * near.T @ near
         step = -np.linalg.solve(H, gradient)
         decrement = -gradient @ step
         if decrement < DONE:
@@ -280,31 +275,3 @@ def checked_prior(prior: str, deviation: Any) -> float:
         problem = f"deviation must be a number from {low:g} to {high:g}, not {deviation!r:.60}"
         raise InputError("E-IDENT-004", problem, part="identify")
     return found
-
-
-def link_values(names: Mapping[str, list[str]], p: np.ndarray) -> dict[str, Any]:
-    """Return mass, center and inertia by link name; the other links of a body become massless.
-
-    names: maps each link to the links that move with it.
-    """
-    found: dict[str, Any] = {}
-    for k, (link, others) in enumerate(names.items()):
-        P = pseudo_inertia(p[10 * k : 10 * k + 10])
-        m, c = P[3, 3], P[:3, 3] / P[3, 3]
-        second = P[:3, :3] - m * np.outer(c, c)
-        found |= {f"{link}.mass": m, f"{link}.center": c}
-        found[f"{link}.inertia"] = np.trace(second) * np.eye(3) - second
-        for other in others:
-            found |= {f"{other}.mass": 0.0, f"{other}.inertia": np.zeros((3, 3))}
-    return found
-
-
-def joint_values(terms: tuple[str, ...], joints: tuple[str, ...], x: np.ndarray) -> dict[str, Any]:
-    """Return armature, damping and friction of joints by name."""
-    written = [term for term in JOINT_TERMS if term in terms and term != "offset"]
-    flat = x.reshape(len(terms), len(joints)) if terms else x
-    return {
-        f"{joint}.{term}": float(flat[terms.index(term), k])
-        for term in written
-        for k, joint in enumerate(joints)
-    }

@@ -6,8 +6,7 @@ robot. The Gram matrix of [W_j, e_j] contains everything that least squares need
 samples, for any weights of the rows.
 """
 
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +18,8 @@ from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, less, 
 from chasles.functions.programs import program
 from chasles.identification.linear import Base, LinearModel
 from chasles.identification.regression import Factors
+from chasles.identification.unknowns import TERMS, At
+from chasles.tasks import THREADS, ahead
 
 BLOCK = 512
 """Number of states per block, whose equations fit into the processor's cache."""
@@ -68,20 +69,35 @@ class Equations:
 
         Rows are stored side by side, each padded with zeros to whole SIMD vectors.
         """
-        model, arena = self.model.bare.model, Arena(RULES)
-        nq, nv = model.nq, model.nv
-        shapes = {"q": nq, "qd": nv, "qdd": nv, "tau": nv}
-        inputs = [Variable(name, (size,)) for name, size in shapes.items()]
+        arena, inputs = Arena(RULES), self.inputs()
         given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
+        numbers, places = list[Number](), []
+        for kept, row in self.rows(given, arena):
+            numbers += [*row, *[0.0] * (backends.gram_width(len(row)) - len(row))]
+            places.append(kept)
+        output = Variable("rows", (len(numbers),)), numbers
+        return Program.from_outputs("equations", inputs, [output]), places
+
+    def inputs(self) -> list[Variable]:
+        """Return the inputs of the equations: states and torques."""
+        nq, nv = self.model.robot.nq, self.model.robot.nv
+        shapes = {"q": nq, "qd": nv, "qdd": nv, "tau": nv}
+        return [Variable(name, (size,)) for name, size in shapes.items()]
+
+    def rows(
+        self, given: dict[str, list[Scalar]], arena: Arena
+    ) -> Iterator[tuple[list[int], list[Number]]]:
+        """Yield each row [W_j, e_j] as symbols, after the base parameters of its columns."""
+        model = self.model.bare.model
 
         def of(function: str) -> list[Number]:
             made = program(model, function)
             return made.applied({v.name: given[v.name] for v in made.inputs}, arena)[0]
 
-        Y, tau = of("regressor"), of("inverse_dynamics")
+        Y, tau = self._inertias(of("regressor")), of("inverse_dynamics")
         known = self.model.nominal[10 * len(self.model.links) :]
-        count, numbers, places = len(Y) // nv, list[Number](), []
-        for j in range(nv):
+        count = len(Y) // model.nv
+        for j in range(model.nv):
             terms = self._terms(j, given)
             entries = [*Y[count * j : count * (j + 1)], *terms]
             kept = [k for k, c in enumerate(self.base.columns) if _acts(entries[c])]
@@ -89,19 +105,23 @@ class Equations:
             for term, value in zip(terms, known, strict=True):
                 if value and _acts(term):
                     rest = rest - value * term
-            row = [*(entries[self.base.columns[k]] for k in kept), rest]
-            numbers += [*row, *[0.0] * (backends.gram_width(len(row)) - len(row))]
-            places.append(kept)
-        output = Variable("rows", (len(numbers),)), numbers
-        return Program.from_outputs("equations", inputs, [output]), places
+            yield kept, [*(entries[self.base.columns[k]] for k in kept), rest]
+
+    def _inertias(self, Y: list[Number]) -> list[Number]:
+        """Return the entries of the regressor for the unknown bodies."""
+        if self.model.map is None:
+            return Y
+        rows = np.array(Y, object).reshape(self.model.robot.nv, -1)
+        return list((rows @ self.model.map).ravel())
 
     def _terms(self, j: int, given: dict[str, list[Scalar]]) -> list[Number]:
         """Return row j of the columns of the joint terms."""
-        qd, found = given["qd"][j], []
-        sign = select(less(0.0, qd), 1.0, select(less(qd, 0.0), -1.0, 0.0))
-        made = {"armature": given["qdd"][j], "damping": qd, "friction": sign, "offset": 1.0}
-        for term in self.model.terms:
-            found += [made[term] if row == j else 0.0 for row in self.model.columns]
+        found: list[Number] = []
+        qd, qdd = given["qd"][j], given["qdd"][j]
+        for kind, joint in self.model.unknowns:
+            row, place, rest = self.model.place(joint)
+            at = At(given["q"][place] - rest, qd, qdd, _sign(qd), self.model.slip)
+            found.append(TERMS[kind].column(at) if row == j else 0.0)
         return found
 
     @cached_property
@@ -129,22 +149,19 @@ class Equations:
             sums[j, place[:, None], place] = found[: len(place), : len(place)]
         return Grams(sums, len(arrays[0]))
 
-    def total(self, samples: Iterable[Sample], threads: int = 2) -> Grams:
-        """Return the sum over all samples, which are read one after the other.
+    def total(self, samples: Iterable[Sample], threads: int = THREADS) -> Grams:
+        """Return the sum over all samples, which are read one after the other."""
+        return sum(ahead(self.grams, samples, threads), self.none())
 
-        At most one sample per thread, and one that is read ahead, is in memory.
-        """
+    def none(self) -> Grams:
+        """Return the sum over no samples."""
         size = len(self.base) + 1
-        found = Grams(np.zeros((self.model.robot.nv, size, size)), 0)
-        with ThreadPoolExecutor(threads) as pool:
-            waiting = []
-            for sample in samples:
-                waiting.append(pool.submit(self.grams, sample))
-                if len(waiting) > threads:
-                    found = found + waiting.pop(0).result()
-            for each in waiting:
-                found = found + each.result()
-        return found
+        return Grams(np.zeros((self.model.robot.nv, size, size)), 0)
+
+
+def _sign(qd: Scalar) -> Number:
+    """Return the sign of a symbol."""
+    return select(less(0.0, qd), 1.0, select(less(qd, 0.0), -1.0, 0.0))
 
 
 def _acts(entry: Number) -> bool:

@@ -1,45 +1,43 @@
 """`chasles.identify`: parameters of a robot from measured motions and torques."""
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
 
 from chasles.errors import InputError
 from chasles.functions.doors import check_robot
-from chasles.identification.consistent import (
-    Prior,
-    Problem,
-    checked_prior,
-    joint_values,
-    link_values,
-    prior,
-    solved,
+from chasles.identification.consistent import Prior, checked_prior
+from chasles.identification.constrained import (
+    Constraints,
+    checked_constraints,
+    consistent,
+    unknown_bodies,
 )
-from chasles.identification.equations import Equations
+from chasles.identification.equations import Equations, Grams
 from chasles.identification.filtering import Smoothing
-from chasles.identification.linear import CHUNK, Base, LinearModel, base, checked_terms, samples
+from chasles.identification.fitting import States, best_slip, factors_of, gains_of, robust
+from chasles.identification.gains import Gains
+from chasles.identification.linear import SLIP, Base, LinearModel, base, checked_terms, samples
 from chasles.identification.logs import Reader
-from chasles.identification.measured import Measured
-from chasles.identification.measured import arrays as from_positions
-from chasles.identification.regression import HUBER, Factors, Fit, compressed, fitted
+from chasles.identification.measured import Measured, summed
+from chasles.identification.measured import arrays as from_arrays
+from chasles.identification.regression import Fit, fitted
 from chasles.identification.result import Identified
+from chasles.identification.shapes import Enclosing
+from chasles.identification.written import written
 from chasles.model.description import freedom_names
-from chasles.model.given import a_generator, a_name, some_names
-from chasles.model.spaces import size
+from chasles.model.given import a_generator, a_name, a_number, some_names
 from chasles.robot import Robot
 
 POOR = 100.0
 """Condition number above which a note reports insufficient excitation."""
 
-ROBUST_ROUNDS = 10
-"""Number of iterations of the robust loss."""
-
 UNLIKELY = 20.0
 """Ratio of fitted to prior torques that suggests wrong units."""
-
-States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def identify(
@@ -60,10 +58,18 @@ def identify(
     include: Sequence[str] = ("inertia", "damping", "friction"),
     f_ext: Any = None,
     actuated: Sequence[str] | None = None,
+    gain: Mapping[str, float | None] | None = None,
+    stribeck_velocity: float | Literal["estimate"] = SLIP,
+    payload: str | None = None,
+    symmetry: Mapping[str, str] | None = None,
+    total_mass: float | None = None,
+    enclosed: Enclosing | None = None,
     loss: Literal["squares", "huber"] = "squares",
     prior: Literal["pull-back", "entropic"] = "pull-back",
     deviation: float = 1.0,
     seed: int = 0,
+    cluster: str | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> Identified:
     """Identify a robot's inertial and joint parameters from measured motions and torques.
 
@@ -91,7 +97,7 @@ def identify(
         Times (s).
     smoothing : {"low-pass", "savitzky-golay", "spline"}
         Method for computing velocities and accelerations from positions: a zero-phase low-pass
-        filter of fourth order and finite differences, local polynomials, or a smoothing spline.
+        filter of eighth order and finite differences, local polynomials, or a smoothing spline.
     cutoff : float, optional
         Cut-off frequency of the smoothing (Hz). Default: 1.5 times the highest frequency at which
         positions have more power than their noise.
@@ -104,13 +110,30 @@ def identify(
     skip_bad : bool
         Skip bad rows and unreadable files of logs; `notes` counts them.
     include : sequence of str
-        Terms to identify: "inertia" (always included), and "armature", "damping", "friction"
-        (Coulomb) and "offset" at joints with one degree of freedom.
+        Terms to identify: "inertia" (always included), and terms of joints with one degree of
+        freedom: "armature", "damping", "friction" (Coulomb), "asymmetric" (Coulomb friction that
+        differs by direction), "stribeck", "stiffness" and "offset" (of a torque or current
+        sensor). "elbow.friction" names one joint.
     f_ext : dict, optional
         Known external wrenches, as in `robot.inverse_dynamics`.
     actuated : sequence of str, optional
         For closed loops, the actuated degrees of freedom, as many as the mobility. Default: those
         whose torque is not always zero.
+    gain : dict, optional
+        Motor constants (N m/A, at the joint) of joints whose `tau` are currents (A); None for an
+        unknown constant. At least one constant, torque or external wrench must be known.
+    stribeck_velocity : float or "estimate"
+        Velocity (rad/s or m/s) at which Stribeck friction has fallen to half; "estimate" finds the
+        velocity with the smallest residuals, common to all joints.
+    payload : str, optional
+        Frame that carries an unknown payload. Only the payload and the joint terms in `include` are
+        unknown; the robot's own inertias are those of its file.
+    symmetry : dict, optional
+        {left: right}: moving links with equal or mirrored parameters.
+    total_mass : float, optional
+        Total mass (kg) of the moving bodies, known to 0.1 %.
+    enclosed : {"box", "ellipsoid"}, optional
+        Require that each body's mass lies within a box or an ellipsoid around its collision shapes.
     loss : {"squares", "huber"}
         "huber" bounds the influence of outliers.
     prior : {"pull-back", "entropic"}
@@ -121,6 +144,11 @@ def identify(
         data more weight.
     seed : int
         Seed of the random states that determine the base parameters.
+    cluster : str, optional
+        Address of a Dask scheduler, whose workers read the files of `data`; the loss must be
+        "squares" and the robot a tree without `f_ext`. Default: this process.
+    progress : callable, optional
+        Function called with the number of samples of each block of logs that was read.
 
     Returns
     -------
@@ -152,56 +180,100 @@ def identify(
     if a_name("loss", loss, "identify") not in ("squares", "huber"):
         problem = f"loss must be 'squares' or 'huber', not {loss!r:.60}"
         raise InputError("E-IDENT-006", problem, part="identify")
-    rng = a_generator(seed, "identify")
-    terms, notes = checked_terms(include), tuple[str, ...]()
+    rng, terms = a_generator(seed, "identify"), checked_terms(robot, include)
+    how = Estimate(prior, deviation, checked_constraints(total_mass, enclosed), loss)
+    robot, bodies = unknown_bodies(robot, payload, symmetry)
+    slip = _velocity(stribeck_velocity)
+    lag = None if delay == "estimate" else a_number("delay", delay, "identify")
+    logs = Measured(Reader(robot, columns or {}, units or {}, skip_bad), smoothing, cutoff, lag)
+    plain = loss == "squares" and f_ext is None and gain is None and slip is not None
+    if data is not None and plain and len(robot.independent) == robot.nv:
+        model = LinearModel(robot, terms, bodies, slip or SLIP)
+        total = partial(summed, logs=logs, data=data, cluster=cluster, told=progress)
+        return _streamed(model, logs, total, how, rng)
     if data is not None:
-        lag = None if delay == "estimate" else float(delay)
-        reader = Reader(robot, columns or {}, units or {}, skip_bad)
-        logs = Measured(reader, smoothing, cutoff, lag)
-        if len(robot.independent) == robot.nv and loss == "squares" and f_ext is None:
-            return _streamed(robot, terms, logs, data, prior, deviation, rng)
+        if cluster is not None:
+            problem = "a cluster needs loss 'squares', and a tree without f_ext and gain"
+            raise InputError("E-IDENT-041", problem, "omit cluster", part="identify")
         parts = list(logs.samples(data))
         q, qd, qdd, tau = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        notes = logs.notes()
-    elif qd is None or qdd is None:
-        (q, qd, qdd, tau), chosen_cutoff = from_positions(robot, t, q, tau, smoothing, cutoff)
-        notes = (f"velocities and accelerations by {smoothing}, cut-off {chosen_cutoff:.3g} Hz",)
+    elif qd is None or qdd is None or lag != 0.0:
+        q, qd, qdd, tau = from_arrays(logs, t, q, qd, qdd, tau)
     *given, measured = samples(robot, "identify", q, qd, qdd, tau)
     states = (given[0], given[1], given[2])
-    model = LinearModel(_driven(robot, measured, actuated), terms)
-    measured = measured - model.known(*states, f_ext)
+    model = LinearModel(_driven(robot, measured, actuated), terms, bodies, slip or SLIP)
     chosen = base(model, rng, states)
-    factors = _compressed(model, states, measured)
+    if slip is None:
+        model = replace(model, slip=best_slip(model, states, measured, f_ext, chosen))
+    found = gains_of(model, states, measured, f_ext, chosen, gain)
+    if found is not None:
+        measured = measured @ model.motors(found.values)
+    measured = measured - model.known(*states, f_ext)
+    return _identified(model, states, measured, chosen, how, found, logs.notes())
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Choices of an estimate: prior and its deviation, constraints, loss."""
+
+    prior: Any
+    deviation: float
+    constraints: Constraints
+    loss: str
+
+
+def _identified(
+    model: LinearModel,
+    states: States,
+    measured: np.ndarray,
+    chosen: Base,
+    how: Estimate,
+    gains: Gains | None,
+    notes: tuple[str, ...],
+) -> Identified:
+    """Identify from arrays; measured: torques without the known ones."""
+    factors = factors_of(model, states, measured)
     fit = fitted(factors, chosen.columns)
-    if loss == "huber":
-        factors, fit = _robust(model, states, measured, chosen, fit)
+    if how.loss == "huber":
+        factors, fit = robust(model, states, measured, chosen, fit)
+    if gains is not None:
+        fit = replace(fit, covariance=gains.more_uncertain(fit.covariance))
     notes = (*notes, *_notes(model, chosen, fit, len(measured)))
-    start, z = _consistent(model, factors, fit, prior, deviation)
-    return _result(model, chosen, fit, start, z, len(measured), notes)
+    solution = consistent(model, factors, fit, how.prior, how.deviation, how.constraints)
+    found = _result(model, chosen, fit, *solution, len(measured), notes)
+    return found if gains is None else replace(found, gain=model.by_motor(gains.values))
 
 
 def _streamed(
-    robot: Robot,
-    terms: tuple[str, ...],
+    model: LinearModel,
     logs: Measured,
-    data: Any,
-    kind: Any,
-    deviation: float,
+    grams_of: Callable[[Equations], Grams],
+    how: Estimate,
     rng: np.random.Generator,
 ) -> Identified:
     """Identify from logs of any length; only their Gram matrices are kept in memory."""
-    model = LinearModel(robot, terms)
-    none = np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
-    chosen = base(model, rng, none)
-    grams = Equations(model, chosen).total(logs.samples(data))
+    nq, nv = model.robot.nq, model.robot.nv
+    chosen = base(model, rng, (np.zeros((0, nq)), np.zeros((0, nv)), np.zeros((0, nv))))
+    grams = grams_of(Equations(model, chosen))
     if not grams.count:
         problem = "there are no samples in the logs"
         raise InputError("E-IDENT-020", problem, "give logs with rows", part="identify")
     factors = grams.factors(chosen, model.nominal)
     fit = fitted(factors, chosen.columns)
     notes = (*logs.notes(), *_notes(model, chosen, fit, grams.count))
-    start, z = _consistent(model, factors, fit, kind, deviation)
-    return _result(model, chosen, fit, start, z, grams.count, notes)
+    solution = consistent(model, factors, fit, how.prior, how.deviation, how.constraints)
+    return _result(model, chosen, fit, *solution, grams.count, notes)
+
+
+def _velocity(given: float | Literal["estimate"]) -> float | None:
+    """Return the Stribeck velocity, or None if it is unknown."""
+    if given == "estimate":
+        return None
+    found = a_number("stribeck_velocity", given, "identify")
+    if not found > 0.0:
+        problem = f"stribeck_velocity must be positive, not {found:g}"
+        raise InputError("E-IDENT-030", problem, "give rad/s or m/s", part="identify")
+    return found
 
 
 def _driven(robot: Robot, tau: np.ndarray, actuated: Sequence[str] | None) -> Robot:
@@ -225,68 +297,6 @@ def _driven(robot: Robot, tau: np.ndarray, actuated: Sequence[str] | None) -> Ro
 def _count(robot: Robot, joint: str) -> int:
     where = robot.velocity_slice(joint)
     return where.stop - where.start
-
-
-def _blocks(
-    model: LinearModel, states: States, tau: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the equations A x = b of one block of samples after the other."""
-    for first in range(0, len(tau), CHUNK):
-        part = slice(first, first + CHUNK)
-        q, qd, qdd = (x[part] for x in states)
-        yield model.rows(q, model.matrix(q, qd, qdd)), model.rows(q, tau[part])
-
-
-def _compressed(model: LinearModel, states: States, tau: np.ndarray) -> Factors:
-    return compressed(_blocks(model, states, tau), model.free, len(model.names))
-
-
-def _robust(
-    model: LinearModel, states: States, tau: np.ndarray, chosen: Base, fit: Fit
-) -> tuple[Factors, Fit]:
-    """Repeat the fit with Huber's weights of the residuals."""
-    factors = None
-    for _ in range(ROBUST_ROUNDS):
-        noise = _spread(model, states, tau, chosen, fit)
-
-        def weighted(fit: Fit = fit, noise: np.ndarray = noise) -> Iterator[tuple[np.ndarray, ...]]:
-            for A, b in _blocks(model, states, tau):
-                residual = np.abs(b - A[..., chosen.columns] @ fit.values) / noise
-                yield A, b, 1.0 / np.maximum(1.0, residual / HUBER)
-
-        factors, before = compressed(weighted(), model.free, len(model.names)), fit
-        fit = fitted(factors, chosen.columns)
-        if np.allclose(fit.values, before.values, rtol=1e-6, atol=1e-12):
-            break
-    assert factors is not None
-    return factors, fit
-
-
-def _spread(
-    model: LinearModel, states: States, tau: np.ndarray, chosen: Base, fit: Fit
-) -> np.ndarray:
-    """Return a robust standard deviation of the residuals of each row, from their median."""
-    found = [
-        np.abs(b - A[..., chosen.columns] @ fit.values) for A, b in _blocks(model, states, tau)
-    ]
-    return np.maximum(np.median(np.concatenate(found), axis=0) / 0.6745, 1e-300)
-
-
-def _consistent(
-    model: LinearModel, factors: Factors, fit: Fit, kind: Any, deviation: float
-) -> tuple[Prior, np.ndarray]:
-    """Return the prior and the consistent solution in its coordinates."""
-    robot, bodies = model.robot, len(model.links)
-    length = size(robot.model)
-    masses = model.nominal[: 10 * bodies : 10]
-    typical = float(np.max(np.abs(masses), initial=0.0)) or 1.0
-    start = prior(model.nominal, bodies, typical, length)
-    R = factors.joined(fit.noise)
-    A, b = R[:-1, :-1] @ start.map, R[:-1, -1] - R[:-1, :-1] @ start.nominal
-    n = len(model.joints)
-    free = model.terms.index("offset") * n if "offset" in model.terms else len(model.terms) * n
-    signs = 10 * bodies + np.arange(free)
-    return start, solved(Problem(A, b, bodies, deviation, signs), kind)
 
 
 def _notes(model: LinearModel, chosen: Base, fit: Fit, samples: int) -> tuple[str, ...]:
@@ -325,18 +335,14 @@ def _result(
     samples: int,
     notes: tuple[str, ...],
 ) -> Identified:
-    robot, bodies = model.robot, len(model.links)
-    x = start.values(z)
-    carried: dict[str, list[str]] = {link: [] for link in model.links}
-    for data in robot.model.source.links:
-        body = robot.model.frames[data.name].body
-        owner = robot.model.bodies[body].name if body in robot.model.in_file_order else None
-        if owner is not None and owner != data.name and data.inertia.m:
-            carried[owner].append(data.name)
-    written = link_values(carried, x) | joint_values(model.terms, model.joints, x[10 * bodies :])
-    offsets = {}
-    if "offset" in model.terms:
-        offsets = dict(zip(model.joints, map(float, x[-len(model.joints) :]), strict=True))
+    x, count = start.values(z), 10 * len(model.bodies)
+    robot, values = written(model, x)
+    joints = {
+        name: float(value) for name, value in zip(model.names[count:], x[count:], strict=True)
+    }
+    offsets = {
+        joint: joints[f"{joint}.{kind}"] for kind, joint in model.unknowns if kind == "offset"
+    }
     raised = [model.links[k] for k in start.raised]
     if raised:
         shown = ", ".join(raised[:5]) + (" ..." if len(raised) > 5 else "")
@@ -345,13 +351,14 @@ def _result(
             f"the robot's own inertias of {shown} are physically impossible; the prior is raised",
         )
     return Identified(
-        robot=robot.with_parameters(written),
+        robot=robot,
         base=fit.values,
         names=tuple(model.names[k] for k in chosen.columns),
         covariance=fit.covariance,
         noise=fit.noise,
         condition=fit.condition,
-        parameters=written,
+        parameters=values,
+        joint_terms=joints,
         offset=offsets,
         vector=x,
         combination=chosen.combination,

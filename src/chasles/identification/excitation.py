@@ -158,7 +158,7 @@ def excite(
             problem = f"{name} is {count}"
             raise InputError("E-IDENT-011", problem, "give a larger number", part="excite")
     bounds = _bounds(robot, velocity, acceleration, effort, clearance, obstacles, workspace)
-    model, rng = LinearModel(robot, checked_terms(include)), np.random.default_rng(seed)
+    model, rng = LinearModel(robot, checked_terms(robot, include)), np.random.default_rng(seed)
     search = Search(model, base(model, rng, _none(robot)), bounds, harmonics, float(duration))
     random = search.random(rng, starts)
     conditions = search.conditions(random)
@@ -323,18 +323,11 @@ class Search:
         flat = [np.ascontiguousarray(x.reshape(-1, n)) for x in at]
         pull = self.model.robot.mechanism.function("regressor").pullback(("q", "qd", "qdd"))
         bars = list(pull(*flat, np.ascontiguousarray(full[..., :count])))
-        rows = self.model.columns
-        for k, term in enumerate(self.model.terms):
-            first = count + k * len(rows)
-            own = full[:, rows, first + np.arange(len(rows))]
-            if term == "armature":
-                bars[2][:, rows] += own
-            elif term == "damping":
-                bars[1][:, rows] += own
-            elif term == "friction":
-                width = TURNING * self.bounds.velocity[rows]
-                slope = 1.0 / (width * np.cosh(np.clip(flat[1][:, rows] / width, -50, 50)) ** 2)
-                bars[1][:, rows] += own * slope
+        for k, (kind, joint) in enumerate(self.model.unknowns):
+            row = self.model.place(joint)[0]
+            width = TURNING * self.bounds.velocity[row]
+            for bar, slope in zip(bars, self.model.slopes(kind, joint, flat, width), strict=True):
+                bar[:, row] += full[:, row, count + k] * slope
         q, qd, qdd = (bar.reshape(S, N, n) for bar in bars)
         return q, qd, qdd
 

@@ -1,8 +1,8 @@
 """Computation of velocities and accelerations from positions, and of the delay of torques.
 
-Positions are smoothed without a time shift. Torques pass through the same low-pass filter, so that
-both sides of the equations have the same bandwidth. Samples are then decimated to twice the cut-off
-frequency, which makes their noise independent (Gautier 1997).
+Positions are smoothed without a time shift, by filters that are flat up to the highest frequency of
+the motion. Torques are not filtered: friction jumps when a velocity changes its sign, and a filter
+of torques alone would reduce the jumps and bias friction. Least squares averages their noise.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from chasles.errors import InputError
 
 Smoothing = Literal["low-pass", "savitzky-golay", "spline"]
 
-ORDER, DEGREE = 4, 4
+ORDER, DEGREE = 8, 4
 """Order of the low-pass in each direction; degree of Savitzky and Golay's polynomials."""
 
 ABOVE = 20.0
@@ -32,7 +32,7 @@ LEAST = 20
 
 @dataclass(frozen=True)
 class Smoothed:
-    """A decimated motion with its rates: t (n,), other arrays (n, nv), and the cutoff in Hz."""
+    """A motion with its rates: t (n,), other arrays (n, nv), and the cutoff in Hz."""
 
     t: np.ndarray
     q: np.ndarray
@@ -68,9 +68,8 @@ def smoothed(
         raise InputError("E-IDENT-017", problem, "give cutoff=", part="identify")
     place, velocity, acceleration = _METHODS[smoothing](q, step, chosen)
     ends = min(int(np.ceil(0.5 / (chosen * step))) + 2, len(t) // 8)
-    kept = slice(ends, len(t) - ends, max(int(nyquist / chosen), 1))
-    passed = _low_pass(tau, step, chosen)
-    return Smoothed(t[kept], place[kept], velocity[kept], acceleration[kept], passed[kept], chosen)
+    kept = slice(ends, len(t) - ends)
+    return Smoothed(t[kept], place[kept], velocity[kept], acceleration[kept], tau[kept], chosen)
 
 
 def _resampled(t: np.ndarray, x: np.ndarray, even: np.ndarray) -> np.ndarray:

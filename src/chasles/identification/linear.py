@@ -12,16 +12,21 @@ from scipy.linalg import qr, solve_triangular
 from chasles.errors import InputError
 from chasles.functions import numeric
 from chasles.functions.doors import numbers
+from chasles.identification.unknowns import (
+    ENTRIES,
+    INCLUDED,
+    TERMS,
+    At,
+    Body,
+    moving_links,
+    own_bodies,
+    single_joints,
+)
 from chasles.model.given import some_names
 from chasles.robot import Robot
 
-ENTRIES = ("mass", "hx", "hy", "hz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
-"""Ten parameters of a body: mass, first moment, inertia about the origin of its link's frame."""
-
-JOINT_TERMS = ("armature", "damping", "friction", "offset")
-"""Terms that may be identified at joints with one degree of freedom, in addition to the inertias:
-armature * qdd + damping * qd + friction * sign(qd) + offset.
-"""
+SLIP = 0.1
+"""Stribeck velocity (rad/s or m/s), if it is not given."""
 
 CHUNK = 2048
 """Number of states whose regressors are in memory at once."""
@@ -38,31 +43,46 @@ class LinearModel:
     """tau = A(q, qd, qdd) x + known, for a robot and its unknown terms.
 
     Rows are the robot's velocity coordinates or, with closed loops, the independent ones, on which
-    loop forces do no work. x has ten entries for each of `robot.moving_joints`, followed by one
-    entry for each term and joint.
+    loop forces do no work. x has ten entries for each of `bodies`, followed by one entry for each
+    of `unknowns`. terms: rows of `TERMS`, for all joints ("friction") or one ("elbow.friction").
+    given: unknown bodies; None for all bodies of the robot. slip: Stribeck velocity (rad/s or m/s).
     """
 
     robot: Robot
     terms: tuple[str, ...]
+    given: tuple[Body, ...] | None = None
+    slip: float = SLIP
+
+    @cached_property
+    def bodies(self) -> tuple[Body, ...]:
+        """Bodies with unknown parameters."""
+        return own_bodies(self.robot) if self.given is None else self.given
 
     @cached_property
     def joints(self) -> tuple[str, ...]:
         """Joints with one degree of freedom, which may have joint terms."""
-        robot = self.robot
-        places = {name: robot.velocity_slice(name) for name in robot.joints}
-        return tuple(name for name, at in places.items() if at.stop - at.start == 1)
+        return single_joints(self.robot)
+
+    @cached_property
+    def unknowns(self) -> tuple[tuple[str, str], ...]:
+        """Kind and joint of each unknown that is not an inertia."""
+        return tuple(
+            (kind, joint)
+            for kind in TERMS
+            for joint in self.joints
+            if kind in self.terms or f"{joint}.{kind}" in self.terms
+        )
 
     @cached_property
     def links(self) -> tuple[str, ...]:
-        """Link in whose frame the parameters of each body are expressed."""
-        robot = self.robot
-        return tuple(robot.model.bodies[i].name for i in robot.model.in_file_order)
+        """Names of `bodies`."""
+        return tuple(body.name for body in self.bodies)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
         """Names of the entries of x."""
         inertias = [f"{link}.{entry}" for link in self.links for entry in ENTRIES]
-        return (*inertias, *(f"{joint}.{term}" for term in self.terms for joint in self.joints))
+        return (*inertias, *(f"{joint}.{kind}" for kind, joint in self.unknowns))
 
     @cached_property
     def columns(self) -> np.ndarray:
@@ -76,31 +96,67 @@ class LinearModel:
 
     @cached_property
     def bare(self) -> Robot:
-        """The robot without armature, if armature is identified."""
-        if "armature" not in self.terms:
-            return self.robot
-        return self.robot.with_parameters({f"{joint}.armature": 0.0 for joint in self.joints})
+        """The robot without the unknown terms that its inverse dynamics contain."""
+        counted = {f"{joint}.{kind}": 0.0 for kind, joint in self.unknowns if TERMS[kind].counted}
+        return self.robot.with_parameters(counted) if counted else self.robot
+
+    @cached_property
+    def map(self) -> np.ndarray | None:
+        """Matrix from unknown inertias to those of all moving bodies; None if they are equal."""
+        if self.given is None:
+            return None
+        found = np.zeros((10 * len(moving_links(self.robot)), 10 * len(self.bodies)))
+        for k, body in enumerate(self.bodies):
+            for index, T in body.parts:
+                found[10 * index : 10 * index + 10, 10 * k : 10 * k + 10] = T
+        return found
 
     @property
     def nominal(self) -> np.ndarray:
         """Entries of x in the given robot."""
-        joints = [self.robot.joint(name) for name in self.joints]
-        rest = [[getattr(joint, term, 0.0) for joint in joints] for term in self.terms]
-        return np.concatenate([self.robot.inertial_parameters(), *rest])
+        rest = []
+        for kind, joint in self.unknowns:
+            written = TERMS[kind].written
+            rest.append(getattr(self.robot.joint(joint), written[0]) if written else 0.0)
+        return np.concatenate([*(body.nominal for body in self.bodies), rest])
 
     def matrix(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Return A (n, nv, k) in the coordinates of the tree."""
-        Y = self.robot.regressor(q, qd, qdd)
-        parts, rows = [Y], self.columns
-        made = {"armature": qdd, "damping": qd, "friction": np.sign(qd), "offset": np.ones_like(qd)}
-        for term in self.terms:
-            block = np.zeros((*Y.shape[:-1], len(rows)))
-            block[:, rows, np.arange(len(rows))] = made[term][:, rows]
-            parts.append(block)
-        return np.concatenate(parts, axis=-1)
+        Y = self._inertias(q, qd, qdd)
+        block = np.zeros((*Y.shape[:-1], len(self.unknowns)))
+        for k, (kind, joint) in enumerate(self.unknowns):
+            row, at = self.state(joint, q, qd, qdd)
+            block[:, row, k] = TERMS[kind].column(at)
+        return np.concatenate([Y, block], axis=-1)
+
+    def state(self, joint: str, q: Any, qd: Any, qdd: Any, sign: Any = np.sign) -> tuple[int, At]:
+        """Return a joint's row, and its state (n,) for the columns of its terms."""
+        row, place, rest = self.place(joint)
+        rate = qd[:, row]
+        return row, At(q[:, place] - rest, rate, qdd[:, row], sign(rate), self.slip)
+
+    def slopes(
+        self, kind: str, joint: str, states: Sequence[np.ndarray], width: float
+    ) -> list[np.ndarray]:
+        """Return derivatives of a joint term's column by the joint's q, qd and qdd.
+
+        The sign of the velocity is smoothed over `width`. Complex steps make derivatives exact.
+        """
+        found = []
+        for k in range(3):
+            q, qd, qdd = (x + 1e-30j if j == k else x for j, x in enumerate(states))
+            _, at = self.state(joint, q, qd, qdd, sign=lambda qd: np.tanh(qd / width))
+            found.append(np.imag(TERMS[kind].column(at)) * 1e30 + np.zeros(len(states[0])))
+        return found
+
+    def place(self, joint: str) -> tuple[int, int, float]:
+        """Return the indices of a joint's velocity and position, and the rest of its spring."""
+        robot = self.robot
+        rest = (*robot.joint(joint).rest, 0.0)[0]
+        return robot.velocity_slice(joint).start, robot.position_slice(joint).start, float(rest)
 
     def known(self, q: Any, qd: Any, qdd: Any, f_ext: Any = None) -> np.ndarray:
-        """Return the known torques (n, nv) of springs, external forces and rotors."""
+        """Return the known torques (n, nv) of springs, external forces, rotors and known bodies."""
         whole = self.bare.inverse_dynamics(q, qd, qdd, f_ext=f_ext)
         parts = [
             self._inertial(q[k : k + CHUNK], qd[k : k + CHUNK], qdd[k : k + CHUNK])
@@ -108,9 +164,27 @@ class LinearModel:
         ]
         return np.asarray(whole - np.concatenate(parts))
 
+    def _inertias(self, q: Any, qd: Any, qdd: Any) -> np.ndarray:
+        """Return the columns of the unknown bodies."""
+        Y = np.asarray(self.robot.regressor(q, qd, qdd))
+        return Y if self.map is None else Y @ self.map
+
     def _inertial(self, q: Any, qd: Any, qdd: Any) -> np.ndarray:
-        """Return the torques of the robot's inertias."""
-        return np.asarray(self.robot.regressor(q, qd, qdd) @ self.robot.inertial_parameters())
+        """Return the torques of the unknown bodies in the given robot."""
+        nominal = np.concatenate([body.nominal for body in self.bodies])
+        return self._inertias(q, qd, qdd) @ nominal
+
+    def motors(self, gains: np.ndarray) -> np.ndarray:
+        """Return the diagonal matrix (nv, nv) of factors of torques, from those of rows."""
+        found = np.ones(self.robot.nv)
+        for name, value in self.by_motor(gains).items():
+            if name in self.joints:
+                found[self.robot.velocity_slice(name).start] = value
+        return np.diag(found)
+
+    def by_motor(self, values: np.ndarray) -> dict[str, float]:
+        """Return values of rows by the names of their coordinates."""
+        return dict(zip(self.robot.independent, map(float, values), strict=True))
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Project torques or their matrix (n, nv, ...) onto the rows of the model.
@@ -139,13 +213,13 @@ class Base:
 def base(model: LinearModel, rng: np.random.Generator, states: Sequence[np.ndarray]) -> Base:
     """Find the base parameters of a linear model (Gautier 1991).
 
-    They are determined from random states or, for a robot with closed loops, from at most `SAMPLE`
-    of the given states.
+    They are determined from random states or, for a robot with closed loops, from random rates at
+    no more than `SAMPLE` of the given positions.
     """
-    q, qd, qdd = states
+    q = states[0]
     if model.free < model.robot.nv:
-        chosen = rng.permutation(len(q))[:SAMPLE]
-        q, qd, qdd = q[chosen], qd[chosen], qdd[chosen]
+        q = np.resize(q[rng.permutation(len(q))[:SAMPLE]], (SAMPLE, model.robot.nq))
+        qd, qdd = model.robot.complete(q, *rng.normal(size=(2, SAMPLE, model.free)))
     else:
         count = 20 + 6 * len(model.names) // max(model.robot.nv, 1)
         steps, qd, qdd = numeric.random_states(model.robot.model, count, rng)
@@ -193,12 +267,17 @@ def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
     return list(found.values())
 
 
-def checked_terms(include: Sequence[str]) -> tuple[str, ...]:
-    """Return the joint terms in `include`, in the order of `JOINT_TERMS`."""
-    known = ("inertia", *JOINT_TERMS)
-    include = some_names("include", include, "identify")
+def checked_terms(robot: Robot, include: Sequence[str]) -> tuple[str, ...]:
+    """Return the rows of `TERMS` in `include`, for all joints or as joint.row for one."""
+    include, joints = some_names("include", include, "identify"), single_joints(robot)
+    found = []
     for name in include:
-        if name not in known:
+        joint, _, kind = name.rpartition(".")
+        rows = [row for row, term in TERMS.items() if term.include == kind]
+        if name != "inertia" and (not rows or joint not in ("", *joints)):
+            known = ", ".join(("inertia", *INCLUDED))
             problem = f"{name!r} cannot be identified"
-            raise InputError("E-IDENT-001", problem, f"include {', '.join(known)}", part="identify")
-    return tuple(term for term in JOINT_TERMS if term in include)
+            remedy = f"include {known}, or JOINT.TERM for a joint with one degree of freedom"
+            raise InputError("E-IDENT-001", problem, remedy, part="identify")
+        found += [f"{joint}.{row}" if joint else row for row in rows]
+    return tuple(found)

@@ -14,13 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from chasles.errors import InputError, ModelError, said
+from chasles.errors import InputError, ModelError
 from chasles.formats import motion
+from chasles.identification.sources import SUFFIXES, Columns, blocks, table
 from chasles.model.model import suggest
 from chasles.robot import Robot
-
-SUFFIXES = {".csv": "csv", ".parquet": "parquet", ".arrow": "ipc", ".feather": "ipc"}
-"""Kinds of files by suffix, as named by pyarrow."""
 
 UNITS = {
     "rad": 1.0,
@@ -44,8 +42,8 @@ UNITS = {
 }
 """Factors to SI units."""
 
-ROWS = 65_536
-"""Number of rows that are read at once."""
+SIDE_BY_SIDE = 64
+"""Number of rows of a matrix that are compared as one."""
 
 GAP = 5.0
 """Time step, relative to the median step, above which there is a gap."""
@@ -105,7 +103,7 @@ class Reader:
 
     columns: {standard name: name in the log}. units: {quantity or standard name: unit}. needed:
     quantities that a log must have; torques are read only if they are among these. gaps: accept
-    gaps in time.
+    gaps in time. threaded: let pyarrow read with threads of its own.
     """
 
     robot: Robot
@@ -114,6 +112,7 @@ class Reader:
     skip_bad: bool = False
     needed: tuple[str, ...] = ("q", "tau")
     gaps: bool = False
+    threaded: bool = True
     skipped: Skipped = field(default_factory=Skipped)
 
     def __post_init__(self) -> None:
@@ -137,13 +136,13 @@ class Reader:
                 for file in files(path):
                     yield from self._guarded(file)
             return
-        yield from self._blocks("table", iter([_table(data)]))
+        yield from self._blocks("table", iter([table(data)]))
 
     def _guarded(self, file: str) -> Iterator[Log]:
         """Yield the logs of a file; with skip_bad, an unreadable file is counted."""
         wanted = [self.columns.get(name, name) for some in self._names().values() for name in some]
         try:
-            yield from self._blocks(file, batches(file, wanted))
+            yield from self._blocks(file, blocks(file, wanted, self.threaded))
         except ModelError:
             if not self.skip_bad:
                 raise
@@ -154,10 +153,10 @@ class Reader:
         names = {"t": ["t"], **column_names(self.robot)}
         return {x: some for x, some in names.items() if x != "tau" or x in self.needed}
 
-    def _blocks(self, file: str, tables: Iterator[Any]) -> Iterator[Log]:
+    def _blocks(self, file: str, tables: Iterator[Columns]) -> Iterator[Log]:
         first, clock = 1, _Clock()
-        for table in tables:
-            values = self._values(file, table)
+        for given in tables:
+            values = self._values(file, given)
             good = self._good(file, first, clock.last, values)
             rows = np.arange(first, first + len(good))
             first += len(good)
@@ -174,22 +173,22 @@ class Reader:
                 yield Log(file, int(rows[part.start]), begins, None if t is None else t[part],
                           values["q"][part], **some, tau=tau[part])  # fmt: skip
 
-    def _values(self, file: str, table: Any) -> dict[str, np.ndarray]:
+    def _values(self, file: str, given: Columns) -> dict[str, np.ndarray]:
         """Return the quantities of a table in SI units."""
-        there, found = set(table.schema.names), {}
+        found = {}
         for quantity, names in self._names().items():
             wanted = [self.columns.get(name, name) for name in names]
-            missing = [name for name in wanted if name not in there]
+            missing = [name for name in wanted if name not in given]
             if missing and (quantity in self.needed or len(missing) < len(wanted)):
                 remedy = f"add it, or name the log's own with columns={{{names[0]!r}: ...}}"
                 raise ModelError("E-LOG-003", f"there is no column {missing[0]!r}", remedy,
                                  file=file, line=1)  # fmt: skip
             if missing:
                 continue
-            array = np.empty((len(table), len(wanted)))
+            array = np.empty((len(next(iter(given.values()))), len(wanted)))
             for k, (own, name) in enumerate(zip(wanted, names, strict=True)):
                 unit = self.units.get(name, self.units.get(quantity, "rad"))
-                array[:, k] = _numbers(file, table, own)
+                array[:, k] = given[own]
                 if UNITS[unit] != 1.0:
                     array[:, k] *= UNITS[unit]
             found[quantity] = array
@@ -238,7 +237,8 @@ class Reader:
         low, high = np.where(bounded, limits.lower, -1.0), np.where(bounded, limits.upper, 1.0)
         half = np.where(bounded, np.maximum(0.5 * (high - low), 1e-9), np.inf)
         middle = 0.5 * (low + high)
-        worst = np.maximum(q.max(axis=0) - middle, middle - q.min(axis=0)) / half
+        least, largest = extremes(q)
+        worst = np.maximum(largest - middle, middle - least) / half
         if worst.max(initial=0.0) > OFTEN:
             k = int(np.argmax(worst))
             row = int(np.argmax(np.abs(q[:, k] - middle[k])))
@@ -273,6 +273,30 @@ class Reader:
             yield slice(low, high), bool(begins[low])
 
 
+def extremes(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest entry of each column of a matrix with rows.
+
+    NumPy compares long rows by SIMD, so several rows are compared as one.
+    """
+    n, k = array.shape
+    whole = n - n % SIDE_BY_SIDE
+    if not whole or not k:
+        return array.min(axis=0), array.max(axis=0)
+    wide = array[:whole].reshape(-1, SIDE_BY_SIDE * k)
+    ends = [wide.min(axis=0).reshape(-1, k), wide.max(axis=0).reshape(-1, k), array[whole:]]
+    few = np.concatenate(ends)
+    return few.min(axis=0), few.max(axis=0)
+
+
+def partitions(data: Any) -> list[Any]:
+    """Return the parts of logs that are read independently: files, or a table in memory."""
+    if isinstance(data, str | os.PathLike):
+        data = [data]
+    if isinstance(data, Sequence):
+        return [os.path.abspath(file) for path in data for file in files(path)]
+    return [data]
+
+
 def files(path: str | os.PathLike[str]) -> list[str]:
     """Return the log files of a path: the file itself, or all below a folder, in order."""
     place = Path(path)
@@ -290,68 +314,3 @@ def files(path: str | os.PathLike[str]) -> list[str]:
         raise ModelError("E-LOG-010", "there are no logs in this folder",
                          f"give a folder with {', '.join(SUFFIXES)}", file=path)  # fmt: skip
     return [os.fspath(p) for p in found]
-
-
-def batches(file: str, wanted: Sequence[str]) -> Iterator[Any]:
-    """Yield record batches of a file with at most `ROWS` rows each, in bounded memory.
-
-    Only wanted columns that the file has are read.
-    """
-    try:
-        import pyarrow
-    except ImportError:
-        remedy = "pip install 'chasles[data]', or give arrays"
-        raise ModelError("E-LOG-011", "logs need pyarrow", remedy, file=file) from None
-    kind = SUFFIXES[Path(file).suffix.lower()]
-    try:
-        yield from (_parquet if kind == "parquet" else _scanned)(file, set(wanted))
-    except (pyarrow.ArrowException, OSError) as error:
-        problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
-        raise ModelError("E-LOG-012", problem, "write it again, or give --skip-bad",
-                         file=file) from None  # fmt: skip
-
-
-def _parquet(file: str, wanted: set[str]) -> Iterator[Any]:
-    """Yield batches of a Parquet file; only `ROWS` rows of a row group are in memory."""
-    from pyarrow.parquet import ParquetFile
-
-    with ParquetFile(file, memory_map=True, pre_buffer=False) as opened:
-        read = [name for name in opened.schema_arrow.names if name in wanted]
-        yield from opened.iter_batches(ROWS, columns=read)
-
-
-def _scanned(file: str, wanted: set[str]) -> Iterator[Any]:
-    from pyarrow import dataset
-
-    opened = dataset.dataset(file, format=SUFFIXES[Path(file).suffix.lower()])
-    read = [name for name in opened.schema.names if name in wanted]
-    options = {"batch_size": ROWS, "batch_readahead": 2, "fragment_readahead": 1}
-    yield from opened.scanner(columns=read, **options).to_batches()
-
-
-def _table(data: Any) -> Any:
-    """Return a pyarrow table from a table, a data frame, an xarray data set or a mapping."""
-    import pyarrow
-
-    if isinstance(data, pyarrow.Table):
-        return data.combine_chunks()
-    if hasattr(data, "to_dataframe"):  # xarray
-        data = data.to_dataframe().reset_index()
-    if hasattr(data, "columns") and hasattr(data, "dtypes"):  # pandas
-        return pyarrow.Table.from_pandas(data, preserve_index=False).combine_chunks()
-    if isinstance(data, Mapping):
-        return pyarrow.table({name: np.asarray(x, float) for name, x in data.items()})
-    problem = f"logs must be paths or a table, not {type(data).__name__}"
-    raise InputError("E-LOG-013", problem, "give a data frame, or files", part="identify")
-
-
-def _numbers(file: str, table: Any, name: str) -> np.ndarray:
-    """Return a column as doubles; missing values are NaN."""
-    column = table.column(name)
-    try:
-        return np.asarray(column.to_numpy(zero_copy_only=False), float)
-    except TypeError:
-        return np.asarray(column.to_numpy(), float)
-    except ValueError:
-        problem = f"column {name!r} does not have numbers"
-        raise ModelError("E-LOG-014", problem, "write numbers", file=file, line=1) from None

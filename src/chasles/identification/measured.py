@@ -1,16 +1,18 @@
 """Samples for identification from logs, with checks for wrong units and swapped joints."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from chasles import tasks
 from chasles.errors import InputError, ModelError
-from chasles.identification.equations import Sample
+from chasles.identification.equations import Equations, Grams, Sample
 from chasles.identification.filtering import Smoothing, delay, smoothed
-from chasles.identification.logs import Log, Reader, column_names
+from chasles.identification.logs import Log, Reader, Skipped, column_names, partitions
 from chasles.robot import Robot
+from chasles.tasks import THREADS, Told
 
 LOOKED_AT = 20_000
 """Number of rows of a log that are checked for swapped joints and wrong units."""
@@ -42,8 +44,9 @@ class Measured:
         self.lags.clear()
         self.reader.skipped.counts.clear()
         for log in self._whole(self.reader.read(data)):
-            check(self.reader.robot, log)
-            yield self._sample(log)
+            if log.begins:
+                check(self.reader.robot, log)
+            yield self.sample(log)
 
     def _whole(self, logs: Iterator[Log]) -> Iterator[Log]:
         """Join the blocks of a motion if rates are missing or there is a lag."""
@@ -59,7 +62,7 @@ class Measured:
         if held:
             yield _joined(held)
 
-    def _sample(self, log: Log) -> Sample:
+    def sample(self, log: Log) -> Sample:
         tau, t = log.tau, log.t
         if (self.lag != 0.0 or log.qd is None or log.qdd is None) and t is None:
             problem = "velocities, accelerations and delays need times"
@@ -87,6 +90,13 @@ class Measured:
         inside = (t >= found.t[0]) & (t <= found.t[-1])
         return delay(t[inside], log.tau[inside], even[inside])
 
+    def add(self, remarks: "Remarks") -> None:
+        """Add the remarks on a log."""
+        self.cutoffs += remarks.cutoffs
+        self.lags += remarks.lags
+        for reason, count in remarks.skipped.items():
+            self.reader.skipped.add(reason, count)
+
     def notes(self) -> tuple[str, ...]:
         """Return remarks: cut-offs, delays, and skipped data."""
         found = []
@@ -100,6 +110,54 @@ class Measured:
         if self.reader.skipped.counts:
             found.append(f"left out: {self.reader.skipped}")
         return tuple(found)
+
+
+@dataclass(frozen=True)
+class Remarks:
+    """Cut-off frequencies (Hz) and delays (s) of logs, and skipped rows and files by reason."""
+
+    cutoffs: list[float]
+    lags: list[float]
+    skipped: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class Summing:
+    """A task that reads a log and returns its Gram matrices, and remarks on it."""
+
+    equations: Equations
+    measured: Measured
+    threads: int
+
+    def __call__(self, data: Any, told: Told) -> tuple[Grams, Remarks]:
+        threaded = self.threads > 1
+        reader = replace(self.measured.reader, skipped=Skipped(), threaded=threaded)
+        logs = replace(self.measured, reader=reader, cutoffs=[], lags=[])
+
+        def samples() -> Iterator[Sample]:
+            for sample in logs.samples(data):
+                yield sample
+                told(len(sample[0]))
+
+        found = self.equations.total(samples(), self.threads)
+        return found, Remarks(logs.cutoffs, logs.lags, reader.skipped.counts)
+
+
+def summed(
+    equations: Equations, logs: Measured, data: Any, cluster: str | None, told: Told | None
+) -> Grams:
+    """Return the Gram matrices of logs, added in their order; remarks are added to `logs`.
+
+    Files are read on threads of this process, or on the workers of a cluster.
+    """
+    found, parts = equations.none(), partitions(data)
+    here = THREADS if cluster is None and len(parts) == 1 else 1
+    told = told or (lambda count: None)
+    summing = Summing(equations, logs, here)
+    for some, remarks in tasks.run(summing, parts, cluster=cluster, told=told):
+        found = found + some
+        logs.add(remarks)
+    return found
 
 
 def _joined(logs: list[Log]) -> Log:
@@ -139,9 +197,10 @@ def _check_rates(robot: Robot, log: Log, rate: np.ndarray, qd: np.ndarray) -> No
         problem = f"{one} and {other} are probably swapped: each is the rate of the other's q"
         remedy = f"give columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
         raise ModelError("E-LOG-017", problem, remedy, file=log.file, line=log.first)
+    alike = np.diagonal(_correlations(rate, qd))
     for k, name in enumerate(names["qd"]):
         squares = float(np.sum(rate[:, k] ** 2))
-        if squares == 0.0 or _correlations(rate, qd)[k, k] < ALIKE:
+        if squares == 0.0 or alike[k] < ALIKE:
             continue
         slope = float(np.sum(rate[:, k] * qd[:, k])) / squares
         if abs(slope - 1.0) > UNIT:
@@ -169,16 +228,16 @@ def _swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
     return None
 
 
-def arrays(
-    robot: Robot, t: Any, q: Any, tau: Any, smoothing: Smoothing, cutoff: float | None
-) -> tuple[Sample, float]:
-    """Return samples and the cut-off frequency from positions and torques at given times."""
+def arrays(logs: Measured, t: Any, q: Any, qd: Any, qdd: Any, tau: Any) -> Sample:
+    """Return samples of arrays, like those of a log without the missing rates or with a delay."""
+    robot = logs.reader.robot
     if t is None:
-        problem = "qd and qdd are missing, and t is too"
-        raise InputError("E-IDENT-018", problem, "give qd and qdd, or t", part="identify")
-    if robot.nq != robot.nv:
+        problem = "t is missing; velocities, accelerations and delays need times"
+        raise InputError("E-IDENT-018", problem, "give t, or qd and qdd", part="identify")
+    missing = qd is None or qdd is None
+    if robot.nq != robot.nv and missing:
         problem = "velocities of joints with quaternions are not found from positions"
         raise InputError("E-IDENT-019", problem, "give qd and qdd", part="identify")
     times, place, torque = (np.asarray(x, float) for x in (t, q, tau))
-    found = smoothed(times, place, torque, smoothing, cutoff)
-    return (found.q, found.qd, found.qdd, found.tau), found.cutoff
+    speed, push = (None if missing else np.asarray(x, float) for x in (qd, qdd))
+    return logs.sample(Log("arrays", 1, True, times, place, speed, push, torque))

@@ -40,6 +40,10 @@ class Identified:
         Consistent values by name, as `robot.with_parameters` accepts them.
     offset : dict
         Torque offset of each joint, if offsets were identified (N m or N).
+    joint_terms : dict
+        Consistent values of all joint terms by name, such as "elbow.stribeck" (N m or N).
+    gain : dict
+        Motor constant of each torque, if `gain` was given (N m/A; 1 for a measured torque).
     vector : ndarray, (k,)
         Consistent values of all entries of the linear model.
     combination : ndarray, (b, k)
@@ -64,6 +68,8 @@ class Identified:
     samples: int
     notes: tuple[str, ...]
     model: LinearModel = field(repr=False)
+    joint_terms: dict[str, float] = field(default_factory=dict)
+    gain: dict[str, float] = field(default_factory=dict)
 
     @property
     def deviations(self) -> np.ndarray:

@@ -31,7 +31,7 @@ class Vector:
 
     entries: tuple[Number, ...]
 
-    __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
+    __array_ufunc__ = None  # a NumPy number on the left defers to this class
 
     @staticmethod
     def of(*entries: Number) -> "Vector":
@@ -99,7 +99,7 @@ class Matrix:
         x, y, z = v
         return Matrix(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
 
-    __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
+    __array_ufunc__ = None  # a NumPy number on the left defers to this class
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return all entries as a NumPy array of floats; symbols cannot be converted."""
@@ -167,7 +167,7 @@ class Additive:
 
     __slots__ = ()
 
-    __array_ufunc__ = None  # a NumPy number on the left asks this class, and makes no array
+    __array_ufunc__ = None  # a NumPy number on the left defers to this class
 
     if TYPE_CHECKING:
         __match_args__: tuple[str, ...]

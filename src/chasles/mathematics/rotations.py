@@ -332,7 +332,9 @@ def vector_from_quaternion(q: Vector) -> Vector:
     x = select(near, t, 0.0) / (u * u)
     close = _series(x, 2.0, -2 / 3, 2 / 5, -2 / 7, 2 / 9, -2 / 11, 2 / 13, -2 / 15) / u
     k = 1.0 / (n := t + w * w)
-    return v * select(less(k, k + k), select(near, close, far), k + n)  # not less: 0 or infinite
+    return v * select(
+        less(k, k + k), select(near, close, far), k + n
+    )  # otherwise k is 0 or infinite
 
 
 def quaternion_from_axis_angle(axis: Vector, angle: Number) -> Vector:

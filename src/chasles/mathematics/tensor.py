@@ -338,7 +338,7 @@ class Center:
         return Center(m, r, I)
 
 
-class GeneralisedLink(NamedTuple):
+class GeneralizedLink(NamedTuple):
     """A moving link with everything that it carries: moments about the link's origin.
 
     m mass, U first moment and Ud its rate, E inertia, L the tensor of (7.3.18d).

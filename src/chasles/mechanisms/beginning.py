@@ -34,7 +34,7 @@ class Beginning:
     def __call__(
         self, goals: np.ndarray, base: np.ndarray, seed: int, threads: int | None
     ) -> np.ndarray:
-        """Return configurations (count, nq) for goals (count, 12); base (1, nq): if unsolved."""
+        """Return configurations (count, nq) for goals (count, 12); `base` (1, nq) if unsolved."""
         memories, none = self._memories(seed)[:1], np.zeros((len(goals), 0), np.int64)
         found = self._search([goals], base, none, base, 0, memories, threads)
         q: np.ndarray = found[0]

@@ -47,11 +47,11 @@ class Solution:
         solved = np.asarray(self.solved)
         count = f"{np.count_nonzero(solved)} of {solved.size} solved"
         answer = count if solved.ndim else "solved" if solved else "not solved"
-        errors = np.reshape(self.residual, (-1, 2))
-        angle, distance = np.max(errors[np.isfinite(errors).all(axis=1)], axis=0, initial=0.0)
+        rows = np.reshape(self.residual, (-1, 2))
+        angle, distance = np.max(rows[np.isfinite(rows).all(axis=1)], axis=0, initial=0.0)
         values = f" = {np.array2string(self.q, precision=4)}" if self.q.ndim == 1 else ""
-        errors = f"residual at most {angle:.2g} rad, {distance:.2g} m"
-        return f"<Solution: {answer}; {errors}; q {self.q.shape}{values}{self.hint}>"
+        most = f"residual at most {angle:.2g} rad, {distance:.2g} m"
+        return f"<Solution: {answer}; {most}; q {self.q.shape}{values}{self.hint}>"
 
     @property
     def hint(self) -> str:

@@ -84,7 +84,21 @@ class FrameState:
         return self.velocity + self.angular_velocity.cross(point - self.position)
 
     def rates(self) -> list[Number]:
-        """Return the time derivatives of the pose: rotation by rows, and position."""
+        """Return the time derivatives of the pose: rotation by rows, and position.
+
+        Returns
+        -------
+        list of Number
+            Twelve numbers.
+
+        Examples
+        --------
+        >>> from chasles.model import FrameState
+        >>> pose = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 0.0)
+        >>> still = FrameState.of(pose, (0.0,) * 6)
+        >>> len(still.rates())
+        12
+        """
         turning = Matrix.skew(self.angular_velocity) @ self.rotation
         return [*(x for row in turning.rows for x in row), *self.velocity]
 

@@ -28,7 +28,7 @@ from chasles.model.shapes import HeightFieldData, ShapeData
 
 
 @cache
-def _defaults(kind: type) -> dict[str, str]:
+def _defaults(kind: Any) -> dict[str, str]:
     """Return the text of each default value of a data class."""
     values = {x.name: x.default for x in fields(kind) if x.default is not MISSING}
     made = {x.name: x.default_factory() for x in fields(kind) if x.default_factory is not MISSING}
@@ -38,7 +38,7 @@ def _defaults(kind: type) -> dict[str, str]:
 def _changed(data: Any) -> str:
     """Return the text of a data class with all fields that differ from their defaults."""
     texts = {x.name: repr(getattr(data, x.name)) for x in fields(data)}
-    usual = _defaults(type(data))
+    usual = _defaults(data.__class__)
     shown = (f"{name}={text}" for name, text in texts.items() if usual.get(name) != text)
     return f"{type(data).__name__}({', '.join(shown)})"
 
@@ -354,7 +354,7 @@ def traits(kind: str) -> type[Joint]:
 
 
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:
-    """Return the joint types by a format's words; own: types without a word use their own names."""
+    """Return {word of a format: joint type}; own: other types are included under their names."""
     found: dict[str, str] = {}
     types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
     for kind, joint in types.items():

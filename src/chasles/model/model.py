@@ -216,7 +216,25 @@ class Model:
         return tuple(i for i in self.in_file_order if self.bodies[i].drive is not None)
 
     def at(self, t: Number) -> "Model":
-        """Return the mechanism at a time (s, or a symbol); `self` if it does not depend on time."""
+        """Return the mechanism at a time (s, or a symbol); `self` if it does not depend on time.
+
+        Parameters
+        ----------
+        t : Number
+            Time (s), a number or a symbol.
+
+        Returns
+        -------
+        Model
+            The mechanism.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.at(0.5) is model
+        True
+        """
         if not self.timed:
             return self
         bodies = (
@@ -232,11 +250,37 @@ class Model:
         return Motion(Vector.zero(), self.gravity_vector)
 
     def outward(self) -> Iterator[Step]:
-        """Yield the bodies from the root to the tips."""
+        """Yield the bodies from the root to the tips.
+
+        Returns
+        -------
+        iterator of Step
+            Index, parent, joint and inertia of each body.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> [step[0] for step in model.outward()]
+        [0, 1]
+        """
         return self._steps(enumerate(self.parts))
 
     def inward(self) -> Iterator[Step]:
-        """Yield the bodies from the tips to the root."""
+        """Yield the bodies from the tips to the root.
+
+        Returns
+        -------
+        iterator of Step
+            Index, parent, joint and inertia of each body.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> [step[0] for step in model.inward()]
+        [1, 0]
+        """
         return self._steps(reversed(list(enumerate(self.parts))))
 
     def _steps(self, numbered: Iterable[tuple[int, Body]]) -> Iterator[Step]:
@@ -246,7 +290,25 @@ class Model:
             yield Step(i, body.parent, body.joint, body.inertia)
 
     def frictionless(self, *, damped: bool = False) -> "Model":
-        """Return the mechanism without friction, and without damping unless `damped`."""
+        """Return the mechanism without friction, and without damping unless `damped`.
+
+        Parameters
+        ----------
+        damped : bool, optional
+            Keep the damping.
+
+        Returns
+        -------
+        Model
+            The mechanism.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.frictionless().nv
+        2
+        """
         bodies = []
         for body in self.bodies:
             joint, none = body.joint, Vector.zero(body.joint.nv)
@@ -255,7 +317,25 @@ class Model:
         return replace(self, bodies=tuple(bodies), lossless=not damped)
 
     def bearing(self, loads: Mapping[int, Vector]) -> "Model":
-        """Return the model with given joint loads (`Joint.load`), by body."""
+        """Return the model with given joint loads (`Joint.load`), by body.
+
+        Parameters
+        ----------
+        loads : mapping from int to Vector
+            Load of the joint of each body (N m or N).
+
+        Returns
+        -------
+        Model
+            The mechanism.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.bearing(model.at_rest()).nv
+        2
+        """
         bodies = tuple(
             replace(body, joint=replace(body.joint, load=loads[i]))
             for i, body in enumerate(self.bodies)
@@ -263,7 +343,20 @@ class Model:
         return replace(self, bodies=bodies)
 
     def weightless(self) -> "Model":
-        """Return the same mechanism without gravity and joint loads."""
+        """Return the same mechanism without gravity and joint loads.
+
+        Returns
+        -------
+        Model
+            The mechanism.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> list(model.weightless().gravity_vector)
+        [0.0, 0.0, 0.0]
+        """
         none = {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.bodies)}
         light = replace(self, gravity_vector=Vector.zero(), load_slopes=None)
         return light.bearing(none) if self.loaded else light
@@ -282,11 +375,42 @@ class Model:
         )
 
     def bare(self) -> "Model":
-        """Return the same mechanism without rotors."""
+        """Return the same mechanism without rotors.
+
+        Returns
+        -------
+        Model
+            The mechanism.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.bare().nv
+        2
+        """
         return replace(self, rotors=())
 
     def support(self, i: int) -> tuple[int, ...]:
-        """Return the bodies between body i and the world, i first."""
+        """Return the bodies between body i and the world, i first.
+
+        Parameters
+        ----------
+        i : int
+            Index of the body.
+
+        Returns
+        -------
+        tuple of int
+            Indices of bodies.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.support(1)
+        (1, 0)
+        """
         path = []
         while i != WORLD:
             path.append(i)
@@ -302,7 +426,25 @@ class Model:
         return {i: tuple(carried) for i, carried in found.items()}
 
     def subtree(self, i: int) -> tuple[int, ...]:
-        """Return body i and all bodies it carries, each after its parent (the set nu(i))."""
+        """Return body i and all bodies it carries, each after its parent (the set nu(i)).
+
+        Parameters
+        ----------
+        i : int
+            Index of the body.
+
+        Returns
+        -------
+        tuple of int
+            Indices of bodies.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.subtree(0)
+        (0, 1)
+        """
         found = [i]
         for body in found:
             found += self.children[body]
@@ -331,7 +473,25 @@ class Model:
         return root is not None and root.owns and root.joint.floating
 
     def frame(self, name: str) -> Frame:
-        """Return a frame by name; links are frames too."""
+        """Return a frame by name; links are frames too.
+
+        Parameters
+        ----------
+        name : str
+            Name of the frame or link.
+
+        Returns
+        -------
+        Frame
+            Its body, and its placement on the body.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.frame('tip').body
+        1
+        """
         if not isinstance(name, str):
             raise ArgumentError("E-MODEL-033", f"a frame must be a name, not {name!r}")
         if name not in self.frames:
@@ -359,7 +519,25 @@ class Model:
         return tuple(i for i in self.in_file_order if self.bodies[i].owns)
 
     def mover(self, joint: str) -> int:
-        """Return the body of the joint with this name; it must have coordinates."""
+        """Return the body of the joint with this name; it must have coordinates.
+
+        Parameters
+        ----------
+        joint : str
+            Name of the joint.
+
+        Returns
+        -------
+        int
+            Index of the body.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.mover('joint2')
+        1
+        """
         part, joint = f"robot {self.name!r}", a_name("a joint", joint)
         i = next((i for i, body in enumerate(self.bodies) if body.data.name == joint), WORLD)
         if i == WORLD:
@@ -434,7 +612,25 @@ class Model:
         return sum(constraint.rows for constraint in self.constraints)
 
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
-        """Return every joint's coordinates from the flat vector q; followers from their leaders."""
+        """Return every joint's coordinates from the flat vector q; followers from their leaders.
+
+        Parameters
+        ----------
+        flat : sequence of Number
+            The coordinates q of the whole mechanism (nq).
+
+        Returns
+        -------
+        dict from int to Vector
+            Coordinates of the joint of each body.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.positions([0.1, 0.2])[1]
+        Vector(entries=(0.2,))
+        """
         own = {i: Vector(tuple(flat[s])) for i, s in self.position_slices.items()}
         found = {}
         for i, body in enumerate(self.parts):
@@ -450,12 +646,52 @@ class Model:
         return found
 
     def velocities(self, flat: Sequence[Number], order: int = 0) -> dict[int, Vector]:
-        """Return every joint's rate: order 1 velocity, 2 acceleration, 0 step (none if driven)."""
+        """Return every joint's rate: order 1 velocity, 2 acceleration, 0 step (none if driven).
+
+        Parameters
+        ----------
+        flat : sequence of Number
+            The rates of the whole mechanism (nv).
+        order : int, optional
+            Order of the rates: 1 for velocities, 2 for accelerations, 0 for small steps.
+
+        Returns
+        -------
+        dict from int to Vector
+            Rates of the joint of each body.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.velocities([0.1, 0.2], 1)[1]
+        Vector(entries=(0.2,))
+        """
         own = {i: Vector(tuple(flat[s])) for i, s in self.velocity_slices.items()}
         return self.followed(own, order)
 
     def followed(self, own: Mapping[int, Vector], order: int = 0) -> dict[int, Vector]:
-        """Return every joint's rate of an order from the rates of independent joints."""
+        """Return every joint's rate of an order from the rates of independent joints.
+
+        Parameters
+        ----------
+        own : mapping from int to Vector
+            Rates of independent joints, by body.
+        order : int, optional
+            Order of the rates: 1 for velocities, 2 for accelerations, 0 for small steps.
+
+        Returns
+        -------
+        dict from int to Vector
+            Rates of the joint of each body.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> sorted(model.followed(model.at_rest(), 1))
+        [0, 1]
+        """
         found: dict[int, Vector] = {}
         for i, body in enumerate(self.parts):
             if body.turned:
@@ -470,15 +706,64 @@ class Model:
         return found
 
     def undriven(self, order: int) -> dict[int, Vector]:
-        """Return every joint's rate of an order if the rates of all coordinates are zero."""
+        """Return every joint's rate of an order if the rates of all coordinates are zero.
+
+        Parameters
+        ----------
+        order : int
+            Order of the rates: 1 for velocities, 2 for accelerations.
+
+        Returns
+        -------
+        dict from int to Vector
+            Rates of the joint of each body.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.undriven(1)[0]
+        Vector(entries=(0.0,))
+        """
         return self.followed({i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}, order)
 
     def at_rest(self) -> dict[int, Vector]:
-        """Return zero velocity (or acceleration) of every joint."""
+        """Return zero velocity (or acceleration) of every joint.
+
+        Returns
+        -------
+        dict from int to Vector
+            A zero for each degree of freedom, by body.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.at_rest()[0]
+        Vector(entries=(0.0,))
+        """
         return {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.parts)}
 
     def shares(self, i: int) -> tuple[Share, ...]:
-        """Return the coordinates that move joint i, with their bodies; empty if it is driven."""
+        """Return the coordinates that move joint i, with their bodies; empty if it is driven.
+
+        Parameters
+        ----------
+        i : int
+            Index of the body.
+
+        Returns
+        -------
+        tuple of Share
+            Body, degree of freedom and ratio of each coordinate.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> len(model.shares(1))
+        1
+        """
         body = self.parts[i]
         if body.turned:
             return tuple(
@@ -492,11 +777,47 @@ class Model:
         return (Share(leader, 0, ratio),)
 
     def owners(self, bodies: Iterable[int]) -> set[int]:
-        """Return the bodies whose coordinates move the joints of the given bodies."""
+        """Return the bodies whose coordinates move the joints of the given bodies.
+
+        Parameters
+        ----------
+        bodies : iterable of int
+            Indices of bodies.
+
+        Returns
+        -------
+        set of int
+            Indices of bodies.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> model.owners([1])
+        {1}
+        """
         return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
-        """Return generalized forces on coordinates; followers act through their ratios (G' tau)."""
+        """Return generalized forces on coordinates; followers act through their ratios (G' tau).
+
+        Parameters
+        ----------
+        tau : mapping from int to Vector
+            Generalized forces of all joints, by body.
+
+        Returns
+        -------
+        dict from int to Vector
+            Generalized force of each body that has coordinates.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> model = chasles.robots.planar(2).model
+        >>> sorted(model.efforts(model.at_rest()))
+        [0, 1]
+        """
         total = {i: [*Vector.zero(self.bodies[i].joint.nv)] for i in self.movers}
         for i, t in tau.items():
             for owner, first, ratio in self.shares(i):

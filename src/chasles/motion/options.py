@@ -217,7 +217,7 @@ def planned(options: Mapping[str, Any]) -> Plan:
     if isinstance(values.get("control"), str):
         problem = f"control must be a controller or a function, not {values['control']!r:.60}"
         remedy = "give PDControl, GravityCompensation or ComputedTorque of chasles.rollouts"
-        raise ArgumentError("E-MOTION-180", problem, remedy, part="simulate")
+        raise ArgumentError("E-MOTION-190", problem, remedy, part="simulate")
     if values.get("duration") is None:
         if values.get("steps") is None:
             problem = "give `duration` in s, or `steps` and `dt`"

@@ -48,7 +48,29 @@ class Event:
         return self.stops or self.then is not None
 
     def value(self, t: float, q: np.ndarray, qd: np.ndarray) -> float:
-        """Evaluate the function and check its value."""
+        """Evaluate the function and check its value.
+
+        Parameters
+        ----------
+        t : float
+            Time (s).
+        q : ndarray, shape (nq,)
+            Joint positions (rad or m).
+        qd : ndarray, shape (nv,)
+            Joint velocities (rad/s or m/s).
+
+        Returns
+        -------
+        float
+            Value of the function.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> import numpy as np
+        >>> chasles.Event(lambda t, q, qd: t - 1.0).value(0.25, np.zeros(1), np.zeros(1))
+        -0.75
+        """
         found = np.asarray(self.function(t, *read_only(q, qd)), dtype=float)
         if found.size != 1 or not math.isfinite(found.item()):
             problem = f"event {self.name!r} returned {found!r:.60} at t = {t:.6g} s"
@@ -56,7 +78,30 @@ class Event:
         return found.item()
 
     def after(self, t: float, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Call `then` and check the state that it returns."""
+        """Call `then` and check the state that it returns.
+
+        Parameters
+        ----------
+        t : float
+            Time (s).
+        q : ndarray, shape (nq,)
+            Joint positions (rad or m).
+        qd : ndarray, shape (nv,)
+            Joint velocities (rad/s or m/s).
+
+        Returns
+        -------
+        tuple of ndarray
+            The new q (nq,) and qd (nv,).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> import numpy as np
+        >>> bounce = chasles.Event(lambda t, q, qd: q[0], then=lambda t, q, qd: (q, -qd))
+        >>> bounce.after(0.0, np.zeros(1), np.ones(1))
+        (array([0.]), array([-1.]))
+        """
         assert self.then is not None
         try:
             state = [np.array(part, dtype=float) for part in self.then(t, q.copy(), qd.copy())]

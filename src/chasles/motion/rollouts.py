@@ -102,8 +102,8 @@ def rollout(
         Number of steps between recorded states; the last state is always recorded.
     parameters : array_like, shape (..., m), optional
         Parameters p of a controller tau(t, q, qd, p), which is traced only once for all values.
-    integrator : {"semi-implicit", "euler", "rk4"}, optional
-        Integrator on the configuration space; "rk4" is of fourth order, the others of first order.
+    integrator : {"semi-implicit", "euler", "heun2", "heun3", "rk4"}, optional
+        Integrator on the configuration space, of order 1, 1, 2, 3 and 4.
     start : float, optional
         Time of the first step (s).
     dissipation : bool, optional
@@ -164,8 +164,9 @@ def rollout_pullback(
 
     Returns
     -------
-    tuple of ndarray
-        Gradients for each member of a batch, including those with respect to shared inputs.
+    RolloutGradient
+        Gradients for each member of a batch, including those with respect to shared inputs. Entries
+        for inputs that the motion does not have are None.
 
     Notes
     -----

@@ -94,7 +94,7 @@ def simulate(
         External wrenches, as in `forward_dynamics`.
     dissipation : bool, optional
         Include damping and dry friction of joints. Friction holds a joint exactly at rest until the
-        load exceeds it (except with rigid contacts and limits).
+        load exceeds it. With rigid contacts or limits, it needs an explicit integrator.
     start : float, optional
         Initial time (s). Default: the time of `robot.at_time(t)`, or 0.
     events : sequence of Event, optional

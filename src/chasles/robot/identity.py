@@ -370,7 +370,7 @@ class Identity(Named):
             _HEARD.call = None
         if heard and heard[0] is self and heard[1] == function and heard[-1] is answer:
             _, _, arrays, ready, f_ext, _ = heard
-            if arguments and type(arguments[-1]) is str:  # as the entry reads it
+            if arguments and type(arguments[-1]) is str:  # the entry reads it the same way
                 *given, frame = arguments
                 arguments, named = tuple(given), {"frame": frame, **named}
             if len(arrays) == len(arguments) and all(map(operator.is_, arrays, arguments)):

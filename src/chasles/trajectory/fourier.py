@@ -93,7 +93,7 @@ def fourier(
             raise InputError("E-PATH-056", problem, part=part)
         rows.append(found)
     if len(rows[0]) != len(rows[1]):
-        problem = f"{len(rows[0])} sines and {len(rows[1])} cosines"
-        raise InputError("E-PATH-057", problem, "give as many of each", part=part)
+        problem = f"{len(rows[0])} sines and {len(rows[1])} cosines were given"
+        raise InputError("E-PATH-057", problem, "give equally many of both", part=part)
     period = positive("duration", duration, part)
     return Fourier(middle, rows[0], rows[1], period, robot, periodic)

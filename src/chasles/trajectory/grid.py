@@ -118,7 +118,7 @@ class Grid:
         ]
 
     def _passes(self) -> tuple[Any, Any, Any, list[np.ndarray]]:
-        """Return the start of the passes along the grid, both passes, and the rows they read."""
+        """Return three programs (start, backward and forward pass) and the rows that they read."""
         n, _, *key, _ = self.size
         m = PLACES * sum(key) + 1
         high, low, slope, inverse = (np.empty((n, m)) for _ in range(4))

@@ -124,7 +124,7 @@ def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
             row[...] = bounds(name, value, robot.nv, "time_optimal", infinite=True)
     if not (found > 0.0).all():
         for name, row in zip(given, found, strict=True):
-            bounds(name, row, robot.nv, "time_optimal", infinite=True)  # names the entry
+            bounds(name, row, robot.nv, "time_optimal", infinite=True)  # the error names the entry
     if (found == np.inf).all():
         problem = f"robot {robot.name!r} has no velocity or torque limits"
         remedy = "give `velocity`, `acceleration` or `effort`"

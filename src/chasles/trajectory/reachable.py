@@ -18,6 +18,7 @@ grid points.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from math import perm
 from operator import add
@@ -143,7 +144,7 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
         moved = less(NEARLY * absolute(new), absolute(new - before))
     again = select(less(count, MOST_NEWTON), moved, 0.0)
     first = less(side, 0.0)
-    lower = select(first, 1.0 - rests, 0.0)  # the lower end is still to be found
+    lower = select(first, 1.0 - rests, 0.0)  # the lower end has not been found yet
     ended = select(again, 0.0, 1.0 - lower)
     turned = select(again, 0.0, lower)
     point = [
@@ -415,17 +416,19 @@ def rows(accelerations: int, torques: int) -> Any:
         Variable(*each) for each in (("point", (3,)), ("memory", (2,)), ("data", (3 * m + 3,)))
     ]
     names = [each.name for each in carried]
-    given = _variables(sizes)
+    given, tiled = _variables(sizes), frozenset(names)
 
     def begin() -> Program:
         body = lambda *given: _rows(given, accelerations, torques)  # noqa: E731
-        return _traced("begin", given, body, names)
+        return replace(_traced("begin", given, body, names), tiled=tiled)
 
     def refine() -> Program:
-        return _traced("refine", carried, lambda *given: _newton_steps(given, m), names[:2])
+        step = _traced("refine", carried, lambda *given: _newton_steps(given, m), names[:2])
+        return replace(step, tiled=tiled)
 
     def end() -> Program:
-        return _traced("end", [*given, *carried], lambda *given: _bounded(given, m))
+        last = _traced("end", [*given, *carried], lambda *given: _bounded(given, m))
+        return replace(last, tiled=tiled)
 
     made = [
         _compiled(("time optimal rows", each.__name__, accelerations, torques), each)

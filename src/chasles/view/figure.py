@@ -38,6 +38,7 @@ class Figure:
         self.q = self.start
         self.size = _size(self.robot, self.q)
         self.overlays: list[Any] = []
+        self.felt: Callable[[float], tuple[np.ndarray, np.ndarray]] | None = None
         self.clicked: Callable[[str], None] = lambda link: None
         self._lay_out(offset)
         self.move(self.q)

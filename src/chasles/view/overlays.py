@@ -14,6 +14,9 @@ from chasles.view.solids import collision_solids
 LONGEST = 0.3
 """Length of the longest arrow, relative to the robot's size."""
 
+MOST_LONGEST = 3.0
+"""Length of the longest contact force, relative to that of the robot's weight."""
+
 REACHED = 1e-4
 """Error (m and rad) below which a frame counts as having reached its target."""
 
@@ -28,7 +31,7 @@ PER_RATE = 0.25
 
 
 class Overlay:
-    """Something drawn over a figure while it is switched on; said: its values as text."""
+    """A drawing over a figure that can be switched on; said: its values as text."""
 
     label: ClassVar[str]
 
@@ -195,6 +198,31 @@ class Reactions(Arrows):
         self.said = f"at most {_largest(forces):.4g} N"
 
 
+class ContactForces(Arrows):
+    """Contact forces on the robot during a simulated motion; its weight has length `LONGEST`."""
+
+    label = "Contact forces"
+    colors: ClassVar = {"contact forces": (200, 30, 60)}
+
+    def update(self, figure: Figure) -> None:
+        if figure.felt is None:
+            self.said = "the motion has none; simulate with contacts"
+            self.nodes[0].visible = False
+            return
+        where, forces = figure.felt(figure.t)
+        weight = figure.whole.mass * float(np.linalg.norm(figure.whole.gravity))
+        sizes = np.linalg.norm(forces, axis=-1)
+        scale = LONGEST * figure.size / max(weight, 1e-9)
+        scale = np.minimum(scale, MOST_LONGEST * LONGEST * figure.size / np.maximum(sizes, 1e-9))
+        shown = (sizes > 1e-3 * max(weight, 1e-9)) & np.isfinite(where).all(axis=-1)
+        ends = where + forces * scale[:, None]
+        self.nodes[0].visible = bool(shown.any())
+        if shown.any():
+            self.nodes[0].points = np.stack([where, ends], axis=1)[shown].astype(np.float32)
+        total = forces.sum(axis=0)
+        self.said = "total ({:.4g}, {:.4g}, {:.4g}) N".format(*total)
+
+
 class Manipulability(Overlay):
     """Velocities of a frame's origin for joint velocities of unit norm."""
 
@@ -303,6 +331,6 @@ def _largest(vectors: np.ndarray) -> float:
 
 OVERLAYS = (
     *(Transparency, CollisionShapes, Frames, CenterOfMass, InertiaEllipsoids),
-    *(HoldingForces, Reactions, Manipulability, Trace, Target),
+    *(HoldingForces, Reactions, ContactForces, Manipulability, Trace, Target),
 )
 """Overlays that the panel offers."""

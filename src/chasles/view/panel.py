@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import said, shown
+from chasles.formats import archive
 from chasles.formats import motion as motions
 from chasles.functions.doors import numbers
 from chasles.robot import Robot
 from chasles.trajectory import Move
 from chasles.view.figure import Figure
 from chasles.view.graphs import Graphs
-from chasles.view.overlays import OVERLAYS, Manipulability, Overlay, Target, Trace
+from chasles.view.overlays import OVERLAYS, ContactForces, Manipulability, Overlay, Target, Trace
 from chasles.view.posture import displacement, freedoms, moved
 
 RESOLUTION = 1000
@@ -40,6 +41,7 @@ class Panel:
         self.figure, self.lock = figure, lock
         robot = figure.robot
         self.freedoms, self.selected = freedoms(robot), ""
+        self.boxes: dict[str, Any] = {}
         active = set(robot.independent_positions)
         with server.gui.add_folder(shown(figure.whole.name)):
             # A text input shows names verbatim; Markdown and HTML would interpret them as markup.
@@ -69,6 +71,7 @@ class Panel:
 
     def _overlay(self, server: Any, overlay: Overlay) -> Overlay:
         box = server.gui.add_checkbox(overlay.label, initial_value=False)
+        self.boxes[overlay.label] = box
         if isinstance(overlay, Target):
             overlay.dragged = partial(self._follow, overlay)
         if isinstance(overlay, Manipulability | Target | Trace):
@@ -151,10 +154,15 @@ def described(robot: Robot, link: str) -> str:
 
 @dataclass(frozen=True)
 class Motion:
-    """Positions q (n, nq) at non-decreasing times t (n,), in s."""
+    """Positions q (n, nq) at non-decreasing times t (n,), in s.
+
+    points, forces: contact points (n, count, 3) in m and forces on the robot in N, if known.
+    """
 
     t: np.ndarray
     q: np.ndarray
+    points: np.ndarray | None = None
+    forces: np.ndarray | None = None
 
     def at(self, robot: Robot, t: float) -> np.ndarray:
         """Return the configuration at a time, interpolated along `integrate`."""
@@ -163,6 +171,17 @@ class Motion:
         if share == 0.0:
             return here
         return robot.integrate(here, share * robot.difference(here, self.q[int(k) + 1]))
+
+    def felt(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """Return the contact points and forces (count, 3) of the last instant up to a time."""
+        if self.points is None or self.forces is None:
+            return np.zeros((0, 3)), np.zeros((0, 3))
+        k = max(int(np.searchsorted(self.t, t, side="right")) - 1, 0)
+        return self.points[k], self.forces[k]
+
+
+CONTACT = ("contact_points", "contact_forces")
+"""Arrays of contact in the motion file of a simulation."""
 
 
 def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:
@@ -177,7 +196,22 @@ def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:
     chunks = list(motions.read(given, robot.model))
     q = np.concatenate([chunk.q for chunk in chunks])
     times = [chunk.t for chunk in chunks if chunk.t is not None]
-    return Motion(np.concatenate(times) if times else np.arange(len(q)) / RATE, q)
+    t = np.concatenate(times) if times else np.arange(len(q)) / RATE
+    return Motion(t, q, *_felt(motions.motion_file(given), len(t)))
+
+
+def _felt(file: str, count: int) -> tuple[np.ndarray, ...]:
+    """Return the contact points and forces of a simulation's file; () if it has none."""
+    if os.path.splitext(file)[1].lower() != ".npz":
+        return ()
+    try:
+        arrays = archive.arrays(file, CONTACT)
+        found = tuple(np.asarray(arrays[name], dtype=float) for name in CONTACT)
+    except (ValueError, TypeError):
+        return ()
+    points, forces = found
+    fits = points.shape == forces.shape == (count, *points.shape[1:2], 3)
+    return found if fits and np.isfinite(forces).all() else ()
 
 
 class Playback:
@@ -192,6 +226,10 @@ class Playback:
         self.first, self.last = float(motion.t[0]), float(motion.t[-1])
         self.clock, self.playing, self.frames = self.first, False, 0
         self._end, self.filming = threading.Event(), threading.Lock()
+        for panel in panels:
+            panel.figure.felt = motion.felt
+            if motion.points is not None:
+                panel.boxes[ContactForces.label].value = True  # calls `show`
         with server.gui.add_folder("Motion"):
             self.button = server.gui.add_button("Play")
             self.bar = server.gui.add_slider(

@@ -117,7 +117,7 @@ def record(
 def _page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
     """Open the page of a viewer in a headless browser; yield its viser client."""
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
-    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # below the bars of a new window
+    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # a new window has bars at its top
     known = set(viewer.server.get_clients())
     viewer.stage.recorded = True
     with tempfile.TemporaryDirectory(prefix="chasles-", ignore_cleanup_errors=True) as profile:

@@ -10,6 +10,7 @@ import pytest
 from support import raises
 
 import chasles
+from chasles.tasks import Portable
 
 lazy = pytest.importorskip("dask.array")
 
@@ -86,9 +87,7 @@ def test_refusals() -> None:
 
 
 def test_a_task_holds_a_recipe_and_is_made_once() -> None:
-    from chasles.functions.libraries import dask
-
-    chunk = dask._Chunk(chasles.compile(ROBOT, "mass_matrix"), 1)
+    chunk = Portable(chasles.compile(ROBOT, "mass_matrix"))
     data = pickle.dumps(chunk)
     assert b"ELF" not in data
     one, other = pickle.loads(data), pickle.loads(data)
@@ -96,11 +95,73 @@ def test_a_task_holds_a_recipe_and_is_made_once() -> None:
     assert np.array_equal(one(Q), ROBOT.mass_matrix(Q))
 
 
+# Data frames -----------------------------------------------------------------------------------
+
+STATES = [x.reshape(-1, 6) for x in (Q, QD, QDD)]
+
+
+def frames(**more: Any) -> tuple[Any, list[Any]]:
+    """A data frame of all states, and the parts of it that are q, qd and qdd."""
+    table = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    names = [f"{x}{k}" for x in ("q", "qd", "qdd") for k in range(6)]
+    whole = pandas.DataFrame(np.concatenate(STATES, axis=1), columns=names)
+    whole.index = pandas.Index(10.0 * np.arange(len(whole)), name="time")
+    made = table.from_pandas(whole.astype(more), npartitions=7)
+    return made, [made[names[k : k + 6]] for k in (0, 6, 12)]
+
+
+@pytest.mark.parametrize(
+    ("function", "count", "last"),
+    [
+        ("inverse_dynamics", 3, "inverse_dynamics.5"),
+        ("mass_matrix", 1, "mass_matrix.5.5"),
+        ("kinetic_energy", 2, "kinetic_energy"),
+        ("regressor", 3, "regressor.5.59"),
+    ],
+)
+def test_partitions_have_the_bits_of_one_call(function: str, count: int, last: str) -> None:
+    made, parts = frames()
+    found = getattr(ROBOT, function)(*parts[:count])
+    expected = getattr(ROBOT, function)(*STATES[:count])
+    assert found.npartitions == 7
+    assert found.divisions == made.divisions
+    assert found.columns[-1] == last
+    assert {str(t) for t in found.dtypes} == {"float64"}
+    table = found.compute(scheduler="sync")
+    assert table.index.equals(made.compute(scheduler="sync").index)
+    assert table.dtypes.equals(found.dtypes)
+    assert np.array_equal(table.to_numpy(), expected.reshape(len(table), -1))
+    assert list(found._meta.columns) == list(table.columns)
+    assert found._meta.index.name == "time"
+
+
+def test_frames_with_several_results_arrays_and_single_precision() -> None:
+    made, parts = frames()
+    A, B = ROBOT.linearize(*parts)
+    expected = ROBOT.linearize(*STATES)
+    assert (A.columns[-1], B.columns[0]) == ("linearize.result0.11.11", "linearize.result1.0.0")
+    assert np.array_equal(B.compute().to_numpy(), expected[1].reshape(200, -1))
+    still = ROBOT.inverse_dynamics(parts[0], np.zeros(6), np.zeros(6))
+    assert np.array_equal(
+        still.compute().to_numpy(), ROBOT.inverse_dynamics(STATES[0], np.zeros(6), np.zeros(6))
+    )
+    _, single = frames(**{f"q{k}": "float32" for k in range(6)})
+    M = ROBOT.mass_matrix(single[0])
+    assert {str(t) for t in M.dtypes} == {str(t) for t in M.compute().dtypes} == {"float32"}
+    with raises("E-CALL-009", "(..., 6)"):
+        ROBOT.mass_matrix(made[["q0", "q1"]])
+    with raises("E-CALL-119", "out="):
+        ROBOT.mass_matrix(parts[0], out=parts[0])
+    with raises("E-CALL-421", "partitions"):
+        ROBOT.kinetic_energy(parts[0], parts[1].repartition(npartitions=3))
+
+
 def test_a_cluster_that_loses_a_worker() -> None:
     """Processes of their own; one is killed while it computes."""
     distributed = pytest.importorskip("distributed")
     states = [lazy.from_array(np.tile(x, (40, 1, 1)), chunks=(4, 40, 6)) for x in (Q, QD, QDD)]
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
         tau = client.persist(ROBOT.inverse_dynamics(*states))
         first = next(iter(cluster.workers.values()))

@@ -1,4 +1,4 @@
-"""The closed form of generalised links (Eq 5.2.17 to 5.2.20), along the axes of each link."""
+"""The closed form of generalized links (Eq 5.2.17 to 5.2.20), along the axes of each link."""
 
 from collections.abc import Sequence
 
@@ -27,7 +27,7 @@ def vukobratovic(links: Sequence[Link], x: State, sheet: Sheet) -> list[Number]:
     n = len(links)
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     qd, qdd = ([sheet.live(v) for v in rates] for rates in (x.qd, x.qdd))
-    U, E = _generalised(links, x, sheet)
+    U, E = _generalized(links, x, sheet)
     tau: list[Number] = [0] * n
     z: list[Vector] = []
     s: list[Vector] = []
@@ -65,7 +65,7 @@ def _sum(terms: Sequence[Number]) -> Number:
     return total
 
 
-def _generalised(
+def _generalized(
     links: Sequence[Link], x: State, sheet: Sheet
 ) -> tuple[list[Vector], list[Symmetric]]:
     """U and E of Eq 5.2.20, constants of a link taken together."""

@@ -39,7 +39,7 @@ Entries = dict[tuple[int, int], Number]
 
 
 def algorithm_6_2(links: Sequence[Link], x: State, sheet: Sheet) -> Entries:
-    """Generalised and augmented links: table 6.1."""
+    """Generalized and augmented links: table 6.1."""
     body, last = augmented(links), len(links) - 1
     A = [link.turn(q, sheet) for link, q in zip(links, x.q, strict=True)]
     sheet.equation = "6.3.29b"

@@ -52,6 +52,13 @@ def equations(
     stabilization).
     """
     H, h = tree_mass_matrix(model, q), bias_forces(model, q, qd, f_ext)
+    return H, net_forces(model, h, tau), *closing(model, q, qd, stabilization)
+
+
+def closing(
+    model: Model, q: Position, qd: Velocity, stabilization: float
+) -> tuple[Matrix, Vector, Number]:
+    """Return K and k of K qdd = k, and stray, as in `equations`."""
     rows, v = model.closure.rows, stack(qd, model.in_tree_order)
     K, k = constraints(model, q, rows), entries(loop_bias(model, q, qd), rows)
     slip, stray = slipping(model, q, K, v, rows), 0.0
@@ -60,7 +67,7 @@ def equations(
         k = k - slip * (2.0 * a) - entries(loop_residual(model, q), rows) * (a * a)
     else:
         stray = strayed(model, rows, slip, v.dot(v))
-    return H, net_forces(model, h, tau), K, k, stray
+    return K, k, stray
 
 
 def constraints(model: Model, q: Position, rows: Sequence[int]) -> Matrix:

@@ -8,18 +8,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from chasles.algorithms.closed_loops.dynamics import (
-    constraints,
-    entries,
+    closing,
     health,
-    slipping,
-    strayed,
 )
 from chasles.algorithms.homogeneous import (
     across,
     around,
-    loop_bias,
     loop_coordinates,
-    loop_residual,
 )
 from chasles.mathematics.linear import (
     Matrix,
@@ -244,16 +239,9 @@ def constrained_dynamics_divide_and_conquer(
     The entries of A = K H^-1 K' are inverse inertias between handles. A lam = k - K qdd, with the
     accelerations qdd of the open tree.
     """
-    rows, v = model.closure.rows, stack(qd, model.in_tree_order)
-    K, k = constraints(model, q, rows), entries(loop_bias(model, q, qd), rows)
-    slip, stray = slipping(model, q, K, v, rows), 0.0
-    if stabilization:
-        rate = 1.0 / stabilization
-        k = k - slip * (2.0 * rate) - entries(loop_residual(model, q), rows) * (rate * rate)
-    else:
-        stray = strayed(model, rows, slip, v.dot(v))
+    K, k, stray = closing(model, q, qd, stabilization)
     pushes = [push for loop in model.loops for push in loop_pushes(model, loop, q)]
-    pushes = [pushes[r] for r in rows]
+    pushes = [pushes[r] for r in model.closure.rows]
     whole = assembled(model, parts(model, q, qd, tau, f_ext), {h for push in pushes for h in push})
     loose = dict(taken_apart(whole, dict.fromkeys(whole.b, Force.zero())))
     moved = [whole.moved(push) for push in pushes]

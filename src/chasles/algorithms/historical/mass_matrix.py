@@ -77,7 +77,7 @@ def mass_matrix_orthogonal_complement(model: Model, q: Position) -> InertiaMatri
 
     At a body's center of mass the inertia M is a block of rotation and a mass.
     """
-    D, twists = Blocks(), centred_twists(model, q)
+    D, twists = Blocks(), centered_twists(model, q)
     for k, _, joint, I in model.outward():
         body, T = Center.of(I), twists[k]
         M = RigidInertia(body.m, Vector.zero(), body.I)
@@ -95,7 +95,7 @@ def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
 
     N is triangular and constant: roots of each body's inertia and of its mass.
     """
-    D, twists = Blocks(), centred_twists(model, q)
+    D, twists = Blocks(), centered_twists(model, q)
     for k, _, joint, I in model.outward():
         body = Center.of(I)
         N, root = Matrix(tuple(map(tuple, factor_ltl(body.I.matrix().rows)))), sqrt(body.m)
@@ -110,18 +110,18 @@ def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
     return D | {(j, i): block.T for (i, j), block in D.items() if i != j}
 
 
-def centred_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
+def centered_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
     """Return T of each body: its twists for unit rates of its joints (Eq 6.2.12, 6.2.14).
 
     Twists are at the center of mass, along body axes.
     """
     T: dict[int, dict[int, Motions]] = {WORLD: {}}
-    centred = {}
+    centered = {}
     for k, p, joint, I in model.outward():
         X, shift = joint.transform(q[k]), Transform(Rotation(), Center.of(I).r)
         T[k] = {i: X @ twists for i, twists in T[p].items()} | {k: joint.subspace(q[k])}  # (6.2.14)
-        centred[k] = {i: shift @ twists for i, twists in T[k].items()}  # (6.2.12)
-    return centred
+        centered[k] = {i: shift @ twists for i, twists in T[k].items()}  # (6.2.12)
+    return centered
 
 
 def forward_dynamics_unit_acceleration(

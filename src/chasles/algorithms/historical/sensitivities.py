@@ -3,11 +3,11 @@
 from chasles.algorithms.spatial.derivatives import add_load_slopes, load_efforts
 from chasles.algorithms.spatial.kinematics import body_transforms
 from chasles.algorithms.tensor.dynamics import augmented, chain, transmitted
-from chasles.algorithms.tensor.sensitivities import Change, changes, generalised
+from chasles.algorithms.tensor.sensitivities import Change, changes, generalized
 from chasles.mathematics.linear import Matrix, Vector, diagonal
 from chasles.mathematics.rotations import Rotation
 from chasles.mathematics.spatial import Force, Motion, Transform
-from chasles.mathematics.tensor import GeneralisedLink
+from chasles.mathematics.tensor import GeneralizedLink
 from chasles.model.model import WORLD, Model
 from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 
@@ -26,7 +26,7 @@ def sensitivities_closed_form(
     X0, links, own = body_transforms(model, q), augmented(model, moving.X), {}
     Udd, eta = transmitted(model, moving, links)
     F = {i: Force(eta[i], moving.sdd[i] * links[i].m + Udd[i]) for i in moving.X}
-    carried, sd = generalised(model, moving, links, qd)
+    carried, sd = generalized(model, moving, links, qd)
     od = {WORLD: Vector.zero()}
     D, V, P = Blocks(), Blocks(), Blocks()
     steps = changes(model, q, qd, qdd, moving)
@@ -35,7 +35,7 @@ def sensitivities_closed_form(
         od[i] = od[p] + X0[p].E.T @ sd[i]
         own[i] = [_turned(A, change) for change in steps[i]]
         m, U, Ud, E, L = carried[i]
-        link = GeneralisedLink(m, A @ U, A @ Ud, A @ E, A @ L)
+        link = GeneralizedLink(m, A @ U, A @ Ud, A @ E, A @ L)
         transmits = Force(A @ F[i].moment, A @ F[i].force)
         rows, C, H, G = [], [], [], []
         for z, zd2, by_q, _, by_qd in own[i]:

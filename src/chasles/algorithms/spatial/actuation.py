@@ -183,24 +183,11 @@ def _transmission(
         assert moving is not None
         way = _crank if each.data.kind == "crank" else _frame
         return way(model, each, moving)
-    return _joint(model, q, each) if each.body != WORLD else (0.0, {})
-
-
-def _joint(model: Model, q: Position, each: Actuator) -> tuple[Number, Arms]:
-    """Return the transmission along a joint; for several degrees of freedom, gears are a wrench."""
-    i, gear = each.body, Vector(each.data.gear)
-    joint = model.bodies[i].joint
-    if joint.nv == 1:
-        return q[i][0] * gear[0], {(i, 0): gear[0]}
-    E = joint.motion(q[i]).E
-    if not joint.floating:
-        turn = Vector(gear.entries[:3])
-        axis = E @ turn if each.data.in_parent else turn
-        rotation = joint.difference(joint.neutral(), q[i])
-        return rotation.dot(axis), {(i, k): axis[k] for k in range(3)}
-    force, moment = E @ Vector(gear.entries[:3]), Vector(gear.entries[3:])
-    moment = E @ moment if each.data.in_parent else moment
-    return 0.0, {(i, k): x for k, x in enumerate((*moment, *force))}
+    i = each.body
+    if i == WORLD:
+        return 0.0, {}
+    length, found = model.bodies[i].joint.transmission(q[i], Vector(gear), each.data.in_parent)
+    return length, {(i, k): arm for k, arm in enumerate(found)}
 
 
 def _at(moving: Moving, frame: Frame) -> tuple[Vector, Matrix]:

@@ -42,7 +42,7 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
     rotation, z for a translation, and every joint is a combination of these. Unlike in print, G
     uses the composite center of mass and the sign of a force against gravity.
     """
-    links, S, bend = _generalised(model, q)  # (5.2.20a, 5.2.20b)
+    links, S, bend = _generalized(model, q)  # (5.2.20a, 5.2.20b)
     own, g = freedoms(model), model.gravity_vector
     f = {
         (b, c): _carried(links[i], S[i, b], S[i, c])
@@ -80,7 +80,7 @@ def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
     return Force(eta, z.cross(w.cross(link.h) + v * link.m))
 
 
-class _Generalised(NamedTuple):
+class _Generalized(NamedTuple):
     """Links with everything that they carry, along base axes and about their own origins.
 
     S[i, a] is degree of freedom a at the origin of link i, which it moves. bend[i, a, b] is the
@@ -92,9 +92,9 @@ class _Generalised(NamedTuple):
     bend: dict[tuple[int, Freedom, Freedom], Motion]
 
 
-def _generalised(model: Model, q: Position) -> _Generalised:
+def _generalized(model: Model, q: Position) -> _Generalized:
     """U_p += U + mbar s and E_p += E - s~ U~ - U~ s~ - mbar s~ s~ of each link (5.2.20)."""
-    links, S, bend = found = _Generalised({WORLD: RigidInertia.zero()}, {}, {})
+    links, S, bend = found = _Generalized({WORLD: RigidInertia.zero()}, {}, {})
     X0, own = body_transforms(model, q), freedoms(model)
     for i, p, joint, I in model.outward():
         turn, changes = Transform(X0[i].E, Vector.zero()), bends(joint, q[i])

@@ -10,7 +10,7 @@ from chasles.mathematics.linear import Matrix, Vector, diagonal
 from chasles.mathematics.spatial import Force, Motion, RigidInertia, shift_of_inertia
 from chasles.mathematics.tensor import (
     AngularAcceleration,
-    GeneralisedLink,
+    GeneralizedLink,
     dual,
     euler_from_inertia,
 )
@@ -86,9 +86,9 @@ def _change(
     return Change(s, zd * 2.0, Motion(zdd, slid + sdd.cross(z)), slid, by_qd)
 
 
-def generalised(
+def generalized(
     model: Model, moving: Chain, links: Mapping[int, RigidInertia], qd: Velocity
-) -> tuple[dict[int, GeneralisedLink], dict[int, Vector]]:
+) -> tuple[dict[int, GeneralizedLink], dict[int, Vector]]:
     """Perform step 1 of algorithm 7.1 on augmented links, summed over branches.
 
     Return the subtree of every link in the link's frame, about its origin; and sd, the rate of its
@@ -109,7 +109,7 @@ def generalised(
         Ud[p] += Udp  # (7.3.18b)
         E[p] += shift_of_inertia(s, Up, Up) + A @ E[i]  # (7.3.18c)
         L[p] += dual(s) @ dual(Udp) + dual(Up) @ dual(sd[i]) + A @ L[i]  # (7.3.18d)
-    return {i: GeneralisedLink(links[i].m, U[i], Ud[i], E[i], L[i]) for i in X}, sd
+    return {i: GeneralizedLink(links[i].m, U[i], Ud[i], E[i], L[i]) for i in X}, sd
 
 
 def inverse_dynamics_sensitivities(
@@ -126,7 +126,7 @@ def inverse_dynamics_sensitivities(
     steps = changes(model, q, qd, qdd, moving)
     Udd, eta = transmitted(model, moving, links)
     F = {i: Force(eta[i], sdd[i] * links[i].m + Udd[i]) for i in X}
-    carried, sd = generalised(model, moving, links, qd)
+    carried, sd = generalized(model, moving, links, qd)
     D, V, P = Blocks(), Blocks(), Blocks()
     for i, _, joint, _ in model.inward():
         link = carried[i]

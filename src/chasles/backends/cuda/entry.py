@@ -110,7 +110,7 @@ def _ahead(w: Text) -> str:
     in_rows, in_columns = w.variable("i1", "true"), w.variable("i1", single)
     with w.when(single):
         w.set(states, f"i64 {w.word(shape, 0)}")
-    with w.each(rank) as k:  # from the last axis on
+    with w.each(rank) as k:  # begins with the last axis
         j = w.emit(f"sub i64 {w.emit(f'sub i64 {rank}, 1')}, {k}")
         size, next_one = w.word(shape, j), w.get(step)
         with w.when(w.emit(f"xor i1 {compact}, true")):

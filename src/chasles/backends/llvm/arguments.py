@@ -129,10 +129,10 @@ def prepared() -> str:
         w.set("%data", f"ptr {array.data}")
         w.set("%stride", f"i64 {w.get(spread)}")
         w.answer("i1 true")
-    # Gaps, another order of axes, or another type of numbers: at most rows of rows.
+    # Gaps, another order of axes or another number type: rows, or rows of rows.
     flat = array.has(w, PLAIN)
     step, jump, size = (w.variable("i64", "0") for _ in range(3))
-    with w.when(flat, go=whole):  # only the type is another: all numbers are one row
+    with w.when(flat, go=whole):  # only the type differs: all numbers form one row
         w.set(size, f"i64 {w.times(w.get(rows), variable.size)}")
         w.set(rows, "i64 1")
         w.set(step, f"i64 {_item_size(w, array.number)}")

@@ -48,7 +48,7 @@ _RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
 
 
 @functools.cache
-def _exact() -> dict[str, int]:
+def exact() -> dict[str, int]:
     """Return the C library's sine and cosine, for angles too large to reduce in the vector code."""
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
     return {f"chasles_{f}": objects.at_address(getattr(library, f)) for f in ("sin", "cos")}
@@ -82,13 +82,18 @@ def build(
 
 
 class Kernel:
-    """A compiled and loaded program. Threads may share it."""
+    """A compiled and loaded program. Threads may share it.
+
+    block: number of states that loops should pass together; 0 for the usual number.
+    """
+
+    block = 0
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
         self.interface, self.dtype = artifact.interface, np.dtype(artifact.dtype)
         with arrays.COMPILING:
-            self.code = load(artifact.object_code, _exact(), ("one", "batch"))
+            self.code = load(artifact.object_code, exact(), ("one", "batch"))
         self._finish()
 
     def _finish(self) -> None:

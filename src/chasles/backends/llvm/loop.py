@@ -19,14 +19,14 @@ from chasles.backends.llvm import checked
 from chasles.backends.llvm.checked import address, start_of
 from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.kernel import Kernel
-from chasles.backends.llvm.loop_source import AT_ONCE, BLOCK, SOURCE
+from chasles.backends.llvm.loop_source import AT_ONCE, BLOCK, source
 from chasles.backends.llvm.source import WORTH_THREADS
 from chasles.backends.llvm.threads import PATIENCE, memory, pool
 
 
 @functools.cache
-def _machine_code() -> bytes:
-    return assemble(SOURCE, Machine.host())
+def _machine_code(block: int) -> bytes:
+    return assemble(source(block), Machine.host())
 
 
 class Call(NamedTuple):
@@ -64,9 +64,10 @@ class Loop:
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.sizes = kernel, arrays.LoopSizes(kernel)
+        self.block = kernel.block or BLOCK
         symbols = {"one": kernel.one_address, "batch": kernel.batch_address}
         names = ("repeat", "blocks")
-        self.code = load(_machine_code(), symbols | memory(), names, (kernel.code,))
+        self.code = load(_machine_code(self.block), symbols | memory(), names, (kernel.code,))
         self.address, self.blocks = (self.code.address(name) for name in names)
 
     def __call__(
@@ -88,7 +89,7 @@ class Loop:
         assert all(a.flags.c_contiguous for a in states), "states are advanced in place"
         work = max(self.kernel.artifact.work, 1)
         threads = fitting_threads(len(states[0]), steps * work, threads)
-        for part in _parts(steps, min(every, steps), max(PATIENCE // (work * BLOCK), 1)):
+        for part in _parts(steps, min(every, steps), max(PATIENCE // (work * self.block), 1)):
             span = slice(part.step, part.step + part.steps)
             some = [c if c.shape[1] == 1 else c[:, span] for c in controls]
             now = [r[:, part.kept] for r in records] if part.kept else []
@@ -100,7 +101,7 @@ class Loop:
         """Run one part, which has so few steps that interrupts can wait for it."""
         given, run = self.given(states, controls, records, steps, every), pool()
         work = steps * self.kernel.artifact.work
-        run(self.blocks, start_of(given.row), len(states[0]), BLOCK, threads, work)
+        run(self.blocks, start_of(given.row), len(states[0]), self.block, threads, work)
 
     def given(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int
@@ -110,7 +111,7 @@ class Loop:
         near = [AT_ONCE * size for size in at.sizes[: len(records)]]
         taken = 8 * (len(at.ins) + len(at.records) + len(at.sizes))
         places = list(
-            itertools.accumulate([*at.sizes, *(BLOCK * size for size in near)], initial=taken)
+            itertools.accumulate([*at.sizes, *(self.block * size for size in near)], initial=taken)
         )
         space = -(-places.pop() // 64) * 64
         n, own = len(at.sizes), self.kernel.artifact.workspace

@@ -3,7 +3,7 @@
 from chasles.backends.llvm.threads import MOVED, field
 
 BLOCK = 64
-"""Number of states in a block. A block runs all steps before the next one begins, so that its
+"""Usual number of states in a block. A block runs all steps before the next one begins, so that its
 states stay in the cache."""
 
 AT_ONCE = 64
@@ -176,7 +176,7 @@ go:
 block:
   %start = phi i64 [ %first, %go ], [ %start.next, %over ]
   %states = sub i64 %last, %start
-  %rows = call i64 @llvm.umin.i64(i64 %states, i64 {BLOCK})
+  %rows = call i64 @llvm.umin.i64(i64 %states, i64 BLOCK)
   call void @moved(i64 %inputs, ptr %memory, ptr %ins, ptr %in_rows, i64 %start)
   %alone = icmp eq i64 %rows, 1
   br i1 %alone, label %single, label %many
@@ -233,7 +233,7 @@ written:
   %more = icmp ult i64 %step.next, %steps
   br i1 %more, label %many, label %over
 over:
-  %start.next = add i64 %start, {BLOCK}
+  %start.next = add i64 %start, BLOCK
   %further = icmp ult i64 %start.next, %last
   br i1 %further, label %block, label %end
 end:
@@ -241,3 +241,8 @@ end:
   ret i64 0
 }}
 """
+
+
+def source(block: int) -> str:
+    """Return the source for blocks of a number of states."""
+    return SOURCE.replace("BLOCK", str(block))

@@ -176,7 +176,9 @@ class Alone:
         ins = self._table([0, 0, at(goals), *map(at, self.constants)])
         rows, sizes_, places_ = (self._table(x) for x in ([0] * len(sizes), sizes, places))
         ranking = self._table((goal, len(table), at(goals), 0, at(table), at(ranks)))
-        outs = self._table([begin + places[k] + sizes[k] for k in range(2)])  # of the second row
+        outs = self._table(
+            [begin + places[k] + sizes[k] for k in range(2)]
+        )  # addresses in the second row
         places_of_poses = self._table(offsets)
         ways = []
         for own in (ranks[1:], ranks):  # without a guess, the first try is the nearest start

@@ -90,6 +90,8 @@ def module(whole: Program | Staged, target: Target) -> Module:
             parts.append(scatter_past(target.writer(), k, len(columns)))
     batch, vectors = _batch(program, lowered, slots, products, target)
     parts.append(batch)
+    if program.tiled:
+        parts.append(_tiled(program, lowered, slots, target))
     workspace = vectors * target.writer().bytes
     return Module("\n".join(parts), workspace)
 
@@ -115,6 +117,12 @@ class _Slots:
 
 ONE = "void @one(ptr %in_pointers, ptr %out_pointers) nounwind"
 """Signature of the function for one state."""
+
+PARAMETERS = (
+    "i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, ptr %out_strides, "
+    "ptr %workspace"
+)
+"""Parameters of the functions for many states."""
 
 _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "maximum": 2}
 
@@ -319,13 +327,47 @@ def _batch(
     w.raw("  br i1 %more, label %loop, label %end\nend:")
     if past or (products and products.streams(w)):
         w.raw("  fence seq_cst")  # make non-temporal stores visible to other threads
-    head = (
-        "void @batch(i64 %count, ptr %in_pointers, ptr %in_strides, ptr %out_pointers, "
-        f"ptr %out_strides, ptr %workspace) {attributes(w)}"
-    )
+    head = f"void @batch({PARAMETERS}) {attributes(w)}"
     if products is None:
         return w.function(head), used
     return products.finish(target.writer()) + w.function(head), used + w.width * products.row
+
+
+def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: Target) -> str:
+    """Return the function for one tile; some arrays (`Program.tiled`) are tiles of the caller."""
+    w = target.writer()
+    sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
+    starts = [sum(sizes[:k]) for k in range(len(sizes))]
+    tiles = [w.at("%workspace", start, w.type) for start in starts]
+    last = w.emit("sub i64 %count, 1")
+    for k, (variable, (pointer, stride)) in enumerate(
+        zip(program.inputs, _arrays(w, "in", len(program.inputs)), strict=True)
+    ):
+        if variable.name in program.tiled:
+            tiles[k] = pointer
+        elif variable.size:
+            operands = f"ptr {tiles[k]}, ptr {pointer}, i64 {stride}, i64 {last}"
+            w.raw(f"  call void @gather{variable.size}_last({operands})")
+    for n in range(len(lowered.parts)):
+        w.raw(f"  call void @tile{n}({', '.join(f'ptr {tile}' for tile in tiles)})")
+
+    def store(value: str, tile: str, index: int) -> None:
+        place = w.at(tile, index, w.type)
+        w.raw(f"  store {w.type} {value}, ptr {place}, align {w.bytes}")
+
+    for slot, number in slots.constant.items():
+        store(w.constant(number), tiles[-1], slot)
+    for k, (variable, (pointer, stride)) in enumerate(
+        zip(program.outputs, _arrays(w, "out", len(program.outputs)), strict=True)
+    ):
+        if variable.name in program.tiled:
+            for index, slot in enumerate(slots.columns[k]):
+                place = w.at(tiles[-1], slot, w.type)
+                store(w.emit(f"load {w.type}, ptr {place}, align {w.bytes}"), pointer, index)
+        elif variable.size:
+            operands = f"ptr {tiles[-1]}, ptr {pointer}, i64 {stride}, i64 {last}"
+            w.raw(f"  call void @scatter{k}_last({operands})")
+    return w.function(f"void @tiled({PARAMETERS}) {attributes(w)}")
 
 
 def _many(w: Writer, strides: Sequence[str]) -> str:

@@ -29,7 +29,9 @@ def learn(
         return
     if any(type(name) is not str for name in named):
         return
-    given = {sys.intern(name): value for name, value in named.items()}  # as keywords in code are
+    given = {
+        sys.intern(name): value for name, value in named.items()
+    }  # Python interns keywords, too
     options = {name: value for name, value in given.items() if name not in ("out", "threads")}
     bare = options.get("f_ext") is None
     if not bare:

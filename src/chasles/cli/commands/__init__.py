@@ -19,6 +19,7 @@ from chasles.cli.commands.motion import motion
 from chasles.cli.commands.reach import reach
 from chasles.cli.commands.robots import robots
 from chasles.cli.commands.simulate import simulate
+from chasles.cli.commands.sweep import sweep
 from chasles.cli.commands.trajectory import trajectory
 from chasles.cli.commands.verify import verify
 from chasles.cli.commands.view import view
@@ -41,6 +42,7 @@ COMMANDS: tuple[Callable[..., Answer], ...] = (
     excite,
     identify,
     simulate,
+    sweep,
     export,
     cache,
 )

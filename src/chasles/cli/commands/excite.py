@@ -12,7 +12,7 @@ from chasles.cli.options import Asked, Overwrite, option
 from chasles.cli.simulate import gains
 from chasles.identification.excitation import Excitation
 from chasles.identification.excitation import excite as found
-from chasles.identification.linear import JOINT_TERMS
+from chasles.identification.unknowns import INCLUDED
 from chasles.plots import move as draw
 from chasles.plots.paper import sheet
 from chasles.robot import Robot
@@ -25,7 +25,7 @@ def excite(
     duration: Annotated[float, option("Length of the motion, s.")] = 10.0,
     harmonics: Annotated[int, option("Terms of the Fourier series.", min=2)] = 5,
     include: Annotated[
-        str, option(f"Terms to identify: inertia, {', '.join(JOINT_TERMS)}.", metavar="NAME,...")
+        str, option(f"Terms to identify: inertia, {', '.join(INCLUDED)}.", metavar="NAME,...")
     ] = "inertia,damping,friction",
     velocity: Annotated[
         str | None, option("Largest joint velocities (rad/s, m/s). Default: the robot's.")

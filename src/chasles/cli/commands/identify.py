@@ -13,18 +13,21 @@ from rich.markup import escape
 
 from chasles.api import save
 from chasles.cli import command
-from chasles.cli.options import Asked, Overwrite, among, listed, option, pairs, repeatable
+from chasles.cli.dataset import count_of
+from chasles.cli.options import Asked, Cluster, Overwrite, among, listed, option, pairs, repeatable
 from chasles.errors import InputError
 from chasles.identification import Identified
 from chasles.identification import identify as found
 from chasles.identification.equations import Sample
-from chasles.identification.linear import JOINT_TERMS
 from chasles.identification.logs import Reader, files
 from chasles.identification.measured import Measured
 from chasles.identification.report import SHOWN, page
+from chasles.identification.shapes import REGIONS
+from chasles.identification.unknowns import INCLUDED
 from chasles.robot import Robot
 from chasles.writing import check_target, store
 
+PRIORS = ("pull-back", "entropic")
 SMOOTHING = ("low-pass", "savitzky-golay", "spline")
 
 
@@ -45,8 +48,12 @@ def identify(
             "Unit of a quantity or column: q=deg, t=ms, elbow.qd=deg/s.", metavar="NAME=UNIT"
         ),
     ],
+    symmetry: Annotated[
+        list[str],
+        repeatable("Links with equal or mirrored inertias; repeatable.", metavar="LEFT=RIGHT"),
+    ],
     include: Annotated[
-        str, option(f"Terms to identify: inertia, {', '.join(JOINT_TERMS)}.", metavar="NAME,...")
+        str, option(f"Terms to identify: inertia, {', '.join(INCLUDED)}.", metavar="NAME,...")
     ] = "inertia,damping,friction",
     output: Annotated[
         Path | None, option("Robot file to write (.urdf, .xml, .sdf, .toml).", "--output", "-o")
@@ -65,7 +72,28 @@ def identify(
     ] = None,
     delay: Annotated[str, option("Seconds that torques lag, or 'estimate'.")] = "0",
     loss: Annotated[str, option("Loss: squares, or huber against outliers.")] = "squares",
+    prior: Annotated[
+        str,
+        option(
+            "Distance from the robot's own inertias: pull-back, entropic.",
+            autocompletion=among(PRIORS),
+        ),
+    ] = "pull-back",
+    deviation: Annotated[
+        float, option("Standard deviation of the prior, relative to each inertia.")
+    ] = 1.0,
+    payload: Annotated[
+        str | None, option("Frame with an unknown payload; the robot's inertias are known.")
+    ] = None,
+    total_mass: Annotated[float | None, option("Total mass (kg) of the moving links.")] = None,
+    enclosed: Annotated[
+        str | None,
+        option(
+            "Keep masses within the links' shapes: box, ellipsoid.", autocompletion=among(REGIONS)
+        ),
+    ] = None,
     skip_bad: Annotated[bool, option("Leave out and count bad rows and files.")] = False,
+    cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
     """Identify a robot's parameters from logs of motions and torques.
@@ -78,6 +106,7 @@ def identify(
     Examples:
         chasles identify robot.urdf logs/ -o new.urdf --report report.html
         chasles identify robot.urdf run.csv --unit q=deg --skip-bad
+        chasles identify robot.urdf logs/ -o new.urdf --cluster tcp://host:8786
     """
     for path in (output, report):
         if path is not None:
@@ -86,10 +115,15 @@ def identify(
     robot = asked.robot()
     options = {"columns": pairs("--column", column), "units": pairs("--unit", unit)}
     reading: dict[str, Any] = {"smoothing": smoothing, "cutoff": cutoff, "delay": _delay(delay)}
-    with warnings.catch_warnings():
+    total = count_of([Path(file) for log in logs for file in files(log)])
+    with warnings.catch_warnings(), command.counting(total) as told:
         warnings.simplefilter("ignore", UserWarning)  # the notes contain the same text
         paths = [str(path) for path in logs]
         reading |= {"include": listed([include]), "loss": loss, "skip_bad": skip_bad}
+        reading |= {"total_mass": total_mass, "enclosed": enclosed, "payload": payload}
+        reading |= {"symmetry": pairs("--symmetry", symmetry)}
+        reading |= {"prior": prior, "deviation": deviation}
+        reading |= {"cluster": cluster, "progress": told}
         result = found(robot, paths, columns=options["columns"], units=options["units"], **reading)
     reader = Reader(robot, options["columns"], options["units"], skip_bad)
     lag = None if reading["delay"] == "estimate" else reading["delay"]

@@ -13,7 +13,7 @@ from rich.progress import TaskProgressColumn, TextColumn, TimeRemainingColumn
 from chasles.cli import command, dataset
 from chasles.cli.dataset import QUANTITIES, Job, Total, count_of, is_dataset, partitions
 from chasles.cli.motion import Summary, Task, run
-from chasles.cli.options import Asked, Overwrite, listed, option, pairs, repeatable
+from chasles.cli.options import Asked, Cluster, Overwrite, listed, option, pairs, repeatable
 from chasles.cli.wording import outside_limits
 from chasles.errors import InputError
 from chasles.formats.files import size
@@ -73,6 +73,7 @@ def motion(
         bool, option("Compute missing velocities and accelerations by differences.")
     ] = False,
     skip_bad: Annotated[bool, option("Leave out and count bad rows and files of logs.")] = False,
+    cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
     """Compute poses, velocities, accelerations and forces along a motion.
@@ -87,14 +88,18 @@ def motion(
         chasles motion robot.urdf moves.csv --differentiate --forces push.csv
         chasles motion puma560 simulation --differentiate
         chasles motion robot.urdf logs/ --output torques/ --columns tau,energy
+        chasles motion robot.urdf logs/ -o torques/ --cluster tcp://host:8786
     """
     if columns or is_dataset(motion):
-        others = {"--plot": plot, "--forces": forces, "--step": step, "--at-world": at_world,
-                  "--differentiate": differentiate}  # fmt: skip
+        others = {"--plot": plot, "--forces": forces, "--step": step, "--at-world": at_world}
         wanted = tuple(listed([columns])) or ("tau",)
         names, units = pairs("--column", column), pairs("--unit", unit)
         job = partial(Job, wanted=wanted, columns=names, units=units, skip_bad=skip_bad)
-        return _logs(asked, job, frame, motion, output, others, overwrite=overwrite)
+        given = partial(job, overwrite=overwrite, frames=tuple(frame), differentiate=differentiate)
+        return _logs(asked, given, motion, output, others, cluster)
+    if cluster is not None:
+        problem = "--cluster needs a folder of logs, or --columns"
+        raise InputError("E-CLI-275", problem, "omit it, or give --columns")
     if output is not None:
         command.check_new_table(output, overwrite=overwrite)
     if plot is not None:
@@ -131,12 +136,10 @@ def motion(
 def _logs(
     asked: Asked,
     job: Callable[..., Job],
-    frames: list[str],
     logs: Path,
     output: Path | None,
     others: Mapping[str, Any],
-    *,
-    overwrite: bool,
+    cluster: str | None,
 ) -> command.Answer:
     """Compute the tables for logs of any length."""
     for name, value in others.items():
@@ -146,10 +149,10 @@ def _logs(
     if output is None or (output.suffix.lower() != ".parquet" and not logs.is_dir()):
         kind = "a folder" if logs.is_dir() else "a .parquet file"
         raise InputError("E-CLI-274", "the tables need a place", f"give --output, {kind}")
-    given = job(asked.robot(), frames=tuple(frames))
+    given = job(asked.robot())
     tables = partitions(logs, output)
-    with command.counting(count_of(tables)) as told:
-        total = dataset.run(given, tables, told, overwrite=overwrite)
+    with command.counting(count_of([source for source, _ in tables])) as told:
+        total = dataset.run(given, tables, told, cluster=cluster)
     data = total.data(given) | {"files": {"tables": output}, "count": total.files}
     return command.Answer(data, partial(_show_logs, given, total, output))
 
@@ -161,7 +164,7 @@ def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
         f"[bold]{escape(job.robot.name)}[/]: {total.states} states in {total.files} files"
         f"{resumed}, {total.rate / 1e6:.3g} million a second"
     )
-    if "tau" in job.chosen and total.computed:
+    if "tau" in job.chosen and total.states:
         rows = command.table(["joint force"], ["peak", "rms", "unit"])
         for (name, unit), peak, rms in zip(efforts(job.robot), total.peak, total.rms, strict=True):
             rows.add_row(f"[cyan]{escape(name)}[/]", f"{peak:.5g}", f"{rms:.5g}", unit)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from chasles.expr import cos, sin
 from chasles.mathematics.derivatives import leibniz
 from chasles.mathematics.linear import Vector, diagonal
-from chasles.mathematics.rotations import Rotation, about
+from chasles.mathematics.rotations import Rotation, about, conjugate
 from chasles.mathematics.spatial import Forces, Motion, Motions, Transform, inverted, turn_about_z
 from chasles.model.joints.contract import (
     LOADS,
@@ -159,7 +159,7 @@ class Reversed(Joint):
 
     def __post_init__(self) -> None:
         traits = ("nq", "nv", "units", "additive", "holonomic", "path")
-        same = ("neutral", "integrate", "difference", "drift", "transferable")
+        same = ("neutral", "integrate", "difference", "drift", "transferable", "transmission")
         for name in (*traits, *same):
             object.__setattr__(self, name, getattr(self.inner, name))
         object.__setattr__(self, "kind", f"reversed {self.inner.kind}")
@@ -169,6 +169,9 @@ class Reversed(Joint):
 
     def motion(self, q: Vector) -> Transform:
         return inverted(self.inner.motion(q))
+
+    def turn(self, q: Vector) -> Vector:
+        return conjugate(self.inner.turn(q))
 
     def subspace(self, q: Vector) -> Motions:
         return self.subspace_rates(q, ())[0]

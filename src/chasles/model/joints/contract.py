@@ -21,10 +21,10 @@ from itertools import pairwise
 from typing import ClassVar, Literal, NamedTuple
 
 from chasles.errors import UnsupportedError
-from chasles.expr import Number, less
+from chasles.expr import Number, cos, less, sin, sqrt
 from chasles.mathematics.derivatives import by_step, by_time
 from chasles.mathematics.linear import Matrix, Symmetric, Vector, diagonal, invert_symmetric
-from chasles.mathematics.rotations import about
+from chasles.mathematics.rotations import about, quaternion_from_matrix
 from chasles.mathematics.spatial import (
     Force,
     Forces,
@@ -158,13 +158,71 @@ class Joint:
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
     def motion(self, q: Vector) -> Transform:
-        """Return the joint transform from the predecessor frame to the successor frame."""
+        """Return the joint transform from the predecessor frame to the successor frame.
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+
+        Returns
+        -------
+        Transform
+            Transform of coordinates from the predecessor to the successor frame.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.motion(q).r
+        Vector(entries=(0.0, 0.0, 0.0))
+        """
         raise UnsupportedError("E-JOINT-015", f"{type(self).__name__} does not define motion(q)")
 
     def transform(self, q: Vector) -> Transform:
-        """Return the transform from coordinates of the parent body to those of the body."""
+        """Return the transform from coordinates of the parent body to those of the body.
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+
+        Returns
+        -------
+        Transform
+            Transform of coordinates from the parent to this body.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.transform(q).r
+        Vector(entries=(0.0, 0.0, 0.0))
+        """
         XT, XJ = self.placement, self.motion(q)
         return Transform(XT.E.then(XJ.E), XT.r + XT.E.T @ XJ.r)
+
+    def turn(self, q: Vector) -> Vector:
+        """Return the quaternion (w, x, y, z) of `motion`, from successor to predecessor frame.
+
+        It is continuous in q for hinges and for joints with quaternion coordinates.
+        """
+        if "1" not in self.units:
+            return quaternion_from_matrix(self.motion(q).R)
+        turn = Vector(q.entries[:4])
+        return turn * (1.0 / sqrt(turn.dot(turn)))
+
+    def transmission(
+        self, q: Vector, gear: Vector, in_parent: bool
+    ) -> tuple[Number, tuple[Number, ...]]:
+        """Return the length of an actuator's transmission, and the moment arm of each velocity.
+
+        gear: the ratio, then zeros; for joints with quaternion coordinates, the entries are along
+        the axes of the body (in_parent: of the parent).
+        """
+        return q[0] * gear[0], (gear[0],)
 
     # Motion, computed from `motion` and `integrate` by default ----------------------------------
 
@@ -172,6 +230,24 @@ class Joint:
         """Return S, whose columns span the joint's motion subspace, in body coordinates.
 
         From dX/dt = -(S qd) x X (Featherstone 2008, Eq 2.45): Edot = -w x E and rdot = E' v.
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+
+        Returns
+        -------
+        Motions
+            One column per degree of freedom.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> len(joint.subspace(q).columns)
+        1
         """
 
         def pose(step: Vector, q: Vector) -> list[Number]:
@@ -186,7 +262,28 @@ class Joint:
         return Motions(tuple(columns))
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its time derivatives in the body frame, one per rate qd, qdd, ..."""
+        """Return S and its time derivatives in the body frame, one per rate qd, qdd, ...
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+        rates : sequence of Vector
+            Rates of the joint: qd, qdd and so on.
+
+        Returns
+        -------
+        list of Motions
+            S, then one derivative per rate.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> len(joint.subspace_rates(q, [qd]))
+        2
+        """
         return [self._last_rate(q, rates[:k]) for k in range(len(rates) + 1)]
 
     def _last_rate(self, q: Vector, rates: Sequence[Vector]) -> Motions:
@@ -203,15 +300,78 @@ class Joint:
         return Motions(tuple(Motion.of(*entries[k : k + 6]) for k in range(0, 6 * self.nv, 6)))
 
     def subspace_rate(self, q: Vector, qd: Vector) -> Motions:
-        """Return the time derivative of the components of S in the body frame."""
+        """Return the time derivative of the components of S in the body frame.
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+        qd : Vector
+            Velocity of the joint, along the columns of S.
+
+        Returns
+        -------
+        Motions
+            Derivative of each column.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> len(joint.subspace_rate(q, qd).columns)
+        1
+        """
         return self.subspace_rates(q, (qd,))[1]
 
     def bias(self, q: Vector, qd: Vector) -> Motion:
-        """Return c_J, the part of the joint's acceleration due to the change of S in the body."""
+        """Return c_J, the part of the joint's acceleration due to the change of S in the body.
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+        qd : Vector
+            Velocity of the joint, along the columns of S.
+
+        Returns
+        -------
+        Motion
+            Acceleration in body coordinates.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.bias(q, qd).angular
+        Vector(entries=(0.0, 0.0, 0.0))
+        """
         return self.subspace_rate(q, qd) @ qd
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
-        """Return the derivatives of c_J along a step of each degree of freedom."""
+        """Return the derivatives of c_J along a step of each degree of freedom.
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+        qd : Vector
+            Velocity of the joint, along the columns of S.
+
+        Returns
+        -------
+        Motions
+            One column per degree of freedom.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> len(joint.bias_slopes(q, qd).columns)
+        1
+        """
 
         def bias(step: Vector, q: Vector, qd: Vector) -> list[Number]:
             return list(self.bias(self.integrate(q, step), qd))
@@ -219,7 +379,30 @@ class Joint:
         return Motions(tuple(Motion.of(*slope) for slope in by_step(bias, self.nv, q, qd)))
 
     def slopes(self, q: Vector, qd: Vector, qdd: Vector) -> Slopes:
-        """Return the derivatives of the joint's motion with respect to its coordinates."""
+        """Return the derivatives of the joint's motion with respect to its coordinates.
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+        qd : Vector
+            Velocity of the joint, along the columns of S.
+        qdd : Vector
+            Acceleration of the joint, along the columns of S.
+
+        Returns
+        -------
+        Slopes
+            Derivatives of S, of the velocity S qd and of the acceleration.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> len(joint.slopes(q, qd, qd).velocity.columns)
+        1
+        """
         units = Matrix.identity(self.nv).rows
         turned = tuple(self.subspace_rate(q, Vector(unit)) for unit in units)
         velocity, bias = _along(turned, qd), self.subspace_rate(q, qd)
@@ -227,7 +410,28 @@ class Joint:
         return Slopes(turned, velocity, acceleration, bias=velocity + bias)
 
     def rates(self, q: Vector, v: Motion) -> Vector:
-        """Return qd for a velocity v = S qd across the joint (the closest qd for other v)."""
+        """Return qd for a velocity v = S qd across the joint (the closest qd for other v).
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+        v : Motion
+            Velocity across the joint, in body coordinates.
+
+        Returns
+        -------
+        Vector
+            Velocity of the joint.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.rates(q, joint.subspace(q) @ qd)
+        Vector(entries=(0.0,))
+        """
         return self.active(q).T @ v
 
     def active(self, q: Vector) -> Forces:
@@ -235,6 +439,24 @@ class Joint:
 
         Another choice, such as the force of a gear wheel at its rim, changes the bearing loads but
         not the motion (Featherstone 2008, example 3.2).
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+
+        Returns
+        -------
+        Forces
+            One column per degree of freedom.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> len(joint.active(q).columns)
+        1
         """
         S = self.subspace(q)
         dual = Forces(tuple(Force(s.angular, s.linear) for s in S.columns))
@@ -243,19 +465,93 @@ class Joint:
     # Configurations -----------------------------------------------------------------------------
 
     def neutral(self) -> Vector:
-        """Return the configuration in which the joint's two frames coincide."""
+        """Return the configuration in which the joint's two frames coincide.
+
+        Returns
+        -------
+        Vector
+            Coordinates of the joint.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> joint.neutral()
+        Vector(entries=(-0.0,))
+        """
         return Vector(tuple(float(unit == "1" and k == 0) for k, unit in enumerate(self.units)))
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        """Return the configuration after moving with constant velocity v for unit time."""
+        """Return the configuration after moving with constant velocity v for unit time.
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+        v : Vector
+            Velocity of the joint, along the columns of S.
+
+        Returns
+        -------
+        Vector
+            Coordinates of the joint.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.integrate(q, qd)
+        Vector(entries=(-0.0,))
+        """
         return q + v
 
     def difference(self, q0: Vector, q1: Vector) -> Vector:
-        """Return the velocity that takes q0 to q1 in unit time."""
+        """Return the velocity that takes q0 to q1 in unit time.
+
+        Parameters
+        ----------
+        q0 : Vector
+            Initial coordinates of the joint.
+        q1 : Vector
+            Final coordinates of the joint.
+
+        Returns
+        -------
+        Vector
+            Velocity of the joint.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.difference(q, q)
+        Vector(entries=(0.0,))
+        """
         return q1 - q0
 
     def drift(self, qd: Vector) -> Matrix:
-        """Return -ad(qd): a small step d has the rate drift @ d + (change of qd); 0 if additive."""
+        """Return -ad(qd): a small step d has the rate drift @ d + (change of qd); 0 if additive.
+
+        Parameters
+        ----------
+        qd : Vector
+            Velocity of the joint, along the columns of S.
+
+        Returns
+        -------
+        Matrix
+            One row and one column per degree of freedom.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.drift(qd).rows
+        ((0.0,),)
+        """
         if not self.additive:
             problem = f"{type(self).__name__} does not define drift(qd)"
             raise UnsupportedError("E-JOINT-016", problem)
@@ -264,30 +560,144 @@ class Joint:
     # Loop closure -------------------------------------------------------------------------------
 
     def constraint(self, q: Vector) -> Forces:
-        """Return T, whose columns span the forces that the joint transmits, in body coordinates."""
+        """Return T, whose columns span the forces that the joint transmits, in body coordinates.
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+
+        Returns
+        -------
+        Forces
+            One column per constrained direction.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> len(joint.constraint(q).columns)
+        5
+        """
         problem = f"{type(self).__name__} does not define constraint(q)"
         raise UnsupportedError("E-JOINT-017", problem)
 
     def fit(self, X: Transform) -> Vector:
-        """Return q with motion(q) = X; for other X, the error remains in the directions of T."""
+        """Return q with motion(q) = X; for other X, the error remains in the directions of T.
+
+        Parameters
+        ----------
+        X : Transform
+            Transform from the predecessor frame to the successor frame.
+
+        Returns
+        -------
+        Vector
+            Coordinates of the joint.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.fit(joint.motion(q))
+        Vector(entries=(0.0,))
+        """
         raise UnsupportedError("E-JOINT-018", f"{type(self).__name__} does not define fit(X)")
 
     # Rotor, resistance and inertia --------------------------------------------------------------
 
     def rotor(self, qdd: Vector) -> Vector:
-        """Return the force that accelerates the rotor (armature times acceleration)."""
+        """Return the force that accelerates the rotor (armature times acceleration).
+
+        Parameters
+        ----------
+        qdd : Vector
+            Acceleration of the joint, along the columns of S.
+
+        Returns
+        -------
+        Vector
+            Force along each degree of freedom (N m or N).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.rotor(qd)
+        Vector(entries=(-0.0,))
+        """
         return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
 
     def turning(self, qd: Vector) -> Matrix:
-        """Return C, where the force C qd rotates the rotor's momentum with the body's axes."""
+        """Return C, where the force C qd rotates the rotor's momentum with the body's axes.
+
+        Parameters
+        ----------
+        qd : Vector
+            Velocity of the joint, along the columns of S.
+
+        Returns
+        -------
+        Matrix
+            One row and one column per degree of freedom.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.turning(qd).rows
+        ((0.0,),)
+        """
         return Matrix.zero(self.nv, self.nv)
 
     def resistance(self, qd: Vector) -> Vector:
-        """Return the force at constant velocity: `losses`, `load` and `turning` of the rotor."""
+        """Return the force at constant velocity: `losses`, `load` and `turning` of the rotor.
+
+        Parameters
+        ----------
+        qd : Vector
+            Velocity of the joint, along the columns of S.
+
+        Returns
+        -------
+        Vector
+            Force along each degree of freedom (N m or N).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.resistance(qd)
+        Vector(entries=(0.0,))
+        """
         return self.losses(qd) + self.turning(qd) @ qd + self.load
 
     def resistance_slopes(self, qd: Vector) -> Matrix:
-        """Return d(resistance)/d(qd), without the load and dry friction."""
+        """Return d(resistance)/d(qd), without the load and dry friction.
+
+        Parameters
+        ----------
+        qd : Vector
+            Velocity of the joint, along the columns of S.
+
+        Returns
+        -------
+        Matrix
+            One row and one column per degree of freedom.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.resistance_slopes(qd).rows
+        ((0.0,),)
+        """
         units = Matrix.identity(self.nv).rows
         turned = Matrix(tuple((self.turning(Vector(unit)) @ qd).entries for unit in units)).T
         return diagonal(self.damping) + self.turning(qd) + turned
@@ -296,11 +706,48 @@ class Joint:
         """Return the displacement of the spring from rest along each degree of freedom.
 
         The energy is stiffness / 2 times its square, and the force is stiffness times it.
+
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+
+        Returns
+        -------
+        Vector
+            Displacement (rad or m).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.displacement(q)
+        Vector(entries=(0.0,))
         """
         return self.difference(self.rest, q)
 
     def losses(self, qd: Vector) -> Vector:
-        """Return the forces of viscous damping and dry friction."""
+        """Return the forces of viscous damping and dry friction.
+
+        Parameters
+        ----------
+        qd : Vector
+            Velocity of the joint, along the columns of S.
+
+        Returns
+        -------
+        Vector
+            Force along each degree of freedom (N m or N).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> q = qd = joint.neutral()
+        >>> joint.losses(qd)
+        Vector(entries=(0.0,))
+        """
         each = zip(self.damping, self.friction, qd, strict=True)
         return Vector(tuple(d * x + f * (less(0.0, x) - less(x, 0.0)) for d, f, x in each))
 
@@ -309,6 +756,25 @@ class Joint:
 
         It satisfies I S = 0 and does not change with q (Featherstone 2008, section 9.7). k: amount
         of inertia about the axes normal to z to move, if the joint allows any amount.
+
+        Parameters
+        ----------
+        inertia : RigidInertia
+            Inertia of the body, in body coordinates.
+        k : Number
+            Amount of inertia (kg m2) about the axes normal to z.
+
+        Returns
+        -------
+        RigidInertia
+            The part of the inertia, in body coordinates.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> body = chasles.robots.planar(1).model.bodies[0]
+        >>> body.joint.transferable(body.inertia, 0.0).m == body.inertia.m
+        True
         """
         m, hz, k = (
             x if part in self.unfelt else 0.0
@@ -383,6 +849,10 @@ class Revolute(Natural):
 
     def motion(self, q: Vector) -> Transform:
         return Transform(about(2, q[0] + self.offset), Vector.zero())
+
+    def turn(self, q: Vector) -> Vector:
+        half = 0.5 * (q[0] + self.offset)
+        return Vector.of(cos(half), 0.0, 0.0, sin(half))
 
     def neutral(self) -> Vector:
         return Vector.of(-self.offset)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chasles.expr import atan2, cos, sin
+from chasles.expr import Number, atan2, cos, sin
 from chasles.mathematics import rotations
 from chasles.mathematics.derivatives import leibniz
 from chasles.mathematics.linear import Matrix, Vector
@@ -82,6 +82,13 @@ class Spherical(Natural):
 
     def motion(self, q: Vector) -> Transform:
         return Transform(_orientation(q), Vector.zero())
+
+    def transmission(
+        self, q: Vector, gear: Vector, in_parent: bool
+    ) -> tuple[Number, tuple[Number, ...]]:
+        """Return the rotation vector along the axis of the moment, and the axis."""
+        axis = _orientation(q) @ _first(gear, 3) if in_parent else _first(gear, 3)
+        return self.difference(self.neutral(), q).dot(axis), axis.entries
 
     def fit(self, X: Transform) -> Vector:
         return rotations.quaternion_from_matrix(X.R)
@@ -215,6 +222,13 @@ class Free(Natural):
 
     def motion(self, q: Vector) -> Transform:
         return Transform(_orientation(q), Vector(q.entries[4:]))
+
+    def transmission(
+        self, q: Vector, gear: Vector, in_parent: bool
+    ) -> tuple[Number, tuple[Number, ...]]:
+        """Return zero length, and a wrench: a force along the parent's axes, then a moment."""
+        E, moment = _orientation(q), Vector(gear.entries[3:])
+        return 0.0, (*(E @ moment if in_parent else moment), *(E @ _first(gear, 3)))
 
     def fit(self, X: Transform) -> Vector:
         return Vector((*rotations.quaternion_from_matrix(X.R), *X.r))

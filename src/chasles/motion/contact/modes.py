@@ -294,14 +294,14 @@ def impulses(laws: Sequence[Rigid], bodies: np.ndarray, W: np.ndarray, v: np.nda
 
 
 def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
-    now, total = v.copy(), np.zeros_like(v)
+    now, total, points = v.copy(), np.zeros_like(v), [law.impact_law for law in laws]
     blocks = W.reshape(len(v), 3, len(v), 3)
     least = SETTLED * np.min(v[:, 2])
     for _ in range(MOST):
         k = int(np.argmin(now[:, 2]))
         if now[k, 2] >= least:
             return total.ravel()
-        impulse = laws[k].impact_law.impulse(*read_only(blocks[k, :, k], now[k]))
+        impulse = points[k].impulse(*read_only(blocks[k, :, k], now[k]))
         total[k] += impulse
         now += blocks[:, :, k] @ impulse
     problem = f"sequential impacts did not end within {MOST} rounds"

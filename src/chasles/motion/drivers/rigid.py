@@ -273,9 +273,9 @@ class RigidContact(Pace):
     # Changes -----------------------------------------------------------------------------------
 
     def changed(self, at: State) -> Changed:
-        """Return occurrences, and the state after impulses, and choose a new mode (steps 4 to 6).
+        """Apply impulses and choose a new mode (steps 4 to 6); return the events and the state.
 
-        If a change is due, current points have been held and do not collide.
+        If a change is due, the current contacts were held until now, so they do not collide.
         """
         state, moves = at, self._moves(at)
         if not self.due:

@@ -41,7 +41,7 @@ from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import smallest
 from chasles.motion.steps.slots import check_pairs
-from chasles.motion.steps.stepping import ROUGH, STATISTICS, TOLERANCE, Steps
+from chasles.motion.steps.stepping import QUICK, ROUGH, STATISTICS, TOLERANCE, Steps
 
 TIME_STEPPING = "time-stepping"
 """Name of the integrator that solves contact within its step."""
@@ -93,11 +93,16 @@ class Stepped:
         """Return the compiled loop for a backend and number type."""
         target = (backend, dtype)
         if target not in self._loops:
+            # A GPU has one program for all iterations, because it holds less code.
+            host = backends.takes_numpy(backend)
+            names = ("begin", "refine", "rescue", "end") if host else ("begin", "rescue", "end")
             kernels = [
                 compiled_kernel((name, self.recipe), partial(self._program, name, dtype), *target)
-                for name in ("begin", "refine", "end")
+                for name in names
             ]
-            self._loops[target] = backends.loop(backends.iterated(kernels, backend), backend)
+            options = {"quick": QUICK} if host else {}
+            made = backends.iterated(kernels, backend, **options)
+            self._loops[target] = backends.loop(made, backend)
         return self._loops[target]
 
     @cached_property

@@ -127,7 +127,25 @@ class _ClosedForm:
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Return distance, normal and rate of the normal at points c (..., 3) with velocities v.
 
-        All vectors are in the frame of the surface.
+        Parameters
+        ----------
+        c : ndarray, shape (..., 3)
+            Points in the frame of the surface (m).
+        v : ndarray, shape (..., 3)
+            Velocities of the points in this frame (m/s).
+
+        Returns
+        -------
+        tuple of ndarray
+            Distance (m, negative inside), unit normal (..., 3), and rate of the normal (1/s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> distance, n, _ = contact.Plane().nearest(np.array([0.0, 0.0, 2.0]), np.zeros(3))
+        >>> float(distance)
+        2.0
         """
         with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centers: NaN
             return self.near(*np.broadcast_arrays(c, v))
@@ -166,7 +184,19 @@ class Point:
         check_places(self, "at")
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return the point as a ball of radius zero."""
+        """Return the point as a ball of radius zero.
+
+        Returns
+        -------
+        list of (center, radius)
+            Center in the frame of the shape and radius of each ball (m).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> contact.Point(None).balls()
+        [((0.0, 0.0, 0.0), 0.0)]
+        """
         return [(self.at, 0.0)]
 
 
@@ -183,11 +213,45 @@ class Sphere(_ClosedForm):
         _check("Sphere: radius", self.radius)
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return the sphere as a ball."""
+        """Return the sphere as a ball.
+
+        Returns
+        -------
+        list of (center, radius)
+            Center in the frame of the shape and radius of each ball (m).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> contact.Sphere(None, 0.2).balls()
+        [((0.0, 0.0, 0.0), 0.2)]
+        """
         return [(self.center, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point, which lies in the direction of c from the center."""
+        """Return the nearest point, which lies in the direction of c from the center.
+
+        Parameters
+        ----------
+        c : ndarray, shape (3,)
+            Center of a ball, in the frame of the shape (m).
+        v : ndarray, shape (3,)
+            Velocity of the center, in the frame of the shape (m/s).
+
+        Returns
+        -------
+        tuple of ndarray
+            Distance from the surface to the center (m, negative inside), unit normal (3,), and
+            rate of the normal (1/s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> distance, n, _ = contact.Sphere(None, 0.5).near(np.array([0.0, 0.0, 2.0]), np.zeros(3))
+        >>> float(distance), n.tolist()
+        (1.5, [0.0, 0.0, 1.0])
+        """
         return _around(self.radius, c - self.center, v)
 
 
@@ -206,11 +270,46 @@ class Capsule(_ClosedForm):
         _check("Capsule: the distance between its ends", math.dist(self.start, self.end))
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return the ends, which touch a plane first."""
+        """Return the ends, which touch a plane first.
+
+        Returns
+        -------
+        list of (center, radius)
+            Center in the frame of the shape and radius of each ball (m).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> contact.Capsule(None, 0.1, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)).balls()
+        [((0.0, 0.0, 0.0), 0.1), ((0.0, 0.0, 1.0), 0.1)]
+        """
         return [(self.start, self.radius), (self.end, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point, based on the nearest point of the segment."""
+        """Return the nearest point, based on the nearest point of the segment.
+
+        Parameters
+        ----------
+        c : ndarray, shape (3,)
+            Center of a ball, in the frame of the shape (m).
+        v : ndarray, shape (3,)
+            Velocity of the center, in the frame of the shape (m/s).
+
+        Returns
+        -------
+        tuple of ndarray
+            Distance from the surface to the center (m, negative inside), unit normal (3,), and
+            rate of the normal (1/s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> rod = contact.Capsule(None, 0.5, (-1.0, 0.0, 0.0), (1.0, 0.0, 0.0))
+        >>> distance, n, _ = rod.near(np.array([0.0, 0.0, 2.0]), np.zeros(3))
+        >>> float(distance), n.tolist()
+        (1.5, [0.0, 0.0, 1.0])
+        """
         along = np.subtract(self.end, self.start)
         return _around(self.radius, *from_segment(c, v, np.array(self.start), along))
 
@@ -228,7 +327,19 @@ class Box(_ClosedForm):
         _check("Box: every edge", *self.size)
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return the corners, which touch a plane first."""
+        """Return the corners, which touch a plane first.
+
+        Returns
+        -------
+        list of (center, radius)
+            Center in the frame of the shape and radius of each ball (m).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> len(contact.Box(None, (1.0, 2.0, 3.0)).balls())
+        8
+        """
         (x, y, z), (a, b, c) = self.center, self.size
         return [
             ((x + 0.5 * a * sx, y + 0.5 * b * sy, z + 0.5 * c * sz), 0.0)
@@ -236,7 +347,30 @@ class Box(_ClosedForm):
         ]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: on a face, edge or corner, or from inside on a face."""
+        """Return the nearest point: on a face, edge or corner, or from inside on a face.
+
+        Parameters
+        ----------
+        c : ndarray, shape (3,)
+            Center of a ball, in the frame of the shape (m).
+        v : ndarray, shape (3,)
+            Velocity of the center, in the frame of the shape (m/s).
+
+        Returns
+        -------
+        tuple of ndarray
+            Distance from the surface to the center (m, negative inside), unit normal (3,), and
+            rate of the normal (1/s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> cube = contact.Box(None, (1.0, 1.0, 1.0))
+        >>> distance, n, _ = cube.near(np.array([0.0, 0.0, 2.0]), np.zeros(3))
+        >>> float(distance), n.tolist()
+        (1.5, [0.0, 0.0, 1.0])
+        """
         c, half = c - self.center, 0.5 * np.array(self.size)
         depths = half - absolute(c)
         beyond = less(depths, 0.0)
@@ -265,7 +399,29 @@ class Plane(_ClosedForm):
         _check("Plane: the length of its normal", math.hypot(*self.normal))
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the foot of the perpendicular."""
+        """Return the foot of the perpendicular.
+
+        Parameters
+        ----------
+        c : ndarray, shape (3,)
+            Center of a ball, in the frame of the shape (m).
+        v : ndarray, shape (3,)
+            Velocity of the center, in the frame of the shape (m/s).
+
+        Returns
+        -------
+        tuple of ndarray
+            Distance from the surface to the center (m, negative inside), unit normal (3,), and
+            rate of the normal (1/s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> distance, n, _ = contact.Plane().near(np.array([0.0, 0.0, 2.0]), np.zeros(3))
+        >>> float(distance), n.tolist()
+        (2.0, [0.0, 0.0, 1.0])
+        """
         n = np.array(self.normal) / math.hypot(*self.normal)
         return np.sum((c - self.point) * n, axis=-1), np.broadcast_to(n, c.shape), np.zeros(c.shape)
 
@@ -376,5 +532,23 @@ class Nearby(Protocol):
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Return distance, normal and rate of the normal at points c (..., 3) with velocities v.
 
-        All vectors are in the frame of the shape.
+        Parameters
+        ----------
+        c : ndarray, shape (..., 3)
+            Points in the frame of the shape (m).
+        v : ndarray, shape (..., 3)
+            Velocities of the points in this frame (m/s).
+
+        Returns
+        -------
+        tuple of ndarray
+            Distance (m, negative inside), unit normal (..., 3), and rate of the normal (1/s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> distance, n, _ = contact.Plane().nearest(np.array([0.0, 0.0, 2.0]), np.zeros(3))
+        >>> float(distance)
+        2.0
         """

@@ -307,7 +307,7 @@ def ends_before_edges(axis: Solid, whole: Solid) -> Pairs:
 def ends_before_corners(axis: Solid, whole: Solid) -> Pairs:
     """Return the pairs of capsule ends and corners.
 
-    The capsule contains half of the ball around an end, and a corner has several edges.
+    Only directions away from the capsule's axis and from all edges of the corner count.
     """
     i, j = _all(axis.corners, whole.corners)
     distance, n, _ = unit(axis.corners[i] - whole.corners[j], np.zeros(3))

@@ -67,12 +67,47 @@ class Cylinder:
         return Rim(start, x, y, -z, self.radius), Rim(end, x, y, z, self.radius)
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return the fixed points of the rims, as balls of radius zero."""
+        """Return the fixed points of the rims, as balls of radius zero.
+
+        Returns
+        -------
+        list of (center, radius)
+            Center in the frame of the shape and radius of each ball (m).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> len(contact.Cylinder(None, 0.1, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0)).balls())
+        16
+        """
         angles = 2.0 * np.pi / self.rim * np.arange(self.rim)
         return [(place(rim.at(s)[0]), 0.0) for rim in self.rims for s in angles]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: on side, rim or disc, or from inside on side or disc."""
+        """Return the nearest point: on side, rim or disc, or from inside on side or disc.
+
+        Parameters
+        ----------
+        c : ndarray, shape (3,)
+            Center of a ball, in the frame of the shape (m).
+        v : ndarray, shape (3,)
+            Velocity of the center, in the frame of the shape (m/s).
+
+        Returns
+        -------
+        tuple of ndarray
+            Distance from the surface to the center (m, negative inside), unit normal (3,), and
+            rate of the normal (1/s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> can = contact.Cylinder(None, 0.5, (0.0, 0.0, 0.0), (0.0, 0.0, 1.0))
+        >>> distance, n, _ = can.nearest(np.array([2.0, 0.0, 0.5]), np.zeros(3))
+        >>> round(float(distance), 9)
+        1.5
+        """
         z = self.rims[1].out
         half = 0.5 * math.dist(self.start, self.end)
         r = c - 0.5 * np.add(self.start, self.end)
@@ -187,11 +222,48 @@ class ConvexMesh:
         return np.array(sorted(pairs))
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return the corners, which touch a plane first."""
+        """Return the corners, which touch a plane first.
+
+        Returns
+        -------
+        list of (center, radius)
+            Center in the frame of the shape and radius of each ball (m).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> corners = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+        >>> len(contact.ConvexMesh(None, corners).balls())
+        4
+        """
         return [(place(p), 0.0) for p in self.points]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: on a face, edge or corner, or from inside on a face."""
+        """Return the nearest point: on a face, edge or corner, or from inside on a face.
+
+        Parameters
+        ----------
+        c : ndarray, shape (3,)
+            Center of a ball, in the frame of the shape (m).
+        v : ndarray, shape (3,)
+            Velocity of the center, in the frame of the shape (m/s).
+
+        Returns
+        -------
+        tuple of ndarray
+            Distance from the surface to the center (m, negative inside), unit normal (3,), and
+            rate of the normal (1/s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> corners = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
+        >>> solid = contact.ConvexMesh(None, corners)
+        >>> distance, n, _ = solid.nearest(np.array([0.2, 0.2, -1.0]), np.zeros(3))
+        >>> round(float(distance), 9)
+        1.0
+        """
         corner = self.points[[face.corners[0] for face in self.faces]]
         normals = np.array([face.normal for face in self.faces])
         levels = np.sum((c[..., None, :] - corner) * normals, axis=-1)

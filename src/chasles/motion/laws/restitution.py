@@ -203,7 +203,27 @@ class Newton(_Slipping):
     _goal = staticmethod(lambda e, impulse, work, before: -e * before)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return d lambda/dW and d lambda/dzeta, by central differences if mu > 0."""
+        """Return d lambda/dW and d lambda/dzeta, by central differences if mu > 0.
+
+        Parameters
+        ----------
+        W : array_like, shape (..., 3k, 3k)
+            Inverse inertia at the contact points (1/kg).
+        zeta : array_like, shape (..., 3k)
+            Velocities of the contact points before the impact (m/s).
+
+        Returns
+        -------
+        tuple of ndarray
+            The two derivatives.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> contact.Newton(0.5, 0.0).derivatives(np.eye(3), [0.0, 0.0, -1.0])[1].shape
+        (3, 3)
+        """
         if np.any(np.asarray(self.friction) > 0.0):
             return super().derivatives(W, zeta)
         W, zeta, e = _arrays(self, W, zeta)
@@ -288,7 +308,27 @@ class Moreau:
             raise InputError("E-CONTACT-038", fault, part=type(self).__name__)
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
-        """Return impulses lambda (..., 3k) in N s for W (..., 3k, 3k) and zeta (..., 3k)."""
+        """Return impulses lambda (..., 3k) in N s for W (..., 3k, 3k) and zeta (..., 3k).
+
+        Parameters
+        ----------
+        W : array_like, shape (..., 3k, 3k)
+            Inverse inertia at the contact points (1/kg).
+        zeta : array_like, shape (..., 3k)
+            Velocities of the contact points before the impact (m/s).
+
+        Returns
+        -------
+        ndarray, shape (..., 3k)
+            Impulses (N s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> contact.Moreau(0.5, 0.0).impulse(np.eye(3), [0.0, 0.0, -1.0])
+        array([0. , 0. , 1.5])
+        """
         W, zeta = _several(W, zeta)
         result = np.zeros_like(zeta)
         for place in np.ndindex(zeta.shape[:-1]):
@@ -297,7 +337,27 @@ class Moreau:
         return result
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return d lambda/dW (..., 3k, 3k, 3k) and d lambda/dzeta (..., 3k, 3k)."""
+        """Return d lambda/dW (..., 3k, 3k, 3k) and d lambda/dzeta (..., 3k, 3k).
+
+        Parameters
+        ----------
+        W : array_like, shape (..., 3k, 3k)
+            Inverse inertia at the contact points (1/kg).
+        zeta : array_like, shape (..., 3k)
+            Velocities of the contact points before the impact (m/s).
+
+        Returns
+        -------
+        tuple of ndarray
+            The two derivatives.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> contact.Moreau(0.5, 0.0).derivatives(np.eye(3), [0.0, 0.0, -1.0])[1].shape
+        (3, 3)
+        """
         W, zeta = _several(W, zeta)
         wide = zeta.shape[-1]
         by_W, by_zeta = np.zeros((*W.shape, wide)), np.zeros_like(W)

@@ -326,7 +326,26 @@ class HuntCrossley(_Stateless):
         return maximum(spring * (1.0 - self.damping * rate), 0.0), []
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """Return K d^(n+1) / (n+1)."""
+        """Return K d^(n+1) / (n+1).
+
+        Parameters
+        ----------
+        state : sequence
+            State variables of the law.
+        gap : float or array_like
+            Gap (m), negative for penetration.
+
+        Returns
+        -------
+        float or ndarray
+            Energy (J).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> round(float(contact.HuntCrossley(1e5, 0.1, 1.0).energy([], -1e-3)), 6)
+        0.05
+        """
         n = self.exponent + 1.0
         return self.stiffness / n * _power(maximum(-gap, 0.0), n)
 
@@ -348,7 +367,26 @@ class AzadFeatherstone(_Stateless):
         return maximum(_power(d, 0.5) * (self.stiffness * d - self.damping * rate), 0.0), []
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """Return 2/5 K d^(5/2)."""
+        """Return 2/5 K d^(5/2).
+
+        Parameters
+        ----------
+        state : sequence
+            State variables of the law.
+        gap : float or array_like
+            Gap (m), negative for penetration.
+
+        Returns
+        -------
+        float or ndarray
+            Energy (J).
+
+        Examples
+        --------
+        >>> from chasles import contact
+        >>> round(float(contact.AzadFeatherstone(1e5, 10.0).energy([], -1e-2)), 6)
+        0.4
+        """
         return 0.4 * self.stiffness * _power(maximum(-gap, 0.0), 2.5)
 
 

@@ -9,9 +9,10 @@ from chasles.expr import Arena, Program, interpret
 from chasles.functions.programs import program
 from chasles.model import WORLD, Model
 from chasles.motion.contact.pairs import Pair
+from chasles.motion.geometry.closed_forms import cross, maximum, minimum, sqrt
 from chasles.motion.geometry.kinematics import result
-from chasles.motion.steps.algebra import zeros
-from chasles.motion.steps.impulses import bounded
+from chasles.motion.steps.algebra import dot, solved, zeros
+from chasles.motion.steps.impulses import SLOW, bounded
 from chasles.motion.steps.spots import Placed
 
 
@@ -83,7 +84,7 @@ def along_velocities(model: Model, what: str) -> np.ndarray:
     return found
 
 
-def centred(model: Model, q: np.ndarray) -> np.ndarray:
+def centered(model: Model, q: np.ndarray) -> np.ndarray:
     """Return q with its first free joint at the origin and the others relative to it.
 
     Positions are then close to zero, which keeps their precision.
@@ -142,3 +143,12 @@ def _middle(shape: Any) -> np.ndarray:
     if hasattr(shape, "balls"):
         return np.mean([at for at, _ in shape.balls()], axis=0)
     return np.array(getattr(shape, "point", (0.0, 0.0, 0.0)))
+
+
+def unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
+    """Return the change of angular velocity that removes energy added by gyroscopic torque."""
+    momentum = inertia @ w
+    ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
+    before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
+    part = sqrt(minimum(before / maximum(after, SLOW), 1.0))
+    return (part - 1.0) * ahead

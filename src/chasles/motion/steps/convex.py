@@ -2,17 +2,16 @@
 
 Friction is bounded by the normal impulse at the same velocities, so the derivative of the impulses
 is not symmetric: friction grows with the approach of the bodies. Newton's method with that
-derivative converges to velocities that satisfy Coulomb's law at the end of the step. Three things
-keep it from cycling, without a line search:
+derivative converges to velocities that satisfy Coulomb's law at the end of the step. The laws are
+piecewise linear, except for the direction of sliding: once the contacts that act and stick are
+known, one step is exact for all that stick. The first step predicts them: contacts act if gravity
+would close them, and stick or slide along their current velocity (`touching.expected`).
 
-- The first step predicts which contacts act: those that gravity would close. They stick or slide
-  along their current velocity (`touching.expected`).
-- The direction of friction is a separate unknown (`touching`).
-- A step ends where the first inactive contact closes (`Newton._closing`).
-
-If Newton's method does not converge within some iterations, the normal impulses of the first step
-bound friction from then on (`fixed`). That problem is convex, its impulses add no energy, and
-Newton's method rarely cycles on it. If it does, contacts are softened (`Problem.softened`).
+If whole steps do not converge, steps end where the power of the unbalanced momentum vanishes
+(`Newton.part_step`), and use only a part of the derivatives of friction (`Slope`), so that they
+resemble steps for a convex problem. Last, the normal impulses that bound friction are fixed
+(`fixed`). That problem is convex, its impulses add no energy, and these steps always converge to
+its solution.
 """
 
 from collections.abc import Sequence
@@ -31,25 +30,17 @@ from chasles.motion.geometry.closed_forms import (
     sqrt,
 )
 from chasles.motion.steps.algebra import columns, dot, grouped, solved_square, total, zeros
+from chasles.motion.steps.impulses import SLOW
 from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
-from chasles.motion.steps.touching import (
-    Near,
-    Touch,
-    directed,
-    expected,
-    follow,
-    linearized,
-    stiffness,
-    turned,
-)
+from chasles.motion.steps.touching import Near, Slope, Touch, expected, linearized, stiffness
 
 PIVOT = 1e-9
 """Smallest pivot of the Jacobian, relative to the diagonal of M."""
 
-BEYOND, LEAST = 1.001, 1e-12
-"""A step ends at BEYOND times the fraction at which the first contact closes, plus LEAST, so that
-it is never empty.
-"""
+SEARCHED = 12
+"""Number of points at which the search along a step evaluates the power."""
+
+Motions = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class Problem(NamedTuple):
@@ -67,33 +58,26 @@ class Problem(NamedTuple):
     order: tuple[int, ...]
 
     @property
-    def duals(self) -> int:
+    def directions(self) -> int:
         """Total number of entries in all directions of friction."""
-        return sum(touch.duals for touch in self.touches) + len(self.dry)
-
-    def softened(self, factor: Number) -> "Problem":
-        """Return the problem with the stiffness of contacts and limits multiplied by a factor."""
-        touches = [touch._replace(firmness=factor) for touch in self.touches]
-        stops = [stop._replace(stiffness=factor * stop.stiffness) for stop in self.stops]
-        return self._replace(touches=touches, stops=stops)
+        return sum(touch.directions for touch in self.touches) + len(self.dry)
 
 
 class Refined(NamedTuple):
-    """Velocities after a Newton step, with gradient, residual and directions of friction."""
+    """Velocities after a step, with gradient, residual, normal impulses, directions of sliding."""
 
     v: np.ndarray
     gradient: np.ndarray
     residual: Number
-    duals: list[Number]
+    pushes: list[Number]
+    directions: list[Number]
 
 
 class Newton:
     """Momentum balance at the end of a step, and Newton steps towards its solution."""
 
-    def __init__(
-        self, problem: Problem, dt: float, held: Sequence[Number] = (), fixed: Number = 0.0
-    ) -> None:
-        self.p, self.dt, self.fixed = problem, dt, fixed
+    def __init__(self, problem: Problem, held: Sequence[Number] = (), fixed: Number = 0.0) -> None:
+        self.p, self.fixed = problem, fixed
         self.held = dict(zip(map(id, problem.touches), held, strict=False))
 
     # Impulses -----------------------------------------------------------------------------------
@@ -120,11 +104,6 @@ class Newton:
             found.append((touch.axes @ (u + cross(w, touch.point)), turned))
         return found
 
-    def pushes(self, v: np.ndarray) -> list[Number]:
-        """Return the normal impulses of all slots."""
-        at = zip(self.p.touches, self.velocities(v), strict=True)
-        return [touch.normal.impulse(u[2]) for touch, (u, _) in at]
-
     def _limiting(self, touch: Touch, push: Number) -> tuple[Number, Number]:
         """Return the impulse that bounds friction, and its derivative with respect to `push`."""
         if not self.held:
@@ -140,15 +119,18 @@ class Newton:
             (turning if rub.moment else linear)[rub.which] = rub.law.impulse(rub.velocity)
         return linear, turning
 
-    def _impulses(self, v: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        at = zip(self.p.touches, self.velocities(v), strict=True)
-        return [self._impulse(touch, u, w) for touch, (u, w) in at]
+    def _impulses(self, at: Motions) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the impulse and moment of each slot, given its velocities."""
+        each = zip(self.p.touches, at, strict=True)
+        return [self._impulse(touch, u, w) for touch, (u, w) in each]
 
     def forces(self, v: np.ndarray) -> np.ndarray:
         """Return the impulses on the bodies along the world axes (k, 3)."""
         each = [
             linear @ touch.axes
-            for (linear, _), touch in zip(self._impulses(v), self.p.touches, strict=True)
+            for (linear, _), touch in zip(
+                self._impulses(self.velocities(v)), self.p.touches, strict=True
+            )
         ]
         return np.array(each, dtype=object).reshape(-1, 3)
 
@@ -170,33 +152,21 @@ class Newton:
 
     # Balance of momentum ------------------------------------------------------------------------
 
-    def gradient(self, v: np.ndarray) -> np.ndarray:
-        """Return the final momentum minus that due to smooth forces and impulses."""
-        return self._balance(v, self._impulses(v))
+    def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
+        """Return velocities with the momentum that is not balanced there; at: those of slots."""
+        impulses = self._impulses(at)
+        g = self._balance(v, impulses)
+        pushes = [linear[2] for linear, _ in impulses]
+        return Refined(v, g, self.residual(g), pushes, directions)
 
     def residual(self, gradient: np.ndarray) -> Number:
         """Return the size of a gradient, relative to the momentum."""
         return sqrt(np.sum(gradient * gradient * self.p.inverse) / self.p.scale)
 
-    def _balance(
-        self, v: np.ndarray, impulses: Sequence[tuple[np.ndarray, np.ndarray]]
-    ) -> np.ndarray:
-        """Return the gradient with given impulses and moments of all slots."""
+    def _balance(self, v: np.ndarray, impulses: Motions) -> np.ndarray:
+        """Return the final momentum minus that due to smooth forces and given impulses."""
         p = self.p
-        g = np.array([dot(row, v) for row in p.H], dtype=object) - p.p
-        wrenches: list[np.ndarray] = [zeros(len(J)) for J in p.carriers]
-        for (linear, turning), touch in zip(impulses, p.touches, strict=True):
-            wrench = linear
-            if not touch.direct:
-                f = linear @ touch.axes
-                moment = cross(touch.point, f)
-                if touch.turns:
-                    moment = moment + turning @ touch.axes
-                wrench = np.concatenate([moment, f])
-            wrenches[touch.carrier] = wrenches[touch.carrier] + wrench
-        for k in range(len(v)):
-            for J, wrench in grouped(columns(p.carriers, k), wrenches):
-                g[k] = g[k] - dot(J, wrench)
+        g = np.array([dot(row, v) for row in p.H], dtype=object) - p.p - self._applied(impulses)
         for stop in p.stops:
             push = stop.term.impulse(speed_along(stop.row, v))
             for k, a in stop.row:
@@ -207,10 +177,29 @@ class Newton:
                 g[k] = g[k] - a * rub
         return g
 
+    def _applied(self, impulses: Motions) -> np.ndarray:
+        """Return the generalized impulses of given impulses and moments of all slots."""
+        p = self.p
+        wrenches: list[np.ndarray] = [zeros(len(J)) for J in p.carriers]
+        for (linear, turning), touch in zip(impulses, p.touches, strict=True):
+            wrench = linear
+            if not touch.direct:
+                f = linear @ touch.axes
+                moment = cross(touch.point, f)
+                if touch.turns:
+                    moment = moment + turning @ touch.axes
+                wrench = np.concatenate([moment, f])
+            wrenches[touch.carrier] = wrenches[touch.carrier] + wrench
+        found = zeros(len(p.p))
+        for k in range(len(found)):
+            for J, wrench in grouped(columns(p.carriers, k), wrenches):
+                found[k] = found[k] + dot(J, wrench)
+        return found
+
     def _solved(
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
     ) -> np.ndarray:
-        """Return the inverse Jacobian times g; rubbing: directions of dry friction."""
+        """Return the inverse Jacobian times g; rubbing: slopes of dry friction."""
         p = self.p
         n, H = len(v), p.H.copy()
         spatial = [zeros(len(J), len(J)) for J in p.carriers]
@@ -223,10 +212,8 @@ class Newton:
                 H[i, j] = H[i, j] + _between(signed[i], signed[j], spatial, sums)
         for stop in p.stops:
             stiffen(H, stop.row, stop.term.slope(speed_along(stop.row, v)))
-        for dry, z in zip(p.dry, rubbing, strict=True):
-            u = speed_along(dry.row, v)
-            k, square = dry.term.slope([u])
-            stiffen(H, dry.row, k * (1.0 - z * u * sqrt(square)))
+        for dry, slope in zip(p.dry, rubbing, strict=True):
+            stiffen(H, dry.row, slope)
         return solved_square(H, g, p.order, PIVOT / p.inverse)
 
     # Steps --------------------------------------------------------------------------------------
@@ -238,58 +225,116 @@ class Newton:
         """
         at = zip(self.p.touches, self.velocities(v), strict=True)
         slots = [expected(touch, u, w, slack) for touch, (u, w) in at]
-        rubbing: list[Number] = [0.0] * len(self.p.dry)
+        rubbing, directions, _ = self._dry(v, Slope(), [0.0] * len(self.p.dry))
         g = self._balance(v, [near.impulses for near in slots])
         new = v - self._solved(v, slots, rubbing, g)
-        there = zip(self.p.touches, slots, self.velocities(new), strict=True)
-        duals = [x for touch, near, (u, w) in there for x in directed(touch, near, u, w)]
-        rest = self.gradient(new)
-        return Refined(new, rest, self.residual(rest), duals + rubbing)
+        along = [x for near in slots for x in near.directions] + directions
+        return self._found(new, self.velocities(new), along)
 
-    def step(
-        self, later: "Newton", v: np.ndarray, g: np.ndarray, duals: Sequence[Number]
-    ) -> Refined:
-        """Take a Newton step from v with gradient g; later: the problem of the next step."""
-        at, (each, rubbing) = self.velocities(v), self._split(duals)
+    def whole_step(self, v: np.ndarray, g: np.ndarray, last: Sequence[Number]) -> Refined:
+        """Take a Newton step from v with gradient g; last: directions of the step before."""
+        at, slope, each = self.velocities(v), Slope(), self._split(last)
         slots = [
-            linearized(touch, u, w, self._limiting, z)
+            linearized(touch, u, w, self._limiting, slope, z)
             for touch, (u, w), z in zip(self.p.touches, at, each, strict=True)
         ]
+        rubbing, directions, missing = self._dry(v, slope, last[len(last) - len(self.p.dry) :])
+        assumed = zip(slots, self._impulses(at), strict=True)
+        change = [(a.impulses[0] - f, a.impulses[1] - t) for a, (f, t) in assumed]
+        g = g - self._applied(change)
+        for dry, more in zip(self.p.dry, missing, strict=True):
+            for k, a in dry.row:
+                g[k] = g[k] - a * more
+        d = -self._solved(v, slots, rubbing, g)
+        along = [x for near in slots for x in near.directions] + directions
+        return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along)
+
+    def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope) -> Refined:
+        """Take a step from v with gradient g that ends where its power vanishes."""
+        at = self.velocities(v)
+        slots = [
+            linearized(touch, u, w, self._limiting, slope, ())
+            for touch, (u, w) in zip(self.p.touches, at, strict=True)
+        ]
+        rubbing, directions, _ = self._dry(v, slope, [0.0] * len(self.p.dry))
         d = -self._solved(v, slots, rubbing, g)
         along = self.velocities(d)
-        part = self._closing(v, d, at, along)
-        new, rest = v + part * d, later.gradient(v + part * d)
-        turns = zip(slots, along, strict=True)
-        turning = [x for near, (du, dw) in turns for x in turned(near, part * du, part * dw)]
-        for dry, z in zip(self.p.dry, rubbing, strict=True):
-            u, du = speed_along(dry.row, v), part * speed_along(dry.row, d)
-            turning += follow([z], [u], [du], sqrt(dry.term.slope([u])[1]))
-        return Refined(new, rest, self.residual(rest), turning)
+        part = self._part(v, d, g, at, along)
+        turned = [x for near in slots for x in near.directions] + directions
+        return self._found(v + part * d, _ahead(at, along, part), turned)
 
-    def _split(self, duals: Sequence[Number]) -> tuple[list[np.ndarray], list[Number]]:
-        """Return the directions of friction of each slot, and those of dry friction."""
+    def _split(self, directions: Sequence[Number]) -> list[Sequence[Number]]:
+        """Return the directions of friction of each slot."""
         found, start = [], 0
         for touch in self.p.touches:
-            found.append(np.array(duals[start : start + touch.duals], dtype=object))
-            start += touch.duals
-        return found, list(duals[start:])
+            found.append(directions[start : start + touch.directions])
+            start += touch.directions
+        return found
 
-    def _closing(self, v: np.ndarray, d: np.ndarray, at: Any, along: Any) -> Number:
-        """Return the fraction of a step, at most 1, at which the first inactive contact closes."""
-        speeds = [
-            (touch.bound, u[2], du[2])
-            for touch, (u, _), (du, _) in zip(self.p.touches, at, along, strict=True)
-        ]
+    def _dry(
+        self, v: np.ndarray, slope: Slope, last: Sequence[Number]
+    ) -> tuple[list[Number], list[Number], list[Number]]:
+        """Return slopes and directions of dry friction, and what its linearization adds to it."""
+        slopes, directions, missing = [], [], []
+        for dry, z in zip(self.p.dry, last, strict=True):
+            u = speed_along(dry.row, v)
+            k, inverse, slides = dry.term.factor([u])
+            back = less(u * z, 0.0)
+            stiff, slides = select(back, dry.stiffness, k), select(back, 0.0, slides)
+            slopes.append(stiff * (1.0 - slope.sliding * slides))
+            directions.append(slides * inverse * u)
+            missing.append((k - stiff) * u)
+        return slopes, directions, missing
+
+    def _part(
+        self, v: np.ndarray, d: np.ndarray, g: np.ndarray, at: Motions, along: Motions
+    ) -> Number:
+        """Return the fraction, at most 1, of a step d at which its power d.g becomes positive.
+
+        On a convex problem, the potential decreases up to there. The root is found by regula falsi
+        and bisection in turns.
+        """
+        p = self.p
+        inertia = dot(d, [dot(row, d) for row in p.H])
+        start, begun = dot(d, g), self._power(v, d, at, along)
+
+        def power(part: Number) -> Number:
+            there = _ahead(at, along, part)
+            return start + part * inertia + begun - self._power(v + part * d, d, there, along)
+
+        low: Number = 0.0
+        high: Number = 1.0
+        least, most = minimum(start, -SLOW), power(1.0)
+        whole = less_equal(most, 0.0)
+        for number in range(SEARCHED):
+            between = 0.5 * (low + high)
+            if number % 2 == 0:
+                between = low - least * (high - low) / select(whole, 1.0, most - least)
+            found = power(between)
+            over = less(0.0, found)
+            high, most = select(over, between, high), select(over, found, most)
+            low, least = select(over, low, between), select(over, least, minimum(found, -SLOW))
+        last = low - least * (high - low) / select(whole, 1.0, most - least)
+        return select(whole, 1.0, last)
+
+    def _power(self, v: np.ndarray, d: np.ndarray, at: Motions, along: Motions) -> Number:
+        """Return the work of impulses at velocities v on velocities d."""
+        total: Number = 0.0
+        for (linear, turning), (du, dw) in zip(self._impulses(at), along, strict=True):
+            total = total + dot(linear, du) + dot(turning, dw)
         for stop in self.p.stops:
-            speeds.append((stop.bound, speed_along(stop.row, v), speed_along(stop.row, d)))
-        # Find the smallest ratio of two negative numbers, with a single division at the end.
-        way: Number = -1.0
-        whole: Number = -1.0
-        for bound, u, du in speeds:
-            left = bound - u
-            first = less_equal(left, 0.0) * less(du, 0.0) * less(left * whole, way * du)
-            way, whole = select(first, left, way), select(first, du, whole)
-        return minimum(BEYOND * way / whole + LEAST, 1.0)
+            push = stop.term.impulse(speed_along(stop.row, v))
+            total = total + push * speed_along(stop.row, d)
+        for dry in self.p.dry:
+            rub = dry.term.impulse([speed_along(dry.row, v)])[0]
+            total = total + rub * speed_along(dry.row, d)
+        return total
+
+
+def _ahead(at: Motions, along: Motions, part: Number) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return velocities of slots after a part of a step."""
+    pairs = zip(at, along, strict=True)
+    return [(u + part * du, w + part * dw) for (u, w), (du, dw) in pairs]
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:

@@ -4,7 +4,7 @@ All impulses derive from a convex potential of the velocities at the end of the 
 normal impulse that bounds friction (Castro and others 2024, *Irrotational contact fields*):
 
     normal    (bound - v_n)+ / R_n
-    friction  -limit v_t / sqrt(v_t^2 + (limit R_t)^2), limit = mu times the fixed normal impulse
+    friction  -v_t min(1 / R_t, limit / |v_t|), limit = mu times the fixed normal impulse
 
 A bound is the velocity at which a gap closes within the step, so that nothing penetrates. If shapes
 overlap, the bound releases a fraction of the overlap. Compliances R are fractions of the inverse
@@ -70,28 +70,28 @@ class Normal(NamedTuple):
 
 
 class Friction(NamedTuple):
-    """Friction that opposes a velocity of one or two entries, bounded by `limit`, stiff at rest.
+    """Friction that opposes a velocity of one or two entries, stiff at rest, at most `limit`.
 
-    The potential limit sqrt(v^2 + s^2), s = limit / stiffness, is smooth, so that Newton's method
-    does not oscillate where sticking begins.
+    The impulse is linear in the velocity up to the limit, so that one linear problem is exact for
+    all contacts that stick. Its potential is convex and differentiable.
     """
 
     limit: Number
     stiffness: Number
 
-    def factor(self, square: Number) -> tuple[Number, Number]:
-        """Return k of the impulse -k v, and 1 / (v^2 + s^2), given the squared speed."""
-        slow = self.limit / self.stiffness
-        inverse = 1.0 / (square + slow * slow + SLOW)
-        return self.limit * sqrt(inverse), inverse
+    def factor(self, v: Any) -> tuple[Number, Number, Number]:
+        """Return k of the impulse -k v, the inverse speed, and 1 if the contact slides, else 0.
+
+        At rest, the speed at which sliding begins replaces the speed.
+        """
+        square, slow = _square(v), self.limit * (1.0 / self.stiffness)
+        least = maximum(slow * slow, SLOW)
+        inverse = 1.0 / sqrt(maximum(square, least))
+        return self.limit * inverse, inverse, less(least, square)
 
     def impulse(self, v: Any) -> np.ndarray:
         """Return the impulse that opposes a velocity."""
-        return -self.factor(_square(v))[0] * np.asarray(v)
-
-    def slope(self, v: Any) -> tuple[Number, Number]:
-        """Return k and c of the slope k (I - c v v')."""
-        return self.factor(_square(v))
+        return -self.factor(v)[0] * np.asarray(v)
 
 
 def _square(v: Any) -> Number:

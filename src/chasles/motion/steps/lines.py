@@ -27,16 +27,16 @@ def speed_along(row: Row, v: np.ndarray) -> Number:
 
 
 class Stop(NamedTuple):
-    """Limit of a joint or tendon: velocity away from the limit, its bound, and stiffness."""
+    """Limit of a joint or tendon: velocity away from the limit, its bound, and inverse mass."""
 
     row: Row
     bound: Number
-    stiffness: Number
+    weight: float
 
     @property
     def term(self) -> Normal:
         """Impulse of the limit."""
-        return Normal(self.bound, self.stiffness)
+        return Normal(self.bound, stiffness(NORMAL, self.weight))
 
 
 class Dry(NamedTuple):
@@ -102,8 +102,8 @@ def joint_stops(
         for sign, limit in zip((1.0, -1.0), ends, strict=True):
             if np.isfinite(limit):
                 gap = sign * (q[coordinate] - limit)
-                stiff = stiffness(NORMAL, float(inverse[place, place]))
-                found.append(Stop(((place, sign),), bound(gap, dt), stiff))
+                weight = float(inverse[place, place])
+                found.append(Stop(((place, sign),), bound(gap, dt), weight))
     return found
 
 
@@ -122,8 +122,7 @@ def line_stops(every: Sequence[Drawn], dt: float) -> list[Stop]:
         for sign, limit in zip((1.0, -1.0), line.limits, strict=True):
             if np.isfinite(limit):
                 away = tuple((k, sign * a) for k, a in row)
-                ends = bound(sign * (length - limit), dt), stiffness(NORMAL, weight)
-                found.append(Stop(away, *ends))
+                found.append(Stop(away, bound(sign * (length - limit), dt), weight))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Three programs for a time step with contact, a convex problem in the velocities.
+"""Programs for a time step with contact, a convex problem in the velocities.
 
 The velocities v at the end of a step satisfy
 
@@ -7,11 +7,13 @@ The velocities v at the end of a step satisfy
 where K and D are the symmetric parts of the negative derivatives of joint torques (damping,
 controllers) with respect to position and velocity, and g are impulses (`impulses`). `begin`
 computes everything that stays constant in the step and takes a first Newton step. `refine` takes
-another Newton step. `end` moves the robot. Free joints keep their linear velocity along the world
-axes, so that spinning does not add energy to it.
+another Newton step. `rescue` takes a step with a line search, for states that Newton's method does
+not solve. `end` moves the robot. Free joints keep their linear velocity along the world axes, so
+that spinning does not add energy to it.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,26 +30,25 @@ from chasles.motion.geometry.closed_forms import (
     maximum,
     minimum,
     select,
-    sqrt,
 )
 from chasles.motion.geometry.kinematics import result, symbols
-from chasles.motion.steps.algebra import dot, solved, symmetric, zeros
+from chasles.motion.steps.algebra import solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     body_jacobian,
-    centred,
+    centered,
     free_places,
     moved,
     neutral_posture,
     numbers_of,
     origin_of,
     span_of,
+    unheated,
     weight_of,
 )
 from chasles.motion.steps.bouncing import bouncing
 from chasles.motion.steps.carried import Carried
 from chasles.motion.steps.closing import Reduction, closed, reduction
 from chasles.motion.steps.convex import Newton, Problem
-from chasles.motion.steps.impulses import SLOW
 from chasles.motion.steps.lines import (
     Row,
     drawn,
@@ -61,7 +62,7 @@ from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import closest
 from chasles.motion.steps.spots import FAR
 from chasles.motion.steps.stiction import dry_friction
-from chasles.motion.steps.touching import Touch, direct, touched
+from chasles.motion.steps.touching import Slope, Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
 """Residual of the momentum balance, relative to the momentum, at which a problem counts as solved.
@@ -74,8 +75,8 @@ FLOOR = 1e-9
 MEMORY = 3
 """Number of leading entries of the memory: status, iterations and residual.
 
-They are followed by the gradient, the normal impulses that bound friction, and the directions of
-friction. Status: 0 in progress, 1 solved, 2 not solved.
+They are followed by the gradient, the normal impulses that bound friction from `HOLD` on, and the
+directions of sliding. Status: 0 in progress, 1 solved, 2 not solved.
 """
 
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow")
@@ -87,13 +88,16 @@ restitution release; number of steps in which more points overlapped than there 
 STATISTICS = (*EFFORT, "singular")
 """Entries of the state "effort": those of `EFFORT`, and 1 minus the smallest margin of loops."""
 
-HOLD, MOST = 16, 60
-"""Number of iterations after which the normal impulses of the first iteration bound friction, and
-number of iterations after which a step ends.
-"""
+QUICK = 8
+"""Number of iterations that take whole steps of Newton's method."""
 
-SOFT = ((28, 1e-3), (44, 1e-5))
-"""Numbers of iterations after which contacts are softened, and factors for their stiffness."""
+LATE = ((0, Slope()), (QUICK, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
+"""Numbers of iterations, and the derivatives of friction that `rescue` uses after them."""
+
+HOLD, MOST = 60, 100
+"""Number of iterations after which the normal impulses are fixed that bound friction, and number of
+iterations after which a step ends.
+"""
 
 SLACK = 0.5
 """Contacts are expected to act in a step if this multiple of the velocity that gravity adds would
@@ -141,7 +145,7 @@ class Steps:
         for at in free_places(model):
             w, u = v[at : at + 3], v[at + 3 : at + 6]
             steady[at + 3 : at + 6] = u + dt * cross(w, u)
-            steady[at : at + 3] = w + _unheated(M[at : at + 3, at : at + 3], w, dt)
+            steady[at : at + 3] = w + unheated(M[at : at + 3, at : at + 3], w, dt)
         p = M @ steady + dt * (tau - h) + dt * (D @ v)
         self._reduced: Reduction | None = None
         if model.loop_rows:
@@ -233,7 +237,7 @@ class Steps:
     ) -> tuple[list[np.ndarray], list[Touch], list[Number]]:
         """Return relative Jacobians of all pairs of bodies, contact slots, and their gaps."""
         model, dt, neutral = self.model, self.dt, neutral_posture(self.model)
-        near = centred(model, q)
+        near = centered(model, q)
         (spots, crowded), origin = self.scene.spots(arena, q), origin_of(model, q - near)
         keys = list(dict.fromkeys(pair.frames for pair, _ in spots))
         carriers = [
@@ -266,16 +270,15 @@ class Steps:
     def begin(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program for point, memory and data of a step after a first Newton step."""
         fall = float(np.linalg.norm([*self.model.gravity_vector]))
-        newton = Newton(self._problem, self.dt)
+        newton = Newton(self._problem)
         v = self._given["qd"]
         v = v if self._reduced is None else v[list(self._reduced.independent)]
         found = newton.first(v, SLACK * fall * self.dt)
         memory = [less_equal(found.residual, tolerance), 1.0, found.residual]
-        memory += [*found.gradient, *newton.pushes(found.v), *found.duals]
+        memory += [*found.gradient, *found.pushes, *found.directions]
         results = (list(found.v), memory, self._carried.entries)
-        return Program.from_outputs(
-            "begin", self.inputs, list(zip(self._between, results, strict=True))
-        )
+        outputs = list(zip(self._between, results, strict=True))
+        return self._tiled(Program.from_outputs("begin", self.inputs, outputs))
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
         """Return the problem as expressions of another program."""
@@ -314,45 +317,68 @@ class Steps:
     @property
     def _between(self) -> list[Variable]:
         n = len(self._problem.p)
-        sizes = {"point": n, "memory": MEMORY + n + self.slots + self._problem.duals}
+        sizes = {"point": n, "memory": MEMORY + n + self.slots + self._problem.directions}
         sizes |= {"data": len(self._carried.entries)}
         return [Variable(name, (n,)) for name, n in sizes.items()]
 
     def _remembered(self, memory: np.ndarray) -> list[np.ndarray]:
-        """Return gradient, normal impulses that bound friction, and directions of friction."""
+        """Return gradient, normal impulses that bound friction, and directions of sliding."""
         n = len(self._problem.p)
         return np.split(memory[MEMORY:], [n, n + self.slots])
 
-    def _newton(self, problem: Problem, held: np.ndarray, count: Number) -> Newton:
-        """Return the problem as solved after a number of iterations."""
-        firmness: Number = 1.0
-        for number, factor in SOFT:
-            firmness = select(less_equal(number, count), factor, firmness)
-        return Newton(problem.softened(firmness), self.dt, list(held), less_equal(HOLD, count))
-
-    # The iteration ------------------------------------------------------------------------------
+    # The iterations -----------------------------------------------------------------------------
 
     def refine(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program of a Newton step; states with residual <= tolerance are done."""
+        """Return the program of a whole Newton step, which leaves late states unchanged."""
+        v, memory, problem = self._between_symbols()
+        g, held, last = self._remembered(memory)
+        found = Newton(problem).whole_step(v, g, last)
+        status = less_equal(found.residual, tolerance)
+        new = [status, memory[1] + 1.0, found.residual, *found.gradient, *held, *found.directions]
+        done = maximum(memory[0], less_equal(QUICK, memory[1]))
+        return self._iteration("refine", v, memory, done, found.v, new)
+
+    def rescue(self, tolerance: float = TOLERANCE) -> Program:
+        """Return the program of a step for states that whole steps have not solved."""
+        v, memory, problem = self._between_symbols()
+        g, held, last = self._remembered(memory)
+        count = memory[1]
+        after, fixed = count + 1.0, less_equal(HOLD, count)
+        slope = LATE[0][1]
+        for number, late in LATE[1:]:
+            begun = less_equal(number, count)
+            slope = Slope(*(select(begun, a, b) for a, b in zip(late, slope, strict=True)))
+        found = Newton(problem, list(held), fixed).part_step(v, g, slope)
+        converged = less_equal(found.residual, tolerance)
+        status = maximum(converged, less_equal(MOST, after)) * (2.0 - converged * (1.0 - fixed))
+        bounds = [select(fixed, old, new) for old, new in zip(held, found.pushes, strict=True)]
+        new = [status, after, found.residual, *found.gradient, *bounds, *last]
+        return self._iteration("rescue", v, memory, memory[0], found.v, new)
+
+    def _between_symbols(self) -> tuple[np.ndarray, np.ndarray, Problem]:
+        """Return velocities, memory and problem, as inputs of an iteration."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
-        done, count, _ = memory[:MEMORY]
-        gradient, held, duals = self._remembered(memory)
-        problem, after = self._elsewhere(data), count + 1.0
-        now, later = (self._newton(problem, held, n) for n in (count, after))
-        known = duals
-        for number in (HOLD, *(number for number, _ in SOFT)):  # reset directions of friction
-            begins = less_equal(number, count) * less_equal(count, number)
-            known = np.array([select(begins, 0.0, z) for z in known], dtype=object)
-        found = now.step(later, v, gradient, list(known))
-        converged = less_equal(found.residual, tolerance)
-        status = maximum(converged, less_equal(MOST, after)) * (2.0 - less(after, HOLD) * converged)
-        remembered = [status, after, found.residual]
-        remembered += [*found.gradient, *held, *found.duals]
-        kept = [select(done, old, new) for old, new in zip(v, found.v, strict=True)]
-        last = [select(done, old, new) for old, new in zip(memory, remembered, strict=True)]
+        return v, memory, self._elsewhere(data)
+
+    def _iteration(
+        self,
+        name: str,
+        v: np.ndarray,
+        memory: np.ndarray,
+        done: Number,
+        point: np.ndarray,
+        new: list[Number],
+    ) -> Program:
+        """Return the program of an iteration, which returns states that are done unchanged."""
+        kept = [select(done, old, now) for old, now in zip(v, point, strict=True)]
+        last = [select(done, old, now) for old, now in zip(memory, new, strict=True)]
         outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), last)]
-        return Program.from_outputs("refine", self._between, outputs)
+        return self._tiled(Program.from_outputs(name, self._between, outputs))
+
+    def _tiled(self, program: Program) -> Program:
+        """Return the program with values that pass between programs in tiles."""
+        return replace(program, tiled=frozenset(x.name for x in self._between))
 
     # The end ------------------------------------------------------------------------------------
 
@@ -378,7 +404,8 @@ class Steps:
             G = self._carried.seen(data, self._reduced.G)
             there, last, margin = closed(model, arena, q, G @ way, G @ v)
         _, held, _ = self._remembered(given["memory"])
-        newton = self._newton(self._elsewhere(data), held, given["memory"][1])
+        fixed = less(HOLD, given["memory"][1])
+        newton = Newton(self._elsewhere(data), list(held), fixed)
         results = {"q": list(there), "qd": list(last)}
         results["forces"] = (newton.forces(v) / dt).ravel().tolist() if self.slots else []
         if self._activations:
@@ -387,7 +414,7 @@ class Steps:
         ends = (given["effort"], given["memory"], missed, margin)
         results["effort"] = self._effort(newton, v, *ends)
         outputs = [(Variable(name, (n,)), results[name]) for name, n in self.states.items()]
-        return Program.from_outputs("end", inputs, outputs)
+        return self._tiled(Program.from_outputs("end", inputs, outputs))
 
     @property
     def _activations(self) -> int:
@@ -424,15 +451,3 @@ class Steps:
             overflow + less(missed, 0.0),
             maximum(nearest, 1.0 - margin),
         ]
-
-
-# Small parts --------------------------------------------------------------------------------------
-
-
-def _unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
-    """Return the change of angular velocity that removes energy added by gyroscopic torque."""
-    momentum = inertia @ w
-    ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
-    before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
-    part = sqrt(minimum(before / maximum(after, SLOW), 1.0))
-    return (part - 1.0) * ahead

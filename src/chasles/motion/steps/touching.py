@@ -1,12 +1,7 @@
-"""Contact slots in a Newton step: their linearized impulses and spatial stiffness.
-
-The direction of friction is a separate unknown ("dual") that follows the linearized law. Where
-sticking begins, its derivative is bounded, unlike the derivative of friction with respect to the
-velocity (Chan, Golub and Mulet 1999, *A nonlinear primal-dual method for total variation-based
-image restoration*).
-"""
+"""Contact slots in a Newton step: their linearized impulses and spatial stiffness."""
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,19 +13,22 @@ from chasles.motion.geometry.closed_forms import (
     cross,
     less,
     less_equal,
-    maximum,
     select,
     sqrt,
 )
 from chasles.motion.steps.algebra import dot, skew, zeros
-from chasles.motion.steps.impulses import NEGLIGIBLE, NORMAL, SLOW, TANGENT, Friction, Normal, bound
+from chasles.motion.steps.impulses import (
+    NEGLIGIBLE,
+    NORMAL,
+    TANGENT,
+    Friction,
+    Normal,
+    bound,
+)
 from chasles.motion.steps.spots import Spot
 
 PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Axes of a slot: its tangents, and its normal."""
-
-FIRM = 0.8
-"""After the first step, a contact sticks if it needs less than this fraction of its friction."""
 
 FEW = 1
 """Maximum number of slots of two bodies for which each slot has its own Jacobian."""
@@ -40,7 +38,7 @@ class Touch(NamedTuple):
     """Contact slot in a step: relative motion (carrier), point, axes, bound, stiffness and law.
 
     direct: True if the carrier is the Jacobian (3, nv) of the point along the axes, instead of the
-    spatial Jacobian of the bodies (6, nv). firmness: factor that multiplies all stiffnesses.
+    spatial Jacobian of the bodies (6, nv).
     """
 
     carrier: int
@@ -51,12 +49,11 @@ class Touch(NamedTuple):
     law: Rigid | Compliant
     weight: Number
     direct: bool = False
-    firmness: Number = 1.0
 
     @property
     def normal(self) -> Normal:
         """Normal impulse."""
-        return Normal(self.bound, self.firmness * self.stiffness)
+        return Normal(self.bound, self.stiffness)
 
     @property
     def turns(self) -> bool:
@@ -64,7 +61,7 @@ class Touch(NamedTuple):
         return _counts(self.law.torsion) or _counts(self.law.rolling)
 
     @property
-    def duals(self) -> int:
+    def directions(self) -> int:
         """Total number of entries in the directions of friction."""
         law = self.law
         return 2 * _counts(law.friction) + _counts(law.torsion) + 2 * _counts(law.rolling)
@@ -74,7 +71,7 @@ class Touch(NamedTuple):
 
         push: normal impulse that bounds friction. u, w: linear and angular velocity along the axes.
         """
-        law, stiff, found = self.law, self.firmness * (1.0 / (TANGENT * self.weight)), []
+        law, stiff, found = self.law, 1.0 / (TANGENT * self.weight), []
         for coefficient, moment, velocity, which, arm in (
             (law.friction, False, u, PLANAR, 1.0),
             (law.torsion, True, w, AXIAL, law.torsion),
@@ -84,6 +81,10 @@ class Touch(NamedTuple):
                 friction = Friction(coefficient * push, arm * arm * stiff)
                 found.append(Rubbing(moment, which, velocity[which], friction, coefficient))
         return found
+
+
+def _counts(coefficient: float) -> bool:
+    return coefficient > NEGLIGIBLE
 
 
 def touched(
@@ -104,10 +105,6 @@ def touched(
     return Touch(carrier, spot.point - origin, axes, *ends, law, weight)
 
 
-def _counts(coefficient: float) -> bool:
-    return coefficient > NEGLIGIBLE
-
-
 class Rubbing(NamedTuple):
     """One kind of friction of a slot: force or moment, its axes, velocity, law and coefficient."""
 
@@ -118,18 +115,29 @@ class Rubbing(NamedTuple):
     coefficient: float
 
 
+class Slope(NamedTuple):
+    """Fractions of the derivatives of friction that a step uses; Newton's method uses them whole.
+
+    sliding: with respect to the sliding velocity. push: with respect to the normal impulse.
+    """
+
+    sliding: Number = 1.0
+    push: Number = 1.0
+
+
 class Rub(NamedTuple):
     """Linearized friction of a slot.
 
-    stiffness: stiffness across the direction. inverse: regularized inverse of the speed. growth:
-    derivative of the impulse along the direction with respect to the normal impulse.
+    stiffness: stiffness across the direction, or in all directions while the slot sticks.
+    direction: direction of sliding, zero while the slot sticks. along: stiffness that is missing
+    along the direction. growth: derivative of the impulse with respect to the normal impulse.
     """
 
     of: Rubbing
     impulse: np.ndarray
     stiffness: Number
     direction: np.ndarray
-    inverse: Number
+    along: Number
     growth: Number
 
 
@@ -139,6 +147,11 @@ class Near(NamedTuple):
     push: Number
     slope: Number
     rubs: list[Rub]
+
+    @property
+    def directions(self) -> list[Number]:
+        """Directions of sliding, zero for friction that sticks."""
+        return [x for rub in self.rubs for x in rub.direction]
 
     @property
     def impulses(self) -> tuple[np.ndarray, np.ndarray]:
@@ -173,24 +186,27 @@ def direct(
 
 
 def linearized(
-    touch: Touch, u: np.ndarray, w: np.ndarray, limiting: Any, duals: np.ndarray
+    touch: Touch, u: np.ndarray, w: np.ndarray, limiting: Any, slope: Slope, last: Sequence[Number]
 ) -> Near:
     """Return a slot linearized about its velocities.
 
     limiting: function that maps the slot and its normal impulse to the impulse that bounds friction
-    and the derivative of the latter.
+    and the derivative of the latter. last: directions of sliding of the last step. A slot that
+    slides back sticks, because the last step has passed the point where it comes to rest.
     """
-    push, slope = touch.normal.impulse(u[2]), touch.normal.slope(u[2])
+    push = touch.normal.impulse(u[2])
     limit, rate = limiting(touch, push)
     rubs, start = [], 0
     for rubbing in touch.frictions(limit, u, w):
-        v = rubbing.velocity
-        k, square = rubbing.law.slope(v)
-        z = duals[start : start + len(v)]
-        growth = rubbing.coefficient * rate * dot(v, v) * square
-        rubs.append(Rub(rubbing, -k * v, k, z, sqrt(square), growth))
-        start += len(v)
-    return Near(push, slope, rubs)
+        v, law = rubbing.velocity, rubbing.law
+        k, inverse, slides = law.factor(v)
+        if len(last):
+            back = less(dot(v, last[start : start + len(v)]), 0.0)
+            k, slides = select(back, law.stiffness, k), select(back, 0.0, slides)
+            start += len(v)
+        growth = slope.push * rubbing.coefficient * rate
+        rubs.append(Rub(rubbing, -k * v, k, slides * inverse * v, slope.sliding * k, growth))
+    return Near(push, touch.normal.slope(u[2]), rubs)
 
 
 def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
@@ -209,18 +225,8 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
         inverse = select(sticks, 0.0, 1.0 / select(sticks, 1.0, speed))
         z, k = inverse * v, near * select(sticks, law.stiffness, law.limit * inverse)
         impulse = select(sticks, -k * v, -rubbing.coefficient * push * z)
-        rubs.append(Rub(rubbing, impulse, k, z, inverse, rubbing.coefficient))
+        rubs.append(Rub(rubbing, impulse, k, z, k, rubbing.coefficient))
     return Near(push, slope, rubs)
-
-
-def directed(touch: Touch, near: Near, u: np.ndarray, w: np.ndarray) -> list[Number]:
-    """Return directions of friction after the first step: by the law where the slot sticks."""
-    found: list[Number] = []
-    for rub, now in zip(near.rubs, touch.frictions(touch.normal.impulse(u[2]), u, w), strict=True):
-        z = sqrt(now.law.slope(now.velocity)[1]) * now.velocity
-        sticks = less(dot(z, z), FIRM * FIRM)
-        found += [select(sticks, a, b) for a, b in zip(z, rub.direction, strict=True)]
-    return found
 
 
 def stiffness(touch: Touch, near: Near) -> np.ndarray:
@@ -237,7 +243,7 @@ def _own_stiffness(near: Near) -> np.ndarray:
     K: np.ndarray = zeros(3, 3)
     K[2, 2] = near.slope
     for rub in near.rubs:
-        z, t = rub.direction, rub.stiffness * rub.inverse * rub.of.velocity
+        z, t = rub.direction, rub.along * rub.direction
         for i in range(2):
             K[i, i] = K[i, i] + rub.stiffness
             for j in range(2):
@@ -257,7 +263,8 @@ def _spatial_stiffness(touch: Touch, near: Near) -> np.ndarray:
     turning: np.ndarray = zeros(6, 6)
     for rub in near.rubs:
         axes = E[rub.of.which]
-        z, t = rub.direction @ axes, (rub.stiffness * rub.inverse) * rub.of.velocity @ axes
+        z = rub.direction @ axes
+        t = rub.along * z
         K = rub.stiffness * (np.eye(3) - normal if rub.of.which == PLANAR else normal)
         if rub.of.moment:
             B = B + K
@@ -268,20 +275,3 @@ def _spatial_stiffness(touch: Touch, near: Near) -> np.ndarray:
         turning = turning + np.outer(left, right + rub.growth * pushed)
     A = P @ G
     return np.block([[A @ P.T + B, A], [A.T, G]]) - turning
-
-
-def turned(near: Near, du: np.ndarray, dw: np.ndarray) -> list[Number]:
-    """Return the directions of friction of a slot after its velocities have changed."""
-    found: list[Number] = []
-    for rub in near.rubs:
-        change = (dw if rub.of.moment else du)[rub.of.which]
-        found += follow(rub.direction, rub.of.velocity, change, rub.inverse)
-    return found
-
-
-def follow(z: Any, v: Any, change: Any, inverse: Number) -> list[Number]:
-    """Return a direction of friction of length <= 1, from the linearized law r z = v."""
-    slower = dot(v, change) * inverse
-    new = [(a + b - c * slower) * inverse for a, b, c in zip(v, change, z, strict=True)]
-    factor = 1.0 / maximum(1.0, sqrt(dot(new, new) + SLOW))
-    return [factor * x for x in new]

@@ -1,0 +1,368 @@
+"""Source of a kernel that iterates (`llvm.iterated`), in LLVM IR."""
+
+from collections.abc import Sequence
+
+TILES = 16
+"""Number of tiles in a chunk of states."""
+
+TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
+
+
+class Layout:
+    """Layout of a thread's memory: kernel workspace, tables of addresses, and tiles.
+
+    inputs, outputs: numbers of inputs and outputs. sizes: numbers of entries of a state's point,
+    memory and data. size: bytes of a number. quick: number of iterations after which states are
+    rescued; 0 if they are not.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        sizes: Sequence[int],
+        own: int,
+        size: int,
+        lanes: int,
+        quick: int,
+    ) -> None:
+        self.inputs, self.outputs, self.sizes = inputs, outputs, sizes
+        self.size, self.lanes, self.quick = size, lanes, quick
+        self.kind = {8: "double", 4: "float"}[size]
+        self.ins = even(own)
+        self.outs = self.ins + even(8 * (inputs + 3))
+        self.strides = self.outs + even(8 * outputs)
+        self.owners = self.strides + even(8 * (inputs + 3))
+        self.tiles = self.owners + even(8 * lanes)
+        self.starts = [0, *(size * lanes * sum(sizes[: k + 1]) for k in range(2))]
+        self.tile = even(size * lanes * sum(sizes))
+        self.space = self.tiles + (TILES + 1) * self.tile
+
+
+def even(place: int) -> int:
+    """Return an offset rounded up to the alignment of a vector."""
+    return -(-place // 64) * 64
+
+
+def text(layout: Layout) -> str:
+    """Return the module: `one` with its memory on the stack, and `batch` in chunks."""
+    names = ["begin", "refine", *(["rescue"] if layout.quick else []), "end"]
+    declared = "\n".join(
+        f"declare void @{name}_one(ptr, ptr)\ndeclare void @{name}_tiled({TAKEN})" for name in names
+    )
+    parts = [declared, "declare i64 @llvm.umin.i64(i64, i64)", _one(layout), _aimed(layout)]
+    return "\n".join([*parts, _lanes(layout), _pool(layout), _batch(layout)])
+
+
+def _one(layout: Layout) -> str:
+    n, size = layout.inputs, layout.size
+    lines = []
+    for i, count in enumerate(layout.sizes):
+        lines += [f"  %row{i} = alloca i8, i64 {size * count}, align 64"]
+    lines += [f"  %table = alloca ptr, i64 {n + 3}"]
+    for i in range(n):
+        lines += [
+            f"  %from{i} = getelementptr ptr, ptr %in, i64 {i}",
+            f"  %input{i} = load ptr, ptr %from{i}",
+            f"  %to{i} = getelementptr ptr, ptr %table, i64 {i}",
+            f"  store ptr %input{i}, ptr %to{i}",
+        ]
+    for i in range(3):
+        lines += [f"  %carried{i} = getelementptr ptr, ptr %table, i64 {n + i}"]
+        lines += [f"  store ptr %row{i}, ptr %carried{i}"]
+    head = "\n".join(lines)
+    late = ""
+    if layout.quick:
+        late = f"""
+  %count_at = getelementptr {layout.kind}, ptr %row1, i64 1
+  %count = load {layout.kind}, ptr %count_at
+  %late = fcmp oge {layout.kind} %count, {float(layout.quick)}
+  br i1 %late, label %rescue, label %whole
+rescue:
+  call void @rescue_one(ptr %carried0, ptr %carried0)
+  br label %again"""
+    return f"""
+define void @one(ptr %in, ptr %out) {{
+entry:
+{head}
+  call void @begin_one(ptr %in, ptr %carried0)
+  br label %again
+again:
+  %status = load {layout.kind}, ptr %row1
+  %open = fcmp oeq {layout.kind} %status, 0.0
+  br i1 %open, label %refine, label %end
+refine:{late or chr(10) + "  br label %whole"}
+whole:
+  call void @refine_one(ptr %carried0, ptr %carried0)
+  br label %again
+end:
+  call void @end_one(ptr %table, ptr %out)
+  ret void
+}}"""
+
+
+def _aimed(layout: Layout) -> str:
+    """Return the function that sets the tables of addresses for one tile.
+
+    %row: first row of the tile in the caller's arrays.
+    """
+
+    def shifted(role: str, count: int, to: int) -> list[str]:
+        lines = [f"  %{role}_table = getelementptr i8, ptr %workspace, i64 {to}"]
+        for i in range(count):
+            a = f"{role}{i}"
+            lines += [
+                f"  %{a}_at = getelementptr ptr, ptr %{role}_pointers, i64 {i}",
+                f"  %{a}_first = load ptr, ptr %{a}_at",
+                f"  %{a}_wide = getelementptr i64, ptr %{role}_strides, i64 {i}",
+                f"  %{a}_step = load i64, ptr %{a}_wide",
+                f"  %{a}_far = mul i64 %{a}_step, %row",
+                f"  %{a}_here = getelementptr i8, ptr %{a}_first, i64 %{a}_far",
+                f"  %{a}_to = getelementptr ptr, ptr %{role}_table, i64 {i}",
+                f"  store ptr %{a}_here, ptr %{a}_to",
+            ]
+        return lines
+
+    n = layout.inputs
+    lines = shifted("in", n, layout.ins) + shifted("out", layout.outputs, layout.outs)
+    for i, start in enumerate(layout.starts):
+        lines += [
+            f"  %carried{i} = getelementptr i8, ptr %tile, i64 {start}",
+            f"  %place{i} = getelementptr ptr, ptr %in_table, i64 {n + i}",
+            f"  store ptr %carried{i}, ptr %place{i}",
+        ]
+    body = "\n".join(lines)
+    return f"""
+define internal void @aimed(i64 %row, ptr %tile, ptr %in_pointers, ptr %in_strides,
+                            ptr %out_pointers, ptr %out_strides, ptr %workspace) {{
+entry:
+{body}
+  ret void
+}}"""
+
+
+def _lanes(layout: Layout) -> str:
+    """Return functions on lanes: how many are open, and copies of one lane's numbers."""
+    kind, lanes = layout.kind, layout.lanes
+    return f"""
+define internal i64 @open(ptr %tile, i64 %rows) {{
+entry:
+  %memory = getelementptr i8, ptr %tile, i64 {layout.starts[1]}
+  br label %loop
+loop:
+  %lane = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %found = phi i64 [ 0, %entry ], [ %more, %loop ]
+  %at = getelementptr {kind}, ptr %memory, i64 %lane
+  %status = load {kind}, ptr %at
+  %open = fcmp oeq {kind} %status, 0.0
+  %one = zext i1 %open to i64
+  %more = add i64 %found, %one
+  %next = add i64 %lane, 1
+  %again = icmp ult i64 %next, %rows
+  br i1 %again, label %loop, label %end
+end:
+  ret i64 %more
+}}
+
+define internal void @copied(ptr %to, ptr %from, i64 %count) {{
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [ 0, %entry ], [ %next, %loop ]
+  %far = mul i64 %k, {lanes}
+  %source = getelementptr {kind}, ptr %from, i64 %far
+  %target = getelementptr {kind}, ptr %to, i64 %far
+  %x = load {kind}, ptr %source
+  store {kind} %x, ptr %target
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}}
+
+define internal ptr @lane(ptr %tiles, i64 %row) {{
+  %number = udiv i64 %row, {lanes}
+  %place = urem i64 %row, {lanes}
+  %far = mul i64 %number, {layout.tile}
+  %tile = getelementptr i8, ptr %tiles, i64 %far
+  %lane = getelementptr {kind}, ptr %tile, i64 %place
+  ret ptr %lane
+}}"""
+
+
+def _pool(layout: Layout) -> str:
+    """Return the function that iterates until all states of a chunk have converged."""
+    kind, lanes, start = layout.kind, layout.lanes, layout.starts[1]
+    few, every = sum(layout.sizes[:2]), sum(layout.sizes)
+    call = "ptr %places, ptr %strides, ptr %places, ptr %strides, ptr %workspace"
+    young, late = "%young_new = add i64 %young, 1", ""
+    if layout.quick:
+        young = f"""%count_at = getelementptr {kind}, ptr %status_at, i64 {lanes}
+  %count = load {kind}, ptr %count_at
+  %early = fcmp olt {kind} %count, {float(layout.quick)}
+  %early_one = zext i1 %early to i64
+  %young_new = add i64 %young, %early_one"""
+        late = f"""
+rescue:
+  call void @rescue_tiled(i64 {lanes}, {call})
+  br label %round"""
+    return f"""
+define internal void @pool(i64 %rows, ptr %tiles, ptr %places, ptr %strides, ptr %workspace) {{
+entry:
+  %owners = getelementptr i8, ptr %workspace, i64 {layout.owners}
+  %pool = getelementptr i8, ptr %tiles, i64 {TILES * layout.tile}
+  %memory = getelementptr i8, ptr %pool, i64 {start}
+  %scan = alloca i64
+  store i64 0, ptr %scan
+  br label %clear
+clear:
+  %c = phi i64 [ 0, %entry ], [ %c_next, %clear ]
+  %c_owner = getelementptr i64, ptr %owners, i64 %c
+  store i64 -1, ptr %c_owner
+  %c_status = getelementptr {kind}, ptr %memory, i64 %c
+  store {kind} 1.0, ptr %c_status
+  %c_next = add i64 %c, 1
+  %c_more = icmp ult i64 %c_next, {lanes}
+  br i1 %c_more, label %clear, label %round
+round:
+  br label %lane
+lane:
+  %l = phi i64 [ 0, %round ], [ %l_next, %lane_on ]
+  %active = phi i64 [ 0, %round ], [ %active_on, %lane_on ]
+  %young = phi i64 [ 0, %round ], [ %young_on, %lane_on ]
+  %owner_at = getelementptr i64, ptr %owners, i64 %l
+  %owner = load i64, ptr %owner_at
+  %status_at = getelementptr {kind}, ptr %memory, i64 %l
+  %own = getelementptr {kind}, ptr %pool, i64 %l
+  %free = icmp slt i64 %owner, 0
+  br i1 %free, label %seek, label %taken
+taken:
+  %status = load {kind}, ptr %status_at
+  %open = fcmp oeq {kind} %status, 0.0
+  br i1 %open, label %works, label %retire
+retire:
+  %home = call ptr @lane(ptr %tiles, i64 %owner)
+  call void @copied(ptr %home, ptr %own, i64 {few})
+  store i64 -1, ptr %owner_at
+  br label %seek
+seek:
+  %s = load i64, ptr %scan
+  %inside = icmp ult i64 %s, %rows
+  br i1 %inside, label %look, label %empty
+look:
+  %s_next = add i64 %s, 1
+  store i64 %s_next, ptr %scan
+  %from = call ptr @lane(ptr %tiles, i64 %s)
+  %from_status = getelementptr i8, ptr %from, i64 {start}
+  %s_status = load {kind}, ptr %from_status
+  %s_open = fcmp oeq {kind} %s_status, 0.0
+  br i1 %s_open, label %fill, label %seek
+fill:
+  call void @copied(ptr %own, ptr %from, i64 {every})
+  store i64 %s, ptr %owner_at
+  br label %works
+works:
+  {young}
+  %active_new = add i64 %active, 1
+  br label %lane_on
+empty:
+  br label %lane_on
+lane_on:
+  %active_on = phi i64 [ %active_new, %works ], [ %active, %empty ]
+  %young_on = phi i64 [ %young_new, %works ], [ %young, %empty ]
+  %l_next = add i64 %l, 1
+  %l_more = icmp ult i64 %l_next, {lanes}
+  br i1 %l_more, label %lane, label %ready
+ready:
+  %none = icmp eq i64 %active_on, 0
+  br i1 %none, label %end, label %choose
+choose:
+  %soon = icmp ne i64 %young_on, 0
+  br i1 %soon, label %refine, label %{"rescue" if late else "refine"}
+refine:
+  call void @refine_tiled(i64 {lanes}, {call})
+  br label %round{late}
+end:
+  ret void
+}}"""
+
+
+def _batch(layout: Layout) -> str:
+    n, lanes = layout.inputs, layout.lanes
+    strides = "\n".join(
+        f"  %step_from{i} = getelementptr i64, ptr %in_strides, i64 {i}\n"
+        f"  %step{i} = load i64, ptr %step_from{i}\n"
+        f"  %step_to{i} = getelementptr i64, ptr %strides, i64 {i}\n"
+        f"  store i64 %step{i}, ptr %step_to{i}"
+        for i in range(n)
+    )
+    most = layout.quick - 1 if layout.quick else 1 << 30
+    given = "ptr %in_pointers, ptr %in_strides, ptr %out_pointers, ptr %out_strides"
+    here = f"{given}, ptr %workspace"
+    return f"""
+define void @batch(i64 %count, {given}, ptr %workspace) {{
+entry:
+  %ins = getelementptr i8, ptr %workspace, i64 {layout.ins}
+  %outs = getelementptr i8, ptr %workspace, i64 {layout.outs}
+  %strides = getelementptr i8, ptr %workspace, i64 {layout.strides}
+  %tiles = getelementptr i8, ptr %workspace, i64 {layout.tiles}
+  %pool = getelementptr i8, ptr %tiles, i64 {TILES * layout.tile}
+  %places = getelementptr ptr, ptr %ins, i64 {n}
+{strides}
+  br label %chunk
+chunk:
+  %first = phi i64 [ 0, %entry ], [ %first_next, %finished ]
+  %left = sub i64 %count, %first
+  %rows = call i64 @llvm.umin.i64(i64 %left, i64 {TILES * lanes})
+  br label %begin
+begin:
+  %b = phi i64 [ 0, %chunk ], [ %b_next, %begun ]
+  %b_left = sub i64 %rows, %b
+  %b_rows = call i64 @llvm.umin.i64(i64 %b_left, i64 {lanes})
+  %b_tile = call ptr @lane(ptr %tiles, i64 %b)
+  %b_row = add i64 %first, %b
+  call void @aimed(i64 %b_row, ptr %b_tile, {here})
+  call void @begin_tiled(i64 %b_rows, ptr %ins, ptr %strides, ptr %places, ptr %strides,
+                         ptr %workspace)
+  br label %look
+look:
+  %round = phi i64 [ 0, %begin ], [ %round_next, %refine ]
+  %open = call i64 @open(ptr %b_tile, i64 %b_rows)
+  %twice = mul i64 %open, 2
+  %many = icmp uge i64 %twice, {lanes}
+  %early = icmp ult i64 %round, {most}
+  %go = and i1 %many, %early
+  br i1 %go, label %refine, label %begun
+refine:
+  call void @refine_tiled(i64 {lanes}, ptr %places, ptr %strides, ptr %places, ptr %strides,
+                          ptr %workspace)
+  %round_next = add i64 %round, 1
+  br label %look
+begun:
+  %b_next = add i64 %b, {lanes}
+  %b_more = icmp ult i64 %b_next, %rows
+  br i1 %b_more, label %begin, label %rest
+rest:
+  call void @aimed(i64 %first, ptr %pool, {here})
+  call void @pool(i64 %rows, ptr %tiles, ptr %places, ptr %strides, ptr %workspace)
+  br label %end
+end:
+  %e = phi i64 [ 0, %rest ], [ %e_next, %end ]
+  %e_left = sub i64 %rows, %e
+  %e_rows = call i64 @llvm.umin.i64(i64 %e_left, i64 {lanes})
+  %e_tile = call ptr @lane(ptr %tiles, i64 %e)
+  %e_row = add i64 %first, %e
+  call void @aimed(i64 %e_row, ptr %e_tile, {here})
+  call void @end_tiled(i64 %e_rows, ptr %ins, ptr %strides, ptr %outs, ptr %out_strides,
+                       ptr %workspace)
+  %e_next = add i64 %e, {lanes}
+  %e_more = icmp ult i64 %e_next, %rows
+  br i1 %e_more, label %end, label %finished
+finished:
+  %first_next = add i64 %first, %rows
+  %again = icmp ult i64 %first_next, %count
+  br i1 %again, label %chunk, label %done
+done:
+  ret void
+}}"""

@@ -1,0 +1,115 @@
+"""The quantities that `chasles sweep` varies: values, ranges and distributions."""
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from chasles.errors import InputError
+
+RANGE = re.compile(r"([^:]+):([^:]+):([0-9]{1,9})")
+LAW = re.compile(r"(uniform|normal)\(([^,]+),([^,]+)\)")
+MOST = 10**9
+"""Largest number of runs."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A quantity with the values of a grid, or with a distribution (law, first, second)."""
+
+    name: str
+    values: tuple[float, ...] = ()
+    law: str = ""
+    numbers: tuple[float, float] = (0.0, 0.0)
+
+    def drawn(self, rng: np.random.Generator) -> float:
+        """Return a random value."""
+        return float(getattr(rng, self.law)(*self.numbers))
+
+
+@dataclass(frozen=True)
+class Axes:
+    """The runs of a sweep: a grid, of which each point has `samples` random runs.
+
+    The first quantity varies slowest. A run's random values depend on the seed and on its number.
+    """
+
+    axes: tuple[Axis, ...]
+    samples: int = 1
+    seed: int = 0
+
+    @property
+    def names(self) -> list[str]:
+        return [axis.name for axis in self.axes]
+
+    @property
+    def count(self) -> int:
+        """Number of runs."""
+        return math.prod((len(axis.values) for axis in self.axes if not axis.law), start=1) * max(
+            self.samples, 1
+        )
+
+    def values(self, run: int) -> dict[str, float]:
+        """Return the values of a run."""
+        point, rng = run // self.samples, np.random.default_rng([self.seed, run])
+        found: dict[str, float] = {}
+        for axis in reversed([axis for axis in self.axes if not axis.law]):
+            point, k = divmod(point, len(axis.values))
+            found[axis.name] = axis.values[k]
+        for axis in self.axes:
+            if axis.law:
+                found[axis.name] = axis.drawn(rng)
+        return {name: found[name] for name in self.names}
+
+
+def parsed(words: Sequence[str], samples: int | None, seed: int) -> Axes:
+    """Return the axes of `--over` options, with random runs per point of the grid and a seed."""
+    axes = tuple(_axis(word) for word in words)
+    names = [axis.name for axis in axes]
+    for one, other in itertools.combinations(names, 2):
+        if one == other:
+            raise InputError("E-SWEEP-002", f"{one!r} is given twice", "omit one", part="--over")
+    random = any(axis.law for axis in axes)
+    if random and samples is None:
+        problem, remedy = "distributions need a number of runs", "give --samples"
+        raise InputError("E-SWEEP-003", problem, remedy, part="--over")
+    if not axes:
+        problem, remedy = "there is nothing to vary", "give --over NAME=VALUES"
+        raise InputError("E-SWEEP-004", problem, remedy, part="--over")
+    found = Axes(axes, samples or 1, seed)
+    if found.count > MOST:
+        problem, remedy = f"there are {found.count:.3g} runs", f"vary less, at most {MOST:.0e}"
+        raise InputError("E-SWEEP-005", problem, remedy, part="--over")
+    return found
+
+
+def _axis(word: str) -> Axis:
+    name, equals, text = word.partition("=")
+    try:
+        if not (name and equals and text):
+            raise ValueError
+        if law := LAW.fullmatch(text):
+            first, second = _number(law[2]), _number(law[3])
+            if (law[1] == "normal" and second < 0.0) or (law[1] == "uniform" and second < first):
+                raise ValueError
+            return Axis(name, law=law[1], numbers=(first, second))
+        if span := RANGE.fullmatch(text):
+            count = int(span[3])
+            if not 1 <= count <= 10**6:
+                raise ValueError
+            spaced = np.linspace(_number(span[1]), _number(span[2]), count)
+            return Axis(name, tuple(map(float, spaced)))
+        return Axis(name, tuple(map(_number, text.split(","))))
+    except ValueError:
+        problem = f"{word!r:.80} cannot be read"
+        remedy = "give NAME=A,B,..., NAME=FROM:TO:COUNT, NAME=uniform(A,B) or NAME=normal(MEAN,SD)"
+        raise InputError("E-SWEEP-001", problem, remedy, part="--over") from None
+
+
+def _number(text: str) -> float:
+    if not math.isfinite(found := float(text)):
+        raise ValueError
+    return found

@@ -1,0 +1,172 @@
+"""The work of `chasles sweep`: runs of a scenario with other values, as one dataset of tables.
+
+A task is a range of runs; it simulates them and writes one table. Like the tables of `dataset`,
+each is complete or missing, and an interrupted sweep continues with the missing ones.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.cli.axes import Axes
+from chasles.cli.scenario import Scenario, with_flags
+from chasles.cli.scenario_fields import TABLES, TOP
+from chasles.cli.scene import digest, made
+from chasles.cli.tables import Table, resumed
+from chasles.errors import ChaslesError, ConvergenceError, InputError
+from chasles.formats import motion
+from chasles.robot import Robot
+from chasles.rollouts import Trajectory
+from chasles.tasks import Told
+from chasles.version import VERSION
+from chasles.writing import whole
+
+RUNS = 64
+"""Largest number of runs per table."""
+
+WHOLE = ("every", "random", "seed")
+"""Values of a scenario that are integers."""
+
+CONTACT = ("contact.deepest", "contact.force")
+RESULTS = ("kinetic", "potential", "energy.change", *CONTACT, "failed")
+
+
+@dataclass(frozen=True)
+class Swept:
+    """Results of a table: the number of its runs, and of those that ended with an error."""
+
+    runs: int
+    failed: int
+    resumed: bool = False
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The simulation of each run; it can be pickled and run in any process.
+
+    robot: the scenario's robot. motions: write every state of a run, not only its end.
+    """
+
+    scenario: Scenario
+    robot: Robot
+    axes: Axes
+    motions: bool = False
+    overwrite: bool = False
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Names of the columns: the run, its values, the time, the state and results."""
+        columns = motion.columns(self.robot.model)
+        state = ["t", *columns["q"], *columns["qd"]]
+        return ["run", *self.axes.names, *state, *(RESULTS[:2] if self.motions else RESULTS)]
+
+    @cached_property
+    def recipe(self) -> str:
+        """Digest of everything that determines the dataset."""
+        parts = (VERSION, digest(self.robot), self.scenario.digest(), self.axes, self.names)
+        return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+    def simulated(self, run: int, before: Robot | None = None) -> tuple[Robot, Trajectory]:
+        """Return the robot and the motion of a run.
+
+        before: the robot of the run before, which is kept, with its compiled code, if it is the
+        same; the grid varies the first quantity slowest.
+        """
+        given, changed = self._given(run)
+        same = before is not None and run > 0 and self._given(run - 1)[1] == changed
+        robot = before if same else self.robot.with_parameters(changed) if changed else self.robot
+        assert robot is not None
+        return robot, made(with_flags(self.scenario, given), robot=robot).simulate()
+
+    def _given(self, run: int) -> tuple[dict[str, Any], dict[str, float]]:
+        """Return a run's values of the scenario, as flags give them, and of the robot."""
+        given: dict[str, Any] = {}
+        changed: dict[str, float] = {}
+        for name, value in self.axes.values(run).items():
+            first, _, rest = name.partition(".")
+            if name in TOP:
+                given[name] = _whole(name, value)
+            elif first in TABLES and rest:
+                key, _, part = rest.partition(".")
+                table = given.setdefault(first, {})
+                if part:
+                    known = table.get(key, self.scenario.tables[first].get(key, {}))
+                    if not isinstance(known, Mapping):
+                        problem = f"{first}.{key} is a list of numbers"
+                        raise InputError("E-SWEEP-006", problem, "name its joints", part=name)
+                    table[key] = {**known, part: value}
+                else:
+                    table[key] = _whole(key, value)
+            else:
+                changed[name] = value
+        return given, changed
+
+    def rows(self, run: int, before: Robot | None) -> tuple[np.ndarray, Robot | None]:
+        """Return the rows of a run and its robot, or None if it ended with an error."""
+        values = self.axes.values(run)
+        head = [float(run), *values.values()]
+        try:
+            robot, found = self.simulated(run, before)
+        except ConvergenceError:
+            row = [*head, *[np.nan] * (len(self.names) - len(head))]
+            if not self.motions:
+                row[-1] = 1.0
+            return np.array([row]), None
+        except ChaslesError as error:
+            said = ", ".join(f"{name} = {x:g}" for name, x in values.items())
+            raise error.at(part=f"run {run} ({said})") from None
+        kinetic = robot.kinetic_energy(found.q, found.qd)
+        potential = robot.potential_energy(found.q)
+        table = np.column_stack([found.t, found.q, found.qd, kinetic, potential])
+        heads = np.broadcast_to(head, (len(table), len(head)))
+        if self.motions:
+            return np.concatenate([heads, table], axis=1), robot
+        energy, met = kinetic + potential, found.touching
+        change = float(np.max(np.abs(energy - energy[0])))
+        contact = [0.0, 0.0]
+        if met is not None and met.gaps.size:
+            force = np.linalg.norm(met.forces, axis=-1).max()
+            contact = [max(0.0, -float(met.gaps.min())), float(force)]
+        return np.array([[*head, *table[-1], change, *contact, 0.0]]), robot
+
+    def __call__(self, part: "Part", told: Told) -> Swept:
+        """Simulate the runs of a table, unless it exists; `told` counts runs."""
+        runs, target = part
+        origin = {"sweep": self.recipe, "first": runs.start, "last": runs.stop}
+        mark = json.dumps(origin).encode()
+        if target.exists() and not self.overwrite:
+            there = resumed(target, mark, "scenario")
+            told(len(runs))
+            return Swept(there["runs"], there["failed"], resumed=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with whole(target, overwrite=self.overwrite) as path, Table(path, mark, self.names) as out:
+            failed, robot = 0, None
+            for run in runs:
+                rows, robot = self.rows(run, robot)
+                out.add(list(np.ascontiguousarray(rows.T)))
+                failed += robot is None
+                told(1)
+            done = Swept(len(runs), failed)
+            out.finish(vars(done))
+        return done
+
+
+Part = tuple[range, Path]
+"""Runs, and the table that is made from them."""
+
+
+def parts(sweep: Sweep, folder: Path) -> Iterator[Part]:
+    """Yield the tables of a sweep, in a folder."""
+    count = sweep.axes.count
+    for k, first in enumerate(range(0, count, RUNS)):
+        yield range(first, min(first + RUNS, count)), folder.absolute() / f"part-{k:06d}.parquet"
+
+
+def _whole(key: str, value: float) -> float | int:
+    return int(value) if key in WHOLE and value == int(value) else value

@@ -1,0 +1,61 @@
+"""Parquet tables of results: each is complete or missing, and identifies what it was made from."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import ExistingFileError
+
+MARK, SUMMARY = b"chasles", b"chasles summary"
+"""Keys of a table's metadata that hold its origin, and the summary of its results."""
+
+
+class Table:
+    """A Parquet table of doubles, to be used as a context; each addition is a row group."""
+
+    def __init__(self, path: Path, mark: bytes, names: Sequence[str]) -> None:
+        self.path, self.mark, self.names = path, mark, names
+        self.writer: Any = None
+
+    def __enter__(self) -> "Table":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self.writer is not None:
+            self.writer.close()
+
+    def add(self, columns: Sequence[np.ndarray]) -> None:
+        """Write rows; there may be a first column t, which is not among the names."""
+        import pyarrow
+        from pyarrow import parquet
+
+        if self.writer is None:
+            timed = len(columns) > len(self.names)
+            fields = [(n, pyarrow.float64()) for n in (["t"] if timed else []) + [*self.names]]
+            schema = pyarrow.schema(fields, metadata={MARK: self.mark})
+            self.writer = parquet.ParquetWriter(self.path, schema, use_dictionary=False)
+        self.writer.write_batch(pyarrow.record_batch(list(columns), schema=self.writer.schema))
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Add the summary to a complete table; without rows, it has no time."""
+        if self.writer is None:
+            self.add([np.zeros(0) for _ in self.names])
+        self.writer.add_key_value_metadata({SUMMARY: json.dumps(summary)})
+
+
+def resumed(target: Path, mark: bytes, source: str) -> dict[str, Any]:
+    """Return the summary of a complete table; raise an error if its origin differs."""
+    from pyarrow import ArrowException, parquet
+
+    try:
+        there = parquet.read_metadata(target).metadata or {}
+    except (ArrowException, OSError):
+        there = {}
+    if there.get(MARK) != mark:
+        problem = f"the table was not made from this {source} by the same command"
+        remedy = "choose another folder, or replace the tables with --overwrite"
+        raise ExistingFileError("E-CLI-272", problem, remedy, file=target)
+    return dict(json.loads(there[SUMMARY]))

@@ -1,0 +1,99 @@
+"""Motor constants from measured currents: torques are unknown multiples of the currents."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from chasles.errors import InputError
+from chasles.identification.regression import Factors
+from chasles.model.given import a_mapping, a_number
+
+ROUNDS, CHANGE = 100, 1e-10
+"""Largest number of Gauss-Newton steps, and the final relative change of gains."""
+
+UNSURE = 1e-8
+"""Ratio of singular values below which gains are not identifiable."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Motor constants (rows,), the covariance of the unknown ones, and their indices."""
+
+    values: np.ndarray
+    unknown: np.ndarray
+    covariance: np.ndarray
+    sensitivity: np.ndarray
+
+    def more_uncertain(self, covariance: np.ndarray) -> np.ndarray:
+        """Return a covariance of base parameters, with that of the gains added."""
+        return np.asarray(covariance + self.sensitivity @ self.covariance @ self.sensitivity.T)
+
+
+def checked_gains(names: tuple[str, ...], gain: Mapping[str, float | None]) -> np.ndarray:
+    """Return the gain of each row, 1 where it measures a torque, NaN where it is unknown."""
+    given = a_mapping("gain", gain, "identify")
+    found = np.ones(len(names))
+    for name, value in given.items():
+        if name not in names:
+            problem = f"{name!r} is not a motor of the robot"
+            raise InputError("E-IDENT-028", problem, f"name {', '.join(names)}", part="gain")
+        found[names.index(name)] = np.nan if value is None else a_number("gain", value, "identify")
+    return found
+
+
+def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gains:
+    """Return the maximum-likelihood gains of factors [A, known, currents].
+
+    Row j is k_j i_j = A_j x + known_j with noise of the current i_j, so its residual is divided by
+    k_j: plain least squares with i_j as a column would be biased by that noise. Gauss-Newton steps
+    in x and log k on the triangular factors need no other data. columns: those of the base
+    parameters.
+    """
+    R = factors.R[:, :, [*columns, -2, -1]]
+    unknown, b = np.flatnonzero(np.isnan(gains)), len(columns)
+    dof = np.maximum(factors.counts - (b + len(unknown)) / len(gains), 1.0)
+    x, k = _start(R, gains)
+    noise = np.ones(len(gains))
+    for _ in range(ROUNDS):
+        scaled = R[:, :, :-1] @ np.append(x, 1.0)
+        r = scaled / k[:, None] - R[:, :, -1]
+        noise = np.maximum(np.sqrt(np.sum(r**2, axis=1) / dof), 1e-12 * np.abs(R).max())
+        J = np.zeros((*r.shape, b + len(unknown)))
+        J[:, :, :b] = R[:, :, :b] / k[:, None, None]
+        J[unknown, :, b + np.arange(len(unknown))] = -(scaled / k[:, None])[unknown]
+        flat = (J / noise[:, None, None]).reshape(-1, J.shape[-1])
+        length = np.maximum(np.linalg.norm(flat, axis=0), 1e-300)
+        U, s, Vt = np.linalg.svd(flat / length, full_matrices=False)
+        if s[-1] < UNSURE * s[0]:
+            problem = "the gains have no scale: all torques and inertias could be larger together"
+            remedy = "give the gain of one motor, or external wrenches (f_ext=)"
+            raise InputError("E-IDENT-029", problem, remedy, part="gain")
+        step = -(Vt.T / s) @ (U.T @ (r / noise[:, None]).ravel()) / length
+        x = x + step[:b]
+        k[unknown] *= np.exp(np.clip(step[b:], -1.0, 1.0))
+        if np.all(np.abs(step[b:]) < CHANGE):
+            break
+    whole = (Vt.T / s) / length[:, None]
+    covariance = whole @ whole.T
+    own = covariance[b:, b:]
+    return Gains(
+        k,
+        unknown,
+        np.diag(k[unknown]) @ own @ np.diag(k[unknown]),
+        covariance[:b, b:] @ np.linalg.inv(own) / k[unknown],
+    )
+
+
+def _start(R: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return x and gains by linear least squares, with the currents as columns."""
+    unknown = np.flatnonzero(np.isnan(gains))
+    b = R.shape[2] - 2
+    A = np.zeros((*R.shape[:2], b + len(unknown)))
+    A[:, :, :b] = R[:, :, :b]
+    A[unknown, :, b + np.arange(len(unknown))] = -R[unknown, :, -1]
+    right = np.nan_to_num(gains)[:, None] * R[:, :, -1] - R[:, :, -2]
+    found = np.linalg.lstsq(A.reshape(-1, A.shape[-1]), right.ravel(), rcond=None)[0]
+    k = gains.copy()
+    k[unknown] = np.where(found[b:] > 0.0, found[b:], 1.0)
+    return found[:b], k

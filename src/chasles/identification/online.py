@@ -1,0 +1,262 @@
+"""Online estimation: one compiled step per sample, which can be exported to C.
+
+"least-squares" is recursive least squares for the base parameters, with forgetting. "manifold"
+keeps all parameters physically consistent: conjugate gradient steps on the same cost, with the
+natural gradient on the manifold of pseudo-inertias (Lee, Kwon and Park 2018), move each of them to
+E P E', where E is close to the exponential of the step and never singular.
+"""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import Kernel
+from chasles.errors import InputError
+from chasles.exporting import export_program
+from chasles.expr import (
+    RULES,
+    Arena,
+    Program,
+    Variable,
+)
+from chasles.functions.doors import check_robot, numbers
+from chasles.identification.consistent import prior
+from chasles.identification.equations import Equations
+from chasles.identification.linear import SLIP, LinearModel, base, checked_terms
+from chasles.identification.recursions import UNKNOWN, least_squares, manifold, upper
+from chasles.identification.unknowns import TERMS
+from chasles.identification.written import written
+from chasles.model.given import a_name, a_number
+from chasles.model.spaces import size
+from chasles.robot import Robot
+
+METHODS = {"least-squares": least_squares, "manifold": manifold}
+"""Steps by name."""
+
+SMALL = 1e-2
+"""Smallest initial value of joint terms that must be positive (SI units)."""
+
+
+@dataclass(frozen=True)
+class OnlineEstimator:
+    """A compiled step of online estimation: `state = estimator(state, q, qd, qdd, tau)`.
+
+    Attributes
+    ----------
+    method : {"least-squares", "manifold"}
+        Method of `chasles.online_estimator`.
+    equations : Equations
+        Linear model and base parameters.
+    noise : ndarray, (nv,)
+        Standard deviations of torques (N m or N).
+    forgetting : float
+        Weight of a sample relative to the next one.
+    """
+
+    method: str
+    equations: Equations
+    noise: np.ndarray
+    forgetting: float
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the base parameters."""
+        model = self.equations.model
+        return tuple(model.names[k] for k in self.equations.base.columns)
+
+    @cached_property
+    def initial(self) -> np.ndarray:
+        """State before the first sample: the robot's own parameters."""
+        model, b = self.equations.model, len(self.equations.base)
+        if self.method == "least-squares":
+            spread = [UNKNOWN * float(i == j) for i, j in upper(b)]
+            return np.concatenate([self.equations.base.combination @ model.nominal, spread])
+        count, own = 10 * len(model.bodies), model.nominal
+        start = prior(own, len(model.bodies), float(own[:count:10].max()), size(model.robot.model))
+        x = start.nominal.copy()
+        least = [SMALL if TERMS[kind].positive else 0.0 for kind, _ in model.unknowns]
+        x[count:] = np.maximum(own[count:], least)
+        return np.concatenate([x, np.zeros(len(x) + b + b * (b + 1) // 2)])
+
+    def __call__(self, state: Any, q: Any, qd: Any, qdd: Any, tau: Any) -> np.ndarray:
+        """Return the state after one sample.
+
+        Parameters
+        ----------
+        state : array_like, (k,)
+            The state before, at first `initial`.
+        q : array_like, (nq,)
+            Joint positions (rad or m).
+        qd, qdd, tau : array_like, (nv,)
+            Joint velocities, accelerations and measured torques.
+
+        Returns
+        -------
+        ndarray, (k,)
+            The state after the sample.
+
+        Examples
+        --------
+        >>> import chasles, numpy as np
+        >>> robot, rng = chasles.robots.planar(1), np.random.default_rng(0)
+        >>> estimator = chasles.online_estimator(robot, include=["inertia"])
+        >>> state = estimator.initial
+        >>> for q, qd, qdd in rng.normal(size=(50, 3, 1)):
+        ...     state = estimator(state, q, qd, qdd, 2.0 * robot.inverse_dynamics(q, qd, qdd))
+        >>> before, after = estimator.base(estimator.initial), estimator.base(state)
+        >>> bool(np.allclose(after, 2.0 * before, atol=1e-3))
+        True
+        """
+        robot = self.equations.model.robot
+        widths = (len(self.initial), robot.nq, robot.nv, robot.nv, robot.nv)
+        given = [
+            np.ascontiguousarray(numbers("online estimator", x, width), float).reshape(1, width)
+            for x, width in zip((state, q, qd, qdd, tau), widths, strict=True)
+        ]
+        out = np.empty((1, len(self.initial)))
+        self._kernel(given, [out], 1)
+        return out[0]
+
+    def base(self, state: Any) -> np.ndarray:
+        """Return the base parameters (b,) of a state, in the order of `names`."""
+        b, x = len(self.equations.base), np.asarray(state, float)
+        if self.method == "least-squares":
+            return x[:b].copy()
+        return np.asarray(self.equations.base.combination @ x[: len(self.equations.model.names)])
+
+    def robot(self, state: Any) -> Robot:
+        """Return the robot with the parameters of a state; method "manifold" only."""
+        if self.method != "manifold":
+            problem = "base parameters of least squares may be physically impossible"
+            remedy = "use method='manifold', or chasles.identify"
+            raise InputError("E-IDENT-035", problem, remedy, part="robot")
+        model = self.equations.model
+        return written(model, np.asarray(state, float)[: len(model.names)])[0]
+
+    def export(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        dtype: str = "double",
+        prefix: str | None = None,
+        overwrite: bool = False,
+    ) -> tuple[Path, ...]:
+        """Export the step as C99, like `chasles.export`; the header has its signature.
+
+        Parameters
+        ----------
+        directory : path
+            Folder to write to.
+        dtype : {"double", "float"}, optional
+            Floating-point type.
+        prefix : str, optional
+            Prefix of all names. Default: the robot's name.
+        overwrite : bool, optional
+            Replace existing files.
+
+        Returns
+        -------
+        tuple of Path
+            Paths of the files.
+        """
+        robot, rng = self.equations.model.robot, np.random.default_rng(0)
+        state, arrays = self.initial, []
+        for _ in range(3):
+            q, rates = robot.random(rng), rng.normal(size=(2, robot.nv))
+            tau = robot.inverse_dynamics(q, *rates)
+            arrays.append((state, q, *rates, tau))
+            state = self(*arrays[-1])
+        sample = tuple(np.array(x, np.float32).astype(float) for x in zip(*arrays, strict=True))
+        return export_program(
+            robot, "One step of online estimation.", self.program, sample,
+            directory, dtype=dtype, prefix=prefix, overwrite=overwrite,
+        )  # fmt: skip
+
+    @cached_property
+    def program(self) -> Program:
+        """The step: state, q, qd, qdd, tau -> state."""
+        arena, inputs = Arena(RULES), [Variable("state", (len(self.initial),))]
+        inputs += self.equations.inputs()
+        given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
+        rows = [
+            (kept, [entry * (1.0 / sigma) for entry in row])
+            for (kept, row), sigma in zip(
+                self.equations.rows(given, arena), self.noise, strict=True
+            )
+        ]
+        made = METHODS[self.method](self.equations, self.forgetting, given["state"], rows)
+        return Program.from_outputs("estimate", inputs, [(Variable("after", (len(made),)), made)])
+
+    @cached_property
+    def _kernel(self) -> Kernel:
+        recipe = ("online", self.program.hash)
+        known = backends.known(recipe, lambda: self.program, backends.USUAL, "float64")
+        return known or backends.compile(self.program, backends.USUAL, "float64", recipe)
+
+
+def online_estimator(
+    robot: Robot,
+    *,
+    method: Literal["least-squares", "manifold"] = "least-squares",
+    include: Sequence[str] = ("inertia", "damping", "friction"),
+    noise: Any = 1.0,
+    forgetting: float = 0.999,
+    stribeck_velocity: float = SLIP,
+) -> OnlineEstimator:
+    """Return a compiled step that updates parameters with each new sample.
+
+    Parameters
+    ----------
+    robot : Robot
+        A robot without closed loops, whose parameters are the initial ones.
+    method : {"least-squares", "manifold"}
+        Recursive least squares for the base parameters, or conjugate gradient steps for all
+        parameters, which stay physically consistent.
+    include : sequence of str
+        Terms to estimate, as in `chasles.identify`.
+    noise : float or array_like, (nv,)
+        Standard deviation of the torques (N m or N).
+    forgetting : float
+        Weight of a sample relative to the next one, above 0 and at most 1.
+    stribeck_velocity : float
+        Stribeck velocity (rad/s or m/s).
+
+    Returns
+    -------
+    OnlineEstimator
+        `initial` state, `estimator(state, q, qd, qdd, tau)`, `base(state)`, `robot(state)`,
+        `export(directory)`.
+
+    Raises
+    ------
+    chasles.errors.InputError
+        For options that are out of range, and robots with closed loops.
+
+    Examples
+    --------
+    >>> estimator = chasles.online_estimator(chasles.robots.planar(2), include=["inertia"])
+    >>> estimator.names
+    ('link1.hx', 'link1.hz', 'link1.Iyy', 'link2.hx', 'link2.hz', 'link2.Iyy')
+    """
+    check_robot("online_estimator", robot)
+    if len(robot.independent) < robot.nv:
+        problem = "online estimation of closed loops is not supported"
+        raise InputError("E-IDENT-036", problem, "use chasles.identify", part="online_estimator")
+    if a_name("method", method, "online_estimator") not in METHODS:
+        problem = f"method must be {' or '.join(map(repr, METHODS))}, not {method!r:.60}"
+        raise InputError("E-IDENT-037", problem, part="online_estimator")
+    kept = a_number("forgetting", forgetting, "online_estimator")
+    sigma = numbers("online_estimator: noise", np.broadcast_to(noise, (robot.nv,)), robot.nv)
+    if not 0.0 < kept <= 1.0 or np.any(~(sigma > 0.0)):
+        problem = "forgetting must be above 0 and at most 1, and noise positive"
+        raise InputError("E-IDENT-038", problem, part="online_estimator")
+    model = LinearModel(robot, checked_terms(robot, include), None, stribeck_velocity)
+    none = np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
+    chosen = base(model, np.random.default_rng(0), none)
+    return OnlineEstimator(method, Equations(model, chosen), sigma.astype(float), kept)

@@ -1,0 +1,197 @@
+"""Steps of online estimation as symbols: recursive least squares, and steps on the manifold."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from chasles.expr import Number, Scalar, less, maximum, minimum, select, sqrt
+from chasles.identification.equations import Equations
+from chasles.identification.linear import LinearModel
+from chasles.identification.unknowns import TERMS, parameters, pseudo_inertia
+
+UNKNOWN = 1e4
+"""Initial variance of base parameters (SI units); also the largest mean variance that forgetting
+causes without excitation."""
+
+LONGEST = 0.5
+"""Length of the longest step on the manifold: the change of a pseudo-inertia relative to itself."""
+
+HALVINGS = 2
+"""The exponential of a step is the second-order polynomial of a quarter of it, squared twice."""
+
+TINY, ALIKE = 1e-200, 1e-9
+"""Smallest denominator, and the relative determinant below which two directions are parallel."""
+
+Matrix = list[list[Number]]
+
+Rows = list[tuple[list[int], list[Number]]]
+"""Columns and symbols [W_j, e_j] of each row, divided by its noise."""
+
+
+def upper(n: int) -> list[tuple[int, int]]:
+    """Return the indices of the upper triangle, row by row."""
+    return [(i, j) for i in range(n) for j in range(i, n)]
+
+
+def _symmetric(entries: Sequence[Number], n: int) -> dict[tuple[int, int], Number]:
+    """Return a symmetric matrix by both indices."""
+    found = {}
+    for (i, j), entry in zip(upper(n), entries, strict=True):
+        found[i, j] = found[j, i] = entry
+    return found
+
+
+def least_squares(
+    equations: Equations, forgetting: float, state: Sequence[Scalar], rows: Rows
+) -> list[Number]:
+    """One step of recursive least squares (Ljung 1999, section 11.2), a rank-one update a row.
+
+    Without excitation, variances stop to grow at their initial mean.
+    """
+    b = len(equations.base)
+    start = equations.base.combination @ equations.model.nominal
+    beta: list[Number] = list(state[:b])
+    P = _symmetric(state[b:], b)
+    trace = sum((P[i, i] for i in range(1, b)), P[0, 0])
+    growth = select(less(trace, b * UNKNOWN), 1.0 / forgetting, 1.0)
+    P = {key: growth * P[key] for key in upper(b)}
+    P |= {(j, i): entry for (i, j), entry in P.items()}
+    for kept, (*w, e) in rows:
+        g = [_dot([P[i, k] for k in kept], w) for i in range(b)]
+        scale = 1.0 / (1.0 + _dot([g[k] for k in kept], w))
+        e = e - _dot([beta[k] - float(start[k]) for k in kept], w)
+        beta = [x + gain * (scale * e) for x, gain in zip(beta, g, strict=True)]
+        for i, j in upper(b):
+            P[i, j] = P[j, i] = P[i, j] - g[i] * (g[j] * scale)
+    return [*beta, *(P[key] for key in upper(b))]
+
+
+def manifold(
+    equations: Equations, forgetting: float, state: Sequence[Scalar], rows: Rows
+) -> list[Number]:
+    """One conjugate gradient step on the cost of all samples, with forgetting.
+
+    The cost is 1/2 beta' H beta - h' beta in the base parameters beta = K x. The step combines the
+    natural gradient of g and that of the previous step, m, such that the cost becomes smallest; its
+    length is at most `LONGEST`.
+    """
+    model, K = equations.model, equations.base.combination
+    b, n = K.shape
+    x, m, h = state[:n], state[n : 2 * n], [forgetting * e for e in state[2 * n : 2 * n + b]]
+    H = _symmetric([forgetting * entry for entry in state[2 * n + b :]], b)
+    for kept, (*w, e) in rows:
+        for a, i in enumerate(kept):
+            h[i] = h[i] + w[a] * e
+            for c, j in enumerate(kept[a:], a):
+                H[i, j] = H[j, i] = H[i, j] + w[a] * w[c]
+    away = [x[k] - float(model.nominal[k]) for k in range(n)]
+    beta = [_combined(away, K[i]) for i in range(b)]
+    slope = [_dot([H[i, j] for j in range(b)], beta) - h[i] for i in range(b)]
+    g = [_combined(slope, K[:, k]) for k in range(n)]
+    dg, dm = _natural(model, x, g), _natural(model, x, m)
+    one, other = ([_combined(d, K[i]) for i in range(b)] for d in (dg, dm))
+    bent = [_dot([H[i, j] for j in range(b)], one) for i in range(b)]
+    gg, gm = _dot(one, bent), _dot(other, bent)
+    mm = _dot(other, [_dot([H[i, j] for j in range(b)], other) for i in range(b)])
+    share, more = _smallest(gg, gm, mm, _dot(g, dg), _dot(g, dm))
+    m = [share * a + more * c for a, c in zip(g, m, strict=True)]
+    d = [share * a + more * c for a, c in zip(dg, dm, strict=True)]
+    shorter = minimum(1.0, LONGEST / sqrt(maximum(_dot(m, d), TINY)))
+    m, d = [shorter * entry for entry in m], [shorter * entry for entry in d]
+    return [*_along(model, x, m, d), *m, *h, *(H[key] for key in upper(b))]
+
+
+def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple[Number, Number]:
+    """Return the factors of two directions that minimize a quadratic cost.
+
+    gg, gm, mm: its second derivatives; g, m: its slopes. If the directions are nearly parallel, the
+    second one is left out.
+    """
+    det = gg * mm - gm * gm
+    apart = less(ALIKE * gg * mm, det)
+    safe = select(apart, det, 1.0)
+    alone = g / maximum(gg, TINY)
+    share = select(apart, (g * mm - m * gm) / safe, alone)
+    return share, select(apart, (m * gg - g * gm) / safe, 0.0)
+
+
+def _combined(symbols: Sequence[Number], row: np.ndarray) -> Number:
+    """Return the sum of symbols with the constants of a row, most of which are zero."""
+    used = [int(k) for k in np.flatnonzero(row)]
+    return _dot([symbols[k] for k in used], [float(row[k]) for k in used])
+
+
+def _dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
+    """Return the sum of products."""
+    total: Number = 0.0
+    for left, right in zip(a, b, strict=True):
+        total = total + left * right
+    return total
+
+
+def _slopes() -> np.ndarray:
+    """Return B (10, 4, 4) with p_k = tr(B_k P), for the ten parameters p of a pseudo-inertia P."""
+    B = np.array([parameters(e) for e in np.eye(16).reshape(16, 4, 4)]).T.reshape(10, 4, 4)
+    return np.asarray(0.5 * (B + np.swapaxes(B, 1, 2)))
+
+
+SLOPES = _slopes()
+
+SHAPES = np.array([pseudo_inertia(e) for e in np.eye(10)])
+"""Pseudo-inertias of the ten unit parameters."""
+
+
+def _bodies(
+    model: LinearModel, x: Sequence[Number], g: Sequence[Number]
+) -> Iterator[tuple[Matrix, Matrix]]:
+    """Yield each body's pseudo-inertia P, and the matrix L of the gradient: tr(L dP) = g dp."""
+    four = range(4)
+    for k in range(len(model.bodies)):
+        own = slice(10 * k, 10 * k + 10)
+        P = [[_combined(x[own], SHAPES[:, i, j]) for j in four] for i in four]
+        L = [[_combined(g[own], SLOPES[:, i, j]) for j in four] for i in four]
+        yield P, L
+
+
+def _product(A: Matrix, B: Matrix) -> Matrix:
+    return [[_dot(row, [B[k][j] for k in range(4)]) for j in range(4)] for row in A]
+
+
+def _ten(P: Matrix) -> list[Number]:
+    """Return the ten parameters of a pseudo-inertia of symbols."""
+    a, b, c = P[0][0], P[1][1], P[2][2]
+    return [P[3][3], P[0][3], P[1][3], P[2][3], b + c, a + c, a + b, -P[0][1], -P[0][2], -P[1][2]]
+
+
+def _natural(model: LinearModel, x: Sequence[Number], g: Sequence[Number]) -> list[Number]:
+    """Return the natural gradient: P L P for bodies, (x² + 1) g for joint terms."""
+    found: list[Number] = []
+    for P, L in _bodies(model, x, g):
+        found += _ten(_product(_product(P, L), P))
+    for k in range(10 * len(model.bodies), len(model.names)):
+        found.append((x[k] * x[k] + 1.0) * g[k])
+    return found
+
+
+def _along(
+    model: LinearModel, x: Sequence[Number], m: Sequence[Number], d: Sequence[Number]
+) -> list[Number]:
+    """Return the parameters after a step -d, the natural gradient of m.
+
+    For bodies it is E P E' with E = (1 + Y + Y²/2)^(2^n) and Y = -P L / 2^(n + 1). P L has real
+    eigenvalues, and 1 + y + y²/2 has no real root, so that E is regular and E P E' is positive
+    definite for any step. Terms that must be positive lose at most half of their value.
+    """
+    found: list[Number] = []
+    share = -(0.5 ** (HALVINGS + 1))
+    for P, L in _bodies(model, x, m):
+        Y = [[share * entry for entry in row] for row in _product(P, L)]
+        square = _product(Y, Y)
+        E = [[float(i == j) + Y[i][j] + 0.5 * square[i][j] for j in range(4)] for i in range(4)]
+        for _ in range(HALVINGS):
+            E = _product(E, E)
+        found += _ten(_product(_product(E, P), [list(column) for column in zip(*E, strict=True)]))
+    for k, (kind, _) in enumerate(model.unknowns, 10 * len(model.bodies)):
+        after = x[k] - d[k]
+        found.append(maximum(after, 0.5 * x[k]) if TERMS[kind].positive else after)
+    return found

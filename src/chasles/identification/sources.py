@@ -1,0 +1,206 @@
+"""Columns of numbers from files and from tables in memory, block by block.
+
+Parquet, Arrow and csv files are read by pyarrow, and csv files by the standard library if it is not
+installed. Bags of ROS 2 (.mcap, .db3) are read by rosbags: messages sensor_msgs/msg/JointState
+become the columns J.q, J.qd and J.tau of their joints.
+"""
+
+import csv
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from chasles.errors import InputError, ModelError, said
+
+SUFFIXES = {
+    ".csv": "csv",
+    ".parquet": "parquet",
+    ".arrow": "ipc",
+    ".feather": "ipc",
+    ".mcap": "bag",
+    ".db3": "bag",
+}
+"""Kinds of files by suffix; pyarrow uses the same names."""
+
+ROWS = 32_768
+"""Number of rows that are read at once."""
+
+JOINTS = "sensor_msgs/msg/JointState"
+"""Messages of bags that are read."""
+
+FIELDS = {"position": "q", "velocity": "qd", "effort": "tau"}
+"""Arrays of these messages, and the quantities that they hold."""
+
+Columns = Mapping[str, np.ndarray]
+"""Columns of doubles (n,) by name; missing values are NaN."""
+
+
+def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[Columns]:
+    """Yield blocks of a file with at most `ROWS` rows each, in bounded memory.
+
+    Only wanted columns that the file has are read. threaded: let pyarrow use its own threads.
+    """
+    kind = SUFFIXES[Path(file).suffix.lower()]
+    if kind == "bag":
+        yield from _bag(file, set(wanted))
+        return
+    try:
+        import pyarrow
+    except ImportError:
+        if kind == "csv":
+            yield from _csv(file, set(wanted))
+            return
+        remedy = "pip install 'chasles[data]', or give .csv files or arrays"
+        raise ModelError("E-LOG-011", f"{kind} logs need pyarrow", remedy, file=file) from None
+    try:
+        for batch in (_parquet if kind == "parquet" else _scanned)(file, set(wanted), threaded):
+            yield {name: _numbers(file, batch, name) for name in batch.schema.names}
+    except (pyarrow.ArrowException, OSError) as error:
+        problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
+        raise ModelError("E-LOG-012", problem, "write it again, or give --skip-bad",
+                         file=file) from None  # fmt: skip
+
+
+def _parquet(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
+    """Yield batches of a Parquet file; only `ROWS` rows of a row group are in memory."""
+    from pyarrow.parquet import ParquetFile
+
+    with ParquetFile(file, memory_map=True, pre_buffer=False) as opened:
+        read = [name for name in opened.schema_arrow.names if name in wanted]
+        yield from opened.iter_batches(ROWS, columns=read, use_threads=threaded)
+
+
+def _scanned(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
+    from pyarrow import dataset
+
+    opened = dataset.dataset(file, format=SUFFIXES[Path(file).suffix.lower()])
+    read = [name for name in opened.schema.names if name in wanted]
+    options = {"batch_size": ROWS, "batch_readahead": 2, "fragment_readahead": 1}
+    yield from opened.scanner(columns=read, use_threads=threaded, **options).to_batches()
+
+
+def _numbers(file: str, table: Any, name: str) -> np.ndarray:
+    """Return a column of pyarrow as doubles; missing values are NaN."""
+    column = table.column(name)
+    try:
+        return np.asarray(column.to_numpy(zero_copy_only=False), float)
+    except TypeError:
+        return np.asarray(column.to_numpy(), float)
+    except ValueError:
+        problem = f"column {name!r} does not have numbers"
+        raise ModelError("E-LOG-014", problem, "write numbers", file=file, line=1) from None
+
+
+def _csv(file: str, wanted: set[str]) -> Iterator[Columns]:
+    """Yield blocks of a .csv file with a header, without pyarrow."""
+    with open(file, encoding="utf-8", newline="") as stream:
+        lines = csv.reader(stream)
+        names = [name.strip() for name in next(lines, [])]
+        places = {name: k for k, name in enumerate(names) if name in wanted}
+        first = 1
+        while rows := list(itertools.islice(lines, ROWS)):
+            for k, row in enumerate(rows):
+                if len(row) != len(names):
+                    problem = f"the row has {len(row)} values, but there are {len(names)} columns"
+                    remedy = "write it again, or give --skip-bad"
+                    raise ModelError("E-LOG-020", problem, remedy, file=file, line=first + k)
+            yield {name: _parsed(file, first, name, [r[k] for r in rows])
+                   for name, k in places.items()}  # fmt: skip
+            first += len(rows)
+
+
+def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarray:
+    found = np.empty(len(words))
+    for k, word in enumerate(words):
+        try:
+            found[k] = float(word) if word.strip() else np.nan
+        except ValueError:
+            problem = f"column {name!r} has {word!r:.40}, which is not a number"
+            raise ModelError("E-LOG-014", problem, "write numbers", file=file,
+                             line=first + k) from None  # fmt: skip
+    return found
+
+
+# Bags ------------------------------------------------------------------------------------------
+
+
+def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
+    """Yield blocks of the joint states of a bag; times (s) count from its first message."""
+    try:
+        from rosbags.highlevel import AnyReader, AnyReaderError
+        from rosbags.rosbag2 import ReaderError
+        from rosbags.typesys import Stores, get_typestore
+    except ImportError:
+        remedy = "pip install 'chasles[bags]', or export the bag to .csv"
+        raise ModelError("E-LOG-021", "bags need rosbags", remedy, file=file) from None
+    rows: list[list[float]] = []
+    names: list[str] = []
+    try:
+        with AnyReader([Path(file)], default_typestore=get_typestore(Stores.ROS2_HUMBLE)) as bag:
+            topic, start = _topic(file, bag), None
+            for connection, stamp, data in bag.messages([topic]):
+                message = bag.deserialize(data, connection.msgtype)
+                time = message.header.stamp.sec * 10**9 + message.header.stamp.nanosec or stamp
+                start = time if start is None else start
+                state = {"t": 1e-9 * (time - start), **_state(message)}
+                names = names or [name for name in state if name in wanted]
+                if not all(name in state for name in names):
+                    continue  # another part of the robot
+                rows.append([state[name] for name in names])
+                if len(rows) == ROWS:
+                    yield dict(zip(names, np.array(rows).T, strict=True))
+                    rows = []
+    except (AnyReaderError, ReaderError, OSError, AssertionError) as error:
+        problem = f"the bag is truncated or damaged ({said(error)})"
+        raise ModelError("E-LOG-012", problem, "record it again, or give --skip-bad",
+                         file=file) from None  # fmt: skip
+    if rows:
+        yield dict(zip(names, np.array(rows).T, strict=True))
+
+
+def _topic(file: str, bag: Any) -> Any:
+    """Return the connection with joint states: /joint_states, or the only one."""
+    found = {each.topic: each for each in bag.connections if each.msgtype == JOINTS}
+    if "/joint_states" in found or len(found) == 1:
+        return found.get("/joint_states") or next(iter(found.values()))
+    problem = f"the bag has {len(found)} topics of type {JOINTS}, none of them /joint_states"
+    remedy = "record or filter one of them"
+    raise ModelError("E-LOG-022", problem, remedy, file=file)
+
+
+def _state(message: Any) -> dict[str, float]:
+    """Return the columns of a message; empty arrays are left out."""
+    found = {}
+    for field, quantity in FIELDS.items():
+        for joint, value in zip(message.name, getattr(message, field), strict=False):
+            found[f"{joint}.{quantity}"] = float(value)
+    return found
+
+
+# Tables in memory ------------------------------------------------------------------------------
+
+
+def table(data: Any) -> Columns:
+    """Return the columns of a data frame, an xarray data set, a pyarrow table or a mapping."""
+    if hasattr(data, "to_dataframe"):  # xarray
+        data = data.to_dataframe().reset_index()
+    if hasattr(data, "to_pandas") and hasattr(data, "column_names"):  # pyarrow
+        return {name: _numbers("table", data, name) for name in _numeric(data)}
+    if hasattr(data, "columns") and hasattr(data, "dtypes"):  # pandas
+        numeric = data.select_dtypes("number")
+        return {str(name): numeric[name].to_numpy(float, na_value=np.nan) for name in numeric}
+    if isinstance(data, Mapping):
+        return {name: np.asarray(x, float) for name, x in data.items()}
+    problem = f"logs must be paths or a table, not {type(data).__name__}"
+    raise InputError("E-LOG-013", problem, "give a data frame, or files", part="identify")
+
+
+def _numeric(data: Any) -> list[str]:
+    """Return the names of the columns of a pyarrow table that hold numbers."""
+    from pyarrow import types
+
+    number = (types.is_floating, types.is_integer, types.is_null)
+    return [f.name for f in data.schema if any(check(f.type) for check in number)]

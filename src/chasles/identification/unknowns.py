@@ -1,0 +1,141 @@
+"""Unknowns of identification: one table of joint terms, and bodies with ten inertial parameters."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from chasles.robot import Robot
+
+ENTRIES = ("mass", "hx", "hy", "hz", "Ixx", "Iyy", "Izz", "Ixy", "Ixz", "Iyz")
+"""Ten parameters of a body: mass, first moment, inertia about the origin of its link's frame."""
+
+
+@dataclass(frozen=True)
+class At:
+    """State of a joint with one degree of freedom, as arrays or as symbols.
+
+    q: position relative to the rest position of the joint's spring. sign: sign of qd. slip:
+    Stribeck velocity.
+    """
+
+    q: Any
+    qd: Any
+    qdd: Any
+    sign: Any
+    slip: float
+
+
+@dataclass(frozen=True)
+class Term:
+    """A kind of unknown at joints with one degree of freedom.
+
+    Its torque is the unknown times `column`. unit: unit of the unknown at a revolute joint.
+    include: name in the option `include`. positive: True if the unknown cannot be negative.
+    written: parameter of the joint in the robot that receives the unknown, and its factor. counted:
+    True if `inverse_dynamics` contains the parameter.
+    """
+
+    column: Callable[[At], Any]
+    unit: str
+    include: str
+    positive: bool = True
+    written: tuple[str, float] | None = None
+    counted: bool = False
+
+
+TERMS = {
+    "armature": Term(
+        lambda at: at.qdd, "kg m²", "armature", written=("armature", 1.0), counted=True
+    ),
+    "damping": Term(lambda at: at.qd, "N m s/rad", "damping", written=("damping", 1.0)),
+    "friction": Term(lambda at: at.sign, "N m", "friction", written=("friction", 1.0)),
+    "friction_forward": Term(
+        lambda at: 0.5 * at.sign * (at.sign + 1.0), "N m", "asymmetric", written=("friction", 0.5)
+    ),
+    "friction_backward": Term(
+        lambda at: 0.5 * at.sign * (1.0 - at.sign), "N m", "asymmetric", written=("friction", 0.5)
+    ),
+    "stribeck": Term(
+        lambda at: at.sign / (1.0 + at.qd * at.qd * (1.0 / at.slip**2)), "N m", "stribeck"
+    ),
+    "stiffness": Term(
+        lambda at: at.q, "N m/rad", "stiffness", written=("stiffness", 1.0), counted=True
+    ),
+    "offset": Term(lambda at: 1.0, "N m", "offset", positive=False),
+}
+"""One row per kind of unknown at a joint; the order is that of the unknowns."""
+
+INCLUDED = tuple(dict.fromkeys(term.include for term in TERMS.values()))
+"""Names of joint terms in the option `include`."""
+
+
+def single_joints(robot: Robot) -> tuple[str, ...]:
+    """Return the joints with one degree of freedom, which may have joint terms."""
+    places = {name: robot.velocity_slice(name) for name in robot.joints}
+    return tuple(name for name, at in places.items() if at.stop - at.start == 1)
+
+
+def pseudo_inertia(p: np.ndarray) -> np.ndarray:
+    """Return the pseudo-inertia (4, 4) of a body's ten parameters."""
+    m, h, (xx, yy, zz, xy, xz, yz) = p[0], p[1:4], p[4:]
+    inertia = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    P = np.zeros((4, 4))
+    P[:3, :3] = 0.5 * np.trace(inertia) * np.eye(3) - inertia
+    P[:3, 3] = P[3, :3] = h
+    P[3, 3] = m
+    return P
+
+
+def parameters(P: np.ndarray) -> np.ndarray:
+    """Return the ten parameters of a pseudo-inertia."""
+    inertia = np.trace(P[:3, :3]) * np.eye(3) - P[:3, :3]
+    (xx, xy, xz), (_, yy, yz), (_, _, zz) = inertia
+    return np.array([P[3, 3], *P[:3, 3], xx, yy, zz, xy, xz, yz])
+
+
+def moved(H: np.ndarray) -> np.ndarray:
+    """Return the matrix (10, 10) from parameters in a frame to those in another.
+
+    H (4, 4): pose of the first frame in the second, or a reflection.
+    """
+    return np.column_stack([parameters(H @ pseudo_inertia(e) @ H.T) for e in np.eye(10)])
+
+
+@dataclass(frozen=True)
+class Body:
+    """Ten unknown parameters.
+
+    nominal: their values in the given robot. parts: moving bodies that have these parameters, as
+    their indices and the matrices (10, 10) to the parameters in the frames of their links.
+    attached: frame that carries a payload; None for the bodies of the robot.
+    """
+
+    name: str
+    nominal: np.ndarray
+    parts: tuple[tuple[int, np.ndarray], ...]
+    attached: str | None = None
+
+
+def moving_links(robot: Robot) -> tuple[str, ...]:
+    """Return the link in whose frame the parameters of each moving body are expressed."""
+    return tuple(robot.model.bodies[i].name for i in robot.model.in_file_order)
+
+
+def own_bodies(robot: Robot) -> tuple[Body, ...]:
+    """Return the bodies of a robot, each with its own parameters."""
+    values = robot.inertial_parameters().reshape(-1, 10)
+    links = moving_links(robot)
+    return tuple(Body(links[k], values[k], ((k, np.eye(10)),)) for k in range(len(links)))
+
+
+def pose_in_link(robot: Robot, frame: str) -> tuple[int, np.ndarray]:
+    """Return the moving body that carries a frame, and the frame's pose (4, 4) in its link."""
+    found = robot.model.frame(frame)
+    places = robot.model.in_file_order
+    if found.body not in places:
+        return -1, np.eye(4)
+    link = robot.model.frames[robot.model.bodies[found.body].name]
+    of_link, of_frame = (np.array(each.placement.homogeneous.rows, float) for each in (link, found))
+    return list(places).index(found.body), np.linalg.solve(of_link, of_frame)

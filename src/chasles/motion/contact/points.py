@@ -1,0 +1,41 @@
+"""World positions of the contact points of a recorded motion."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from chasles import backends
+from chasles.backends.arrays import call
+from chasles.expr import RULES, Arena, Program, Variable
+from chasles.model import Model
+from chasles.motion.contact.pairs import Contacts, Pair
+from chasles.motion.geometry.kinematics import symbols
+from chasles.motion.steps.scene import Scene
+from chasles.motion.steps.sharing import closest
+
+
+def contact_points(
+    model: Model, pairs: Sequence[Pair], q: np.ndarray, *, stepped: bool
+) -> np.ndarray | None:
+    """Return the contact points (..., points, 3) in configurations q (..., nq), in the world (m).
+
+    The order is that of `Touching.forces`; points of contacts that are found outside the step come
+    last there and are not returned. stepped: True for points of "time-stepping". The result is None
+    if the points of other integrators vary with the motion.
+    """
+    arena, n = Arena(RULES), model.nq
+    given = symbols(arena, "q", (n,))
+    if stepped:
+        own, crowded = Scene(model, tuple(pairs)).spots(arena, given)
+        found = [spot.point for _, spot in own]
+        for crowd in crowded:
+            found += [slot.spot.point for slot in closest(crowd, lambda pair: 0.0)[0]]
+    elif any(pair.varies for pair in pairs):
+        return None
+    else:
+        still = np.zeros(model.nv)
+        found = [spot.point for spot in Contacts(model, tuple(pairs)).spots(arena, given, still)]
+    output = (Variable("points", (len(found), 3)), np.ravel(found).tolist())
+    program = Program.from_outputs("points", [Variable("q", (n,))], [output])
+    points: np.ndarray = call(backends.compile(program, "numpy"), "contact_points", (q,))
+    return points

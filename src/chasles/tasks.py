@@ -1,0 +1,259 @@
+"""Independent tasks: on threads of this process, or on the workers of a Dask cluster.
+
+A task reads, computes and writes one item, so that only its small result travels. Workers receive
+the function as a recipe, from which each process makes it once. Results arrive in the order of the
+items, so that sums do not depend on the number of threads or workers.
+"""
+
+import pickle
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache
+from itertools import islice
+from threading import Event, Lock
+from time import sleep
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from chasles.errors import InputError, MissingPackageError, StateError, said
+from chasles.version import VERSION
+
+THREADS = 2
+"""Number of tasks that run at the same time in this process."""
+
+WINDOW, LEAST = 8, 16
+"""Tasks sent ahead to a cluster: per thread of its workers, and at least."""
+
+TOGETHER = 16
+"""Largest number of items of a task on a cluster; with few items, each is a task of its own."""
+
+ATTEMPTS = 10
+"""Number of times a task is submitted whose workers die; each time Dask tries several workers."""
+
+PAUSE = 0.1
+"""Time (s) between fetches of results from a cluster."""
+
+PATIENCE = 10.0
+"""Time (s) to wait for a scheduler."""
+
+Told = Callable[[int], None]
+"""Function that adds a number of states to the progress."""
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Task = Callable[[Item, Told], Result]
+"""Function of an item; it reports progress while it runs."""
+
+
+def run(
+    task: Task[Item, Result],
+    items: Iterable[Item],
+    *,
+    cluster: str | None = None,
+    threads: int = THREADS,
+    told: Told = lambda count: None,
+) -> Iterator[Result]:
+    """Yield the results of a task for all items, in their order.
+
+    cluster: address of a Dask scheduler, such as tcp://host:8786. Default: threads of this process.
+    """
+    if cluster is None:
+        return _here(task, items, threads, told)
+    return _there(task, items, cluster, told)
+
+
+def ahead(
+    function: Callable[[Item], Result], blocks: Iterable[Item], threads: int
+) -> Iterator[Result]:
+    """Yield a function's results for blocks, in order; threads compute while blocks are read.
+
+    At most one block per thread, and one that is read ahead, is in memory. With one thread,
+    everything runs in the caller's.
+    """
+    if threads < 2:
+        yield from map(function, blocks)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        yield from _ordered((pool.submit(function, block) for block in blocks), threads)
+
+
+def _ordered(submitted: Iterator[Future[Result]], threads: int) -> Iterator[Result]:
+    """Yield results in order; at most `threads` and one more are submitted ahead."""
+    waiting: deque[Future[Result]] = deque()
+    try:
+        for future in submitted:
+            waiting.append(future)
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def _here(
+    task: Task[Item, Result], items: Iterable[Item], threads: int, told: Told
+) -> Iterator[Result]:
+    """Run tasks on threads; after an error or Ctrl-C, running tasks end at their next report."""
+    stop = Event()
+
+    def tell(count: int) -> None:
+        if stop.is_set():
+            raise CancelledError
+        told(count)
+
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            yield from _ordered((pool.submit(task, item, tell) for item in items), threads)
+        finally:
+            stop.set()
+
+
+# Clusters --------------------------------------------------------------------------------------
+
+
+class Portable:
+    """A function that is pickled as a recipe, and made from it once in each process.
+
+    key: identifies the function in graphs of Dask, which begin the names of its tasks by __name__.
+    """
+
+    __name__ = "chasles"
+
+    def __init__(self, function: Callable[..., Any], key: str = "") -> None:
+        import cloudpickle
+
+        self.function, self.key = function, key
+        self.recipe: bytes = cloudpickle.dumps((function, key))
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+    def __dask_tokenize__(self) -> Any:
+        return self.key or self.recipe
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _remembered, (self.recipe, VERSION)
+
+
+_MAKING = Lock()
+
+
+def _remembered(recipe: bytes, version: str) -> Portable:
+    """Return this process's function for a recipe, made on first use."""
+    if version != VERSION:
+        problem = f"a worker has chasles {VERSION}, but this is chasles {version}"
+        raise InputError("E-CLUSTER-003", problem, "install one version everywhere")
+    with _MAKING:
+        return _made(recipe)
+
+
+@lru_cache(maxsize=64)
+def _made(recipe: bytes) -> Portable:
+    return Portable(*pickle.loads(recipe))
+
+
+def _counted(items: Sequence[Any], recipe: bytes, version: str) -> list[tuple[Any, int]]:
+    """Run a task on a worker; return results, and the number of states reported for each.
+
+    The scheduler sees the recipe as bytes, and does not make the task from it.
+    """
+    task, found = _remembered(recipe, version), []
+    for item in items:
+        counts: list[int] = []
+        found.append((task(item, counts.append), sum(counts)))
+    return found
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """Yield a client of the scheduler at an address."""
+    try:
+        from distributed import Client
+    except ImportError:
+        remedy = "run pip install 'chasles[cluster]'"
+        raise MissingPackageError(
+            "E-CLUSTER-001", "clusters need dask.distributed", remedy
+        ) from None
+    try:
+        client = Client(address, set_as_default=False, timeout=PATIENCE)
+    except (OSError, ValueError) as error:
+        problem = f"there is no Dask scheduler at {address!r:.80} ({said(error)})"
+        remedy = "start one with `dask scheduler`, and give its address, such as tcp://host:8786"
+        raise InputError("E-CLUSTER-002", problem, remedy) from None
+    with client:
+        yield client
+
+
+def _there(
+    task: Task[Item, Result], items: Iterable[Item], address: str, told: Told
+) -> Iterator[Result]:
+    """Run tasks on a cluster; those of a worker that dies run again on another."""
+    with connected(address) as client:
+        sent, every = _Sent(client, Portable(task).recipe), list(items)
+        window = max(LEAST, WINDOW * sum(client.nthreads().values()))
+        size = min(max(1, len(every) // window), TOGETHER)
+        rest = ((k, every[k : k + size], 1) for k in range(0, len(every), size))
+        done, upcoming = dict[int, list[Result]](), 0
+        while True:
+            if 2 * len(sent.waiting) <= window:
+                sent.add(list(islice(rest, window - len(sent.waiting))))
+            if not sent.waiting:
+                return
+            for first, found in sent.finished():
+                told(sum(count for _, count in found))
+                done[first] = [result for result, _ in found]
+            while upcoming in done:
+                yield from done.pop(upcoming)
+                upcoming += size
+
+
+class _Sent:
+    """Tasks on a cluster: waiting has number, items and attempt of each, by its key.
+
+    Tasks are sent, and results fetched, several at a time: messages take longer than their content.
+    """
+
+    def __init__(self, client: Any, recipe: bytes) -> None:
+        from distributed import as_completed
+
+        self.client, self.recipe, self.name = client, recipe, uuid4().hex
+        self.completed = as_completed(loop=client.loop)
+        self.waiting: dict[Any, tuple[int, Any, int]] = {}
+
+    def add(self, some: Sequence[tuple[int, Any, int]]) -> None:
+        """Send tasks."""
+        if not some:
+            return
+        keys = [f"chasles-{self.name}-{number}-{attempt}" for number, _, attempt in some]
+        made = {"recipe": self.recipe, "version": VERSION}
+        futures = self.client.map(_counted, [items for _, items, _ in some], key=keys, **made)
+        self.waiting |= {future.key: each for future, each in zip(futures, some, strict=True)}
+        self.completed.update(futures)
+
+    def finished(self) -> list[tuple[int, Any]]:
+        """Wait for results; return them with their numbers."""
+        from distributed import KilledWorker
+
+        sleep(PAUSE)
+        good, again = [], []
+        for future in self.completed.next_batch():
+            number, items, attempt = self.waiting.pop(future.key)
+            if future.status != "error":
+                good.append((number, future))
+                continue
+            error = future.exception()
+            if not isinstance(error, KilledWorker):
+                raise error
+            if attempt == ATTEMPTS:
+                problem, remedy = f"several workers died: {said(error)}", "give workers more memory"
+                raise StateError(
+                    "E-CLUSTER-004", problem, remedy, part=f"{items[0]!s:.80}"
+                ) from None
+            again.append((number, items, attempt + 1))
+        self.add(again)
+        results = self.client.gather([future for _, future in good])
+        return list(zip((number for number, _ in good), results, strict=True))

@@ -1,0 +1,150 @@
+"""`--cluster`: the same tables and parameters from worker processes, also if some are killed."""
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow
+import pytest
+from pyarrow import parquet
+from support import raises
+from typer.testing import CliRunner
+
+import chasles
+from chasles import tasks
+from chasles.cli import dataset
+from chasles.cli.app import app
+from chasles.cli.dataset import Job, partitions
+from chasles.identification.logs import column_names
+
+distributed = pytest.importorskip("distributed")
+
+ROBOT = chasles.robots.planar(2)
+ROWS, FILES = 2000, 6
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with distributed.LocalCluster(**options) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: Any) -> Path:
+    place, names = tmp_path_factory.mktemp("logs"), column_names(ROBOT)
+    for k in range(FILES):
+        rng = np.random.default_rng(k)
+        w, t = 2.0 * np.pi * np.arange(1, 4) / 5.0, 0.01 * np.arange(ROWS)
+        a, s, c = rng.normal(size=(3, 2)), np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
+        q, qd, qdd = s @ a, (c * w) @ a, -(s * w**2) @ a
+        tau = ROBOT.inverse_dynamics(q, qd, qdd) + 0.01 * rng.normal(size=q.shape)
+        log = {"t": t}
+        for quantity, array in (("q", q), ("qd", qd), ("qdd", qdd), ("tau", tau)):
+            log |= dict(zip(names[quantity], array.T, strict=True))
+        parquet.write_table(pyarrow.table(log), place / f"{k}.parquet")
+    return place
+
+
+def command(*words: Any) -> Any:
+    return CliRunner().invoke(app, list(map(str, words)))
+
+
+def tables(place: Path) -> dict[str, Any]:
+    return {p.name: parquet.read_table(p) for p in sorted(place.rglob("*.parquet"))}
+
+
+def test_motion(cluster: Any, folder: Path, tmp_path: Path) -> None:
+    """The same tables and the same summary, bit by bit."""
+    told = []
+    for name, where in (("here", ()), ("there", ("--cluster", cluster.scheduler_address))):
+        words = ("motion", "planar:2", folder, "-o", tmp_path / name, "--columns", "tau,energy")
+        answer = command(*words, *where, "--json")
+        assert answer.exit_code == 0, answer.output
+        told.append(json.loads(answer.stdout))
+    here, there = (tables(tmp_path / name) for name in ("here", "there"))
+    assert len(here) == FILES
+    assert here == there
+    assert told[0]["states"] == told[1]["states"] == FILES * ROWS
+    assert told[0]["forces"] == told[1]["forces"]
+
+
+def test_identification(cluster: Any, folder: Path) -> None:
+    counts: list[int] = []
+    here = chasles.identify(ROBOT, folder)
+    address = cluster.scheduler_address
+    there = chasles.identify(ROBOT, folder, cluster=address, progress=counts.append)
+    assert here.samples == there.samples == sum(counts) == FILES * ROWS
+    assert np.array_equal(here.base, there.base)
+    assert np.array_equal(here.vector, there.vector)
+    answer = command("identify", "planar:2", folder, "--cluster", address, "--json")
+    assert answer.exit_code == 0, answer.output
+    assert np.array_equal([x["value"] for x in json.loads(answer.stdout)["base"]], here.base)
+
+
+def test_a_worker_compiles_once(cluster: Any, folder: Path, tmp_path: Path) -> None:
+    """Its process makes the job from the recipe once, however many files it computes."""
+    with tasks.connected(cluster.scheduler_address) as client:
+        before = client.run(_made)
+        for name in ("one", "two"):
+            pairs = partitions(folder, tmp_path / name)
+            job = Job(ROBOT, ("energy",))
+            dataset.run(job, pairs, lambda n: None, cluster=cluster.scheduler_address)
+        after = client.run(_made)
+    assert all(0 <= after[worker] - before[worker] <= 1 for worker in after)
+    assert sum(after.values()) > sum(before.values())
+
+
+def _made() -> int:
+    return tasks._made.cache_info().misses
+
+
+def test_a_bad_log_is_named(cluster: Any, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    parquet.write_table(pyarrow.table({"t": [0.0]}), tmp_path / "logs" / "bad.parquet")
+    where = ("--cluster", cluster.scheduler_address)
+    answer = command("motion", "planar:2", tmp_path / "logs", "-o", tmp_path / "out", *where)
+    assert answer.exit_code == 2
+    assert "bad.parquet:1: " in answer.output
+    assert "E-LOG-003" in answer.output
+
+
+def test_refusals(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(tasks, "PATIENCE", 0.2)
+    words = ("motion", "planar:2", folder, "-o", tmp_path / "out", "--cluster")
+    for address in ("tcp://127.0.0.1:1", "nowhere"):
+        answer = command(*words, address)
+        assert "E-CLUSTER-002" in answer.output
+        assert answer.exit_code == 2
+    with raises("E-IDENT-041", "squares"):
+        chasles.identify(ROBOT, folder, loss="huber", cluster="tcp://127.0.0.1:1")
+    alone = command("motion", "planar:2", folder / "0.parquet", "--cluster", "x")
+    assert "E-CLI-275" in alone.output
+    with raises("E-CLUSTER-003", "0.0"):
+        tasks._remembered(b"", "0.0")
+
+
+def test_killed_workers_lose_nothing(folder: Path, tmp_path: Path) -> None:
+    """Workers are killed while they read, compute and write; half a table is never there."""
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    expected = dataset.run(Job(ROBOT), partitions(folder, tmp_path / "here"), lambda n: None)
+    with distributed.LocalCluster(**options) as made:
+        victims = [2000, 6000]
+
+        def told(count: int) -> None:
+            victims[0] -= count
+            if victims[0] <= 0 and len(victims) > 1:
+                worker = next(w for w in made.workers.values() if w.process and w.process.pid)
+                os.kill(worker.process.pid, signal.SIGKILL)
+                victims.pop(0)
+
+        pairs = partitions(folder, tmp_path / "there")
+        found = dataset.run(Job(ROBOT), pairs, told, cluster=made.scheduler_address)
+    assert tables(tmp_path / "here") == tables(tmp_path / "there")
+    assert np.array_equal(found.squares, expected.squares)
+    assert np.array_equal(found.peak, expected.peak)
+    assert found.states == expected.states == FILES * ROWS

@@ -1,0 +1,117 @@
+"""A newcomer's first calls: names of other libraries, built-in robots, results passed on."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import chasles
+from chasles.formats.registry import BUILT_IN
+from chasles.functions.names import FOREIGN
+from chasles.model import JointData
+from chasles.model.description import LoopData
+from chasles.robot import Robot
+from chasles.targets import Position
+
+ARM = chasles.robots.planar(4)
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_names_of_other_libraries_lead_to_ours(name: str) -> None:
+    assert name == name.lower()
+    assert hasattr(Robot, FOREIGN[name]), FOREIGN[name]
+    assert not hasattr(Robot, name)
+    with pytest.raises(AttributeError, match=f"it is called '{FOREIGN[name]}' here"):
+        getattr(ARM, name)
+
+
+def test_unknown_attributes_are_ordinary_errors() -> None:
+    with pytest.raises(AttributeError, match=r"'Robot' object has no attribute 'xyzzy'$"):
+        ARM.xyzzy  # type: ignore[attr-defined]  # noqa: B018
+    assert not hasattr(ARM, "__torch_function__")
+
+
+@pytest.mark.parametrize("call", [chasles.compile, chasles.cost, Robot.explain])
+def test_functions_are_suggested(call: Any) -> None:
+    for name in ("rnea", "computeRNEA", "inverse_dynamic"):
+        with pytest.raises(chasles.ChaslesError, match="'inverse_dynamics'"):
+            call(ARM, name if name != "computeRNEA" else "compute_rnea")
+
+
+def test_built_in_robots_are_not_files() -> None:
+    assert set(BUILT_IN) == set(chasles.robots.ROBOTS)
+    for name in ("puma560", "PUMA_560", "four-bar"):
+        with pytest.raises(chasles.ChaslesError, match=r"use chasles\.robots\.\w+\(\)") as caught:
+            chasles.load(name)
+        assert caught.value.code == "E-FILE-410"
+
+
+def test_files_with_similar_names_are_suggested(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("arm.urdf").write_text('<robot name="arm"><link name="base"/></robot>')
+    with pytest.raises(chasles.ChaslesError, match=r"did you mean 'arm\.urdf'"):
+        chasles.load("arm.urf")
+
+
+def test_a_point_is_not_a_pose() -> None:
+    with pytest.raises(chasles.ChaslesError, match=r"Position\(point\)") as caught:
+        ARM.inverse_kinematics({ARM.tool: [0.1, 0.0, 0.2]})
+    assert caught.value.code == "E-CALL-360"
+
+
+def test_a_solution_is_not_a_configuration() -> None:
+    found = ARM.inverse_kinematics({ARM.tool: Position([0.5, 0.0, 1.0])})
+    with pytest.raises(chasles.ChaslesError, match="give its attribute q"):
+        chasles.trajectory.minimum_jerk(ARM.neutral(), found, 1.0)
+
+
+def test_too_few_joints_are_said_only_for_poses_that_are_not_reached() -> None:
+    arm = chasles.robots.planar(4)
+    tilted = np.eye(4)
+    tilted[:3, :3] = [[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]]
+    tilted[:3, 3] = [0.5, 0.0, 0.5]
+    missed = arm.inverse_kinematics({arm.tool: tilted})
+    assert "the robot 4: constrain less, for example with Position" in repr(missed)
+    far = arm.inverse_kinematics({arm.tool: Position([9.0, 0.0, 0.0])})
+    assert "constrain less" not in repr(far)
+
+
+def test_all_solutions_have_a_finite_residual() -> None:
+    arm = chasles.robots.puma560()
+    T = arm.forward_kinematics(arm.random(seed=0))
+    found = arm.inverse_kinematics({arm.tool: T}, solutions="all")
+    assert "inf" not in repr(found)
+    assert "nan" not in repr(found).partition("; q")[0]
+
+
+def test_a_controller_is_not_a_word() -> None:
+    with pytest.raises(chasles.ChaslesError, match="PDControl") as caught:
+        ARM.simulate(ARM.neutral(), np.zeros(4), duration=0.01, control="pd")
+    assert caught.value.code == "E-MOTION-190"
+
+
+def test_a_base_without_mass_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "light.urdf"
+    file.write_text('<robot name="light"><link name="base"/></robot>')
+    (note,) = [n for n in chasles.load(file, floating=True).notes if "singular" in n]
+    assert "the base link 'base' has no mass" in note
+
+
+@pytest.mark.parametrize("kind", [JointData, LoopData])
+def test_joints_print_what_differs_from_the_default(kind: type[JointData]) -> None:
+    assert repr(kind("j", "revolute", "a", "b")) == (
+        f"{kind.__name__}(name='j', kind='revolute', parent='a', child='b')"
+    )
+    assert repr(kind("j", "revolute", "a", "b", damping=0.5)).endswith("damping=0.5)")
+
+
+def test_equal_joints_and_only_those_have_equal_texts() -> None:
+    """Codes of the cache depend on these texts."""
+    joints = [joint for robot in (ARM, chasles.robots.stewart()) for joint in
+              (*robot.model.source.joints, *robot.model.source.loops)]  # fmt: skip
+    for a in joints:
+        for b in joints:
+            assert (repr(a) == repr(b)) == (a == b)
+    turned = chasles.robots.puma560().model.source.joints
+    assert len({repr(j.pose) for j in turned}) == len({j.pose for j in turned})
