@@ -242,6 +242,7 @@ CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "closed_joint_reactions": (Method("spatial", "closed_loops.forces:closed_joint_reactions"),),
     "loop_equations": (Method("tree", "closed_loops.forces:loop_equations", "moments"),),
     "closing_step": (Method("minimal", "closed_loops.dynamics:closing_step"),),
+    "closing_acceleration": (Method("minimal", "closed_loops.dynamics:closing_acceleration"),),
 }  # fmt: skip
 """Functions of a robot with loops that need a closure, which maps equations to dependent
 coordinates. Public functions call them and check the conditioning of each state.

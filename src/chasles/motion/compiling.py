@@ -65,7 +65,8 @@ def stepped(
 ) -> Trajectory:
     """Simulate by time stepping; a controller that cannot be traced is called at each step."""
     for found, words in (
-        *((True, f"the robot {trait.removeprefix('it ')}") for trait in robot.mechanism.traits),
+        (robot.model.timed, "the robot depends on time"),
+        (robot.model.loop_rows and (device == "cuda" or library_of(q)), "loops on a GPU"),
         (compiled is False, "compiled=False"),
         (plan.free != "body", "free='mixed'"),
         (plan.f_ext, "f_ext"),
@@ -79,7 +80,7 @@ def stepped(
     dt, total = _equal_steps(plan)
     control, host, why = plan.control, None, ""
     if (callable(plan.asked) and not isinstance(plan.asked, BUILT_IN)) or follows(control):
-        made, why = _traced_step(robot, plan, dt, compiled, batch=np.ndim(q) > 1)
+        made, why = _traced_step(robot, plan, dt, compiled, q)
         if why and compiled:
             problem = f"this motion cannot be compiled: {why}"
             raise ModelError("E-MOTION-136", problem, part="simulate")
@@ -88,7 +89,7 @@ def stepped(
         elif why:
             host = host_forces(robot.mechanism, control, qd)
     else:
-        made = stepping.prepared(robot, plan, dt, control)
+        made = stepping.prepared(robot, plan, dt, control, q)
     if why and device == "cuda":
         problem = f"device='cuda' needs a controller that can be compiled: {why}"
         raise ModelError("E-MOTION-171", problem, "omit device", part="simulate")
@@ -103,7 +104,7 @@ def stepped(
 
 
 def _traced_step(
-    robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
+    robot: Machine, plan: Plan, dt: float, compiled: bool | None, q: Array
 ) -> tuple[stepping.Stepped, str]:
     """Return the step with its controller traced, or else with torques as inputs and the reason."""
     control, why = plan.control, ""
@@ -114,8 +115,8 @@ def _traced_step(
     else:
         try:
             alone = control if compiled else _apart(control)
-            made = stepping.prepared(robot, plan, dt, alone, again=True)
-            why = "" if compiled else _changes(robot, alone, made, batch=batch)
+            made = stepping.prepared(robot, plan, dt, alone, q, again=True)
+            why = "" if compiled else _changes(robot, alone, made, batch=np.ndim(q) > 1)
         except (MayRemember, ModelError) as error:
             if compiled:
                 raise
@@ -125,7 +126,7 @@ def _traced_step(
         raise ModelError("E-MOTION-161", problem, part="simulate")
     if why:
         rows = Controls() if isinstance(control, Controls) else None
-        made = stepping.prepared(robot, plan, dt, rows)
+        made = stepping.prepared(robot, plan, dt, rows, q)
     return made, why
 
 

@@ -282,6 +282,16 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
     return closed.g, moved.G @ yd + moved.g, Vector.of(gap, select(beyond, -margin, margin))
 
 
+def closing_acceleration(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, Health]:
+    """Return the accelerations that keep the loops closed if independent ones are zero.
+
+    This is g of qdd = G ydd + g (Featherstone 2008, Eq 8.42).
+    """
+    rows = model.closure.rows
+    solved = eliminated(model, constraints(model, q, rows), entries(loop_bias(model, q, qd), rows))
+    return solved.g, health(model, q, solved.margins)
+
+
 def hybrid(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> tuple[Mixed, LoopNumbers, Health]:

@@ -16,7 +16,7 @@ from chasles.backends.arrays import COMPILING
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.functions.doors import leading_shape
-from chasles.mechanisms import require_tree
+from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
 from chasles.model.given import check_hash
 from chasles.motion.contact.pairs import Compliant, Pair, Rigid, given_pairs
@@ -32,6 +32,7 @@ from chasles.motion.drivers.compiled import (
     given_rows,
     kept_steps,
 )
+from chasles.motion.drivers.loops import CONSISTENT, FALLEN
 from chasles.motion.drivers.places import Place, place_of
 from chasles.motion.drivers.unseen import Contacts
 from chasles.motion.geometry.kinematics import symbols
@@ -40,7 +41,7 @@ from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import smallest
 from chasles.motion.steps.slots import check_pairs
-from chasles.motion.steps.stepping import EFFORT, QUICK, ROUGH, TOLERANCE, Steps
+from chasles.motion.steps.stepping import QUICK, ROUGH, STATISTICS, TOLERANCE, Steps
 
 TIME_STEPPING = "time-stepping"
 """Name of the integrator that solves contact within its step."""
@@ -63,7 +64,7 @@ class Stepped:
     def __init__(
         self, model: Model, scene: Scene, dt: float, control: Any, parameters: int = 0
     ) -> None:
-        require_tree(model, "time-stepping", "use another integrator")
+        require_tree(model, "time-stepping", "use another integrator", loops=True)
         self.model, self.scene, self.dt, self.parameters = model, scene, dt, parameters
         self.control = None if control is None else traced(model, control, parameters)
         words = repr((scene.pairs, scene.limits, scene.dissipation, scene.stopped))
@@ -147,8 +148,9 @@ class Stepped:
         q, qd = q[..., which, :], qd[..., which, :]
         touching = self._touched(place, q, [f[..., which, :] for f in forces], course.threads)
         t = course.start + course.dt * numbers[which]
-        effort = {name: added[:, k].reshape(lead) for k, name in enumerate(EFFORT)}
+        effort = {name: added[:, k].reshape(lead) for k, name in enumerate(STATISTICS)}
         effort["iterations"] = effort["iterations"] / max(course.steps, 1)
+        self._check_margin(effort.pop("singular"))
         compiled = host is None and self.unseen is None
         kept = Trajectory(t, q, qd, touching=touching, end=end, compiled=compiled)
         return replace(kept, **effort, act=None if act is None else act[..., which, :])
@@ -180,6 +182,14 @@ class Stepped:
                     record[:, kept] = state
                 kept += 1
 
+    def _check_margin(self, singular: Any) -> None:
+        """Raise an error if the loops came close to a position that the step cannot pass."""
+        if self.model.loop_rows and not bool((singular < 1.0 - FALLEN).all()):
+            names = [self.model.bodies[i].data.name for i in self.model.movers]
+            problem = "the independent coordinates of the loops became dependent on each other"
+            remedy = f"use another integrator, or name others of {names} as independent"
+            raise SingularPosition("E-MOTION-183", problem, remedy, part="simulate")
+
     def _place(self, course: Course, host: Callable[..., Any] | None) -> Place:
         """Check all arguments and return them with their location."""
         if course.contact_states is not None:
@@ -197,7 +207,7 @@ class Stepped:
         if not backends.takes_numpy(place.backend):
             if self.unseen is not None:
                 problem = "contact with a height field runs only on the CPU"
-                raise InputError("E-MOTION-180", problem, "use NumPy arrays", part=course.function)
+                raise InputError("E-MOTION-182", problem, "use NumPy arrays", part=course.function)
             if host is not None:
                 problem = "a controller that cannot be traced runs only on the CPU"
                 remedy = "use NumPy arrays, or a controller that can be traced"
@@ -218,7 +228,7 @@ class Stepped:
         if self.slots:
             states.append(place.sent(np.zeros((count, 3 * self.slots))))
         states += [place.flat(given[name], lead, (n,)) for name, n in self._behind.items()]
-        states.append(place.sent(np.zeros((count, len(EFFORT)))))
+        states.append(place.sent(np.zeros((count, len(STATISTICS)))))
         controls = []
         if self.control is None:
             controls.append(given_rows(place, lead, course.steps, nv))
@@ -257,7 +267,7 @@ class Stepped:
         return Program.from_outputs("gaps", [Variable("q", (n,))], [output])
 
 
-def scene_of(robot: Machine, plan: Plan) -> Scene:
+def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
     """Return the scene of a plan: all contacts, limits and friction that act on the robot."""
     pairs = given_pairs("simulate", plan.contacts)
     for pair in pairs:
@@ -271,7 +281,7 @@ def scene_of(robot: Machine, plan: Plan) -> Scene:
     check_pairs("simulate", pairs)
     limits = stops(robot.model) if plan.limits else ()
     check_hash("simulate", "dissipation", plan.dissipation)
-    return Scene(robot.model, pairs, limits, plan.dissipation, bool(plan.limits))
+    return Scene(model, pairs, limits, plan.dissipation, bool(plan.limits))
 
 
 def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
@@ -285,14 +295,35 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
     return tuple(found)
 
 
+def chosen(robot: Machine, q: Any) -> Model:
+    """Return the model, with its loops solved for the coordinates suited to a state."""
+    mechanism, model = robot.mechanism, robot.model
+    if not model.loop_rows:
+        return model
+    first = np.asarray(q, dtype=float).reshape(-1, model.nq)
+    if not len(first):
+        return model
+    chart = mechanism.charts.at(mechanism.closing, first[0])
+    gap = chart.closing(0.0, first, np.zeros((len(first), model.nv)))[2][:, 0]
+    if not (gap <= CONSISTENT * CONSISTENT).all():
+        problem = f"q leaves the loops open in state {int(np.argmax(gap))}"
+        remedy = "close them first: q = robot.assemble(...)"
+        raise InputError("E-MOTION-184", problem, remedy, part="simulate")
+    closure = chart.closure
+    return replace(model, source=replace(model.source, closure=closure))
+
+
 def prepared(
-    robot: Machine, plan: Plan, dt: float, control: Any, *, again: bool = False
+    robot: Machine, plan: Plan, dt: float, control: Any, q: Any, *, again: bool = False
 ) -> Stepped:
-    """Return a compiled step, cached if possible; again: always trace the controller."""
-    scene, known = scene_of(robot, plan), robot.mechanism.kept
+    """Return a compiled step, cached if possible; again: always trace the controller.
+
+    q: initial positions, which determine the independent coordinates of closed loops.
+    """
+    scene, known = scene_of(robot, plan, chosen(robot, q)), robot.mechanism.kept
     control = control if callable(control) or isinstance(control, Controls) else None
     count = checked_parameters(plan.parameters, control)
-    own = (scene.pairs, scene.limits, scene.dissipation, scene.stopped)
+    own = (scene.pairs, scene.limits, scene.dissipation, scene.stopped, scene.model.source.closure)
     key: Any = (TIME_STEPPING, *own, dt, control, count)
     try:
         if not again and key in known:
@@ -301,7 +332,7 @@ def prepared(
     except (TypeError, ValueError):  # not hashable
         key = None
     with COMPILING:
-        made = Stepped(robot.model, scene, dt, control, count)
+        made = Stepped(scene.model, scene, dt, control, count)
     found = known.setdefault((TIME_STEPPING, made.recipe), made)
     if key is not None and not again:
         known[key] = found

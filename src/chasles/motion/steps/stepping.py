@@ -47,6 +47,7 @@ from chasles.motion.steps.bodies import (
 )
 from chasles.motion.steps.bouncing import bouncing
 from chasles.motion.steps.carried import Carried
+from chasles.motion.steps.closing import Reduction, closed, reduction
 from chasles.motion.steps.convex import Newton, Problem
 from chasles.motion.steps.lines import (
     Row,
@@ -83,6 +84,9 @@ EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow")
 residual; work of impulses (J); largest work in a step in excess of the energy that overlaps and
 restitution release; number of steps in which more points overlapped than there are shared slots.
 """
+
+STATISTICS = (*EFFORT, "singular")
+"""Entries of the state "effort": those of `EFFORT`, and 1 minus the smallest margin of loops."""
 
 QUICK = 8
 """Number of iterations that take whole steps of Newton's method."""
@@ -121,7 +125,7 @@ class Steps:
         own |= {"seen": unseen} if unseen else {}
         self.slots = self.scene.slots
         states = {"q": model.nq, "qd": model.nv, "forces": 3 * self.slots}
-        states |= {"act": self._activations, "effort": len(EFFORT)}
+        states |= {"act": self._activations, "effort": len(STATISTICS)}
         self.states = {name: n for name, n in states.items() if n}
         sizes = self.states | own
         self.inputs = [Variable(n, (s,)) for n, s in sizes.items()] + [Variable("t", ())]
@@ -143,7 +147,13 @@ class Steps:
             steady[at + 3 : at + 6] = u + dt * cross(w, u)
             steady[at : at + 3] = w + unheated(M[at : at + 3, at : at + 3], w, dt)
         p = M @ steady + dt * (tau - h) + dt * (D @ v)
-        self._set(arena, q, v, M, H, p)
+        self._reduced: Reduction | None = None
+        if model.loop_rows:
+            self._reduced = found = reduction(model, arena, q, v)
+            p = M @ (v - dt * found.g) + dt * (tau - h) + dt * (D @ v)
+            self._set(arena, q, v, found.matrix(M), found.matrix(H), found.vector(p))
+        else:
+            self._set(arena, q, v, M, H, p)
 
     def _forces(
         self, arena: Arena, given: Mapping[str, Any]
@@ -185,6 +195,11 @@ class Steps:
         mass = self._inverse
         places = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
         carriers, touches, gaps = self._touches(arena, q, mass)
+        loops = self._reduced
+        if loops is not None:
+            v, places = v[list(loops.independent)], list(range(len(p)))
+            carriers = [loops.columns(J) for J in carriers]
+            self._carried.put(loops.G)
         self.early: Number = 0.0
         self._rate: Any = None
         if any(touch.law.restitution for touch in touches):
@@ -195,13 +210,15 @@ class Steps:
         friction = dry_friction(model) if scene.dissipation else np.zeros(model.nv)
         dry = joint_friction(friction, mass, dt)
         dry += line_friction(self._lines, dt) if scene.dissipation else []
-        diagonal = np.array([M[k, k] for k in range(model.nv)], dtype=object)
+        diagonal = np.array([M[k, k] for k in range(len(p))], dtype=object)
         inverse = 1.0 / diagonal
         moved = p - H @ v  # effect of smooth forces
         weight = np.sum(moved * moved * inverse) + FLOOR * FLOOR * np.sum(diagonal)
         scale = np.sum(p * p * inverse) + weight
         stops = joint_stops(scene.limits, q, mass, dt)
         stops += line_stops(self._lines, dt) if scene.stopped else []
+        if loops is not None:
+            stops, dry = loops.stops(stops), loops.dry(dry)
         self._problem = Problem(
             H, p, inverse, scale, weight, carriers, touches, stops, dry, tuple(places)
         )
@@ -254,7 +271,9 @@ class Steps:
         """Return the program for point, memory and data of a step after a first Newton step."""
         fall = float(np.linalg.norm([*self.model.gravity_vector]))
         newton = Newton(self._problem)
-        found = newton.first(self._given["qd"], SLACK * fall * self.dt)
+        v = self._given["qd"]
+        v = v if self._reduced is None else v[list(self._reduced.independent)]
+        found = newton.first(v, SLACK * fall * self.dt)
         memory = [less_equal(found.residual, tolerance), 1.0, found.residual]
         memory += [*found.gradient, *found.pushes, *found.directions]
         results = (list(found.v), memory, self._carried.entries)
@@ -297,14 +316,14 @@ class Steps:
 
     @property
     def _between(self) -> list[Variable]:
-        n = self.model.nv
+        n = len(self._problem.p)
         sizes = {"point": n, "memory": MEMORY + n + self.slots + self._problem.directions}
         sizes |= {"data": len(self._carried.entries)}
         return [Variable(name, (n,)) for name, n in sizes.items()]
 
     def _remembered(self, memory: np.ndarray) -> list[np.ndarray]:
         """Return gradient, normal impulses that bound friction, and directions of sliding."""
-        n = self.model.nv
+        n = len(self._problem.p)
         return np.split(memory[MEMORY:], [n, n + self.slots])
 
     # The iterations -----------------------------------------------------------------------------
@@ -374,9 +393,16 @@ class Steps:
         early = self._carried.seen(data, self.early).item()
         if self._rate is not None:
             rate, rest = self._carried.seen(data, self._rate), dt - early
+            if self._reduced is not None:
+                v0 = v0[list(self._reduced.independent)]
             before = v0 + 0.5 * rate * (dt + early)
             way = early * before + rest * (v + 0.5 * rate * early)
-        there, last = moved(model, arena, q, way, v)
+        if self._reduced is None:
+            there, last = moved(model, arena, q, way, v)
+            margin: Number = 1.0
+        else:
+            G = self._carried.seen(data, self._reduced.G)
+            there, last, margin = closed(model, arena, q, G @ way, G @ v)
         _, held, _ = self._remembered(given["memory"])
         fixed = less(HOLD, given["memory"][1])
         newton = Newton(self._elsewhere(data), list(held), fixed)
@@ -385,7 +411,8 @@ class Steps:
         if self._activations:
             results["act"] = self._activated(arena, given)
         missed = self._carried.seen(data, self._missed).item()
-        results["effort"] = self._effort(newton, v, given["effort"], given["memory"], missed)
+        ends = (given["effort"], given["memory"], missed, margin)
+        results["effort"] = self._effort(newton, v, *ends)
         outputs = [(Variable(name, (n,)), results[name]) for name, n in self.states.items()]
         return self._tiled(Program.from_outputs("end", inputs, outputs))
 
@@ -404,10 +431,16 @@ class Steps:
         return kept_within(self.model, after)
 
     def _effort(
-        self, newton: Newton, v: np.ndarray, known: Any, memory: Any, missed: Number
+        self,
+        newton: Newton,
+        v: np.ndarray,
+        known: Any,
+        memory: Any,
+        missed: Number,
+        margin: Number,
     ) -> list[Number]:
-        """Return the accumulated statistics of a motion, in the order of `EFFORT`."""
-        iterations, unsolved, residual, work, excess, overflow = known
+        """Return the accumulated statistics of a motion, in the order of `STATISTICS`."""
+        iterations, unsolved, residual, work, excess, overflow, nearest = known
         done, released = newton.work(v)
         return [
             iterations + memory[1],
@@ -416,4 +449,5 @@ class Steps:
             work + done,
             maximum(excess, done - released),
             overflow + less(missed, 0.0),
+            maximum(nearest, 1.0 - margin),
         ]

@@ -1,0 +1,107 @@
+"""Closed loops in a step: velocities v = G y of independent coordinates, and closed positions.
+
+The step is solved for the velocities y of the independent coordinates, so that velocities satisfy
+the loops exactly and contacts act on the closed mechanism (Featherstone 2008, section 8.11):
+
+    G' (M + dt D + dt^2 K) G y = G' (p - dt M g) + (J G)' gamma,  qdd = G ydd + g
+
+After the step, Newton's method closes the loops of the new position, with the independent
+coordinates fixed, and the dependent velocities follow from y.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.expr import Arena, Number
+from chasles.functions.programs import program
+from chasles.model import Model
+from chasles.motion.geometry.closed_forms import minimum
+from chasles.motion.geometry.kinematics import result
+from chasles.motion.steps.algebra import absent, dot, zeros
+from chasles.motion.steps.lines import Dry, Row, Stop
+
+CLOSINGS = 3
+"""Number of Newton steps that close the loops after a step; each squares the error."""
+
+
+class Reduction(NamedTuple):
+    """Velocities v = G y (nv, m), and accelerations g (nv,) that keep loops closed at constant y.
+
+    independent: indices of the coordinates y in v.
+    """
+
+    G: np.ndarray
+    g: np.ndarray
+    independent: tuple[int, ...]
+
+    def columns(self, J: np.ndarray) -> np.ndarray:
+        """Return a Jacobian (k, m) with respect to y."""
+        return _product(J, self.G)
+
+    def vector(self, x: np.ndarray) -> np.ndarray:
+        """Return the part (m,) of a force or momentum along y."""
+        return np.array([dot(column, x) for column in self.G.T], dtype=object)
+
+    def matrix(self, A: np.ndarray) -> np.ndarray:
+        """Return G' A G."""
+        return _product(self.G.T, _product(A, self.G))
+
+    def row(self, row: Row) -> Row:
+        """Return a linear combination of velocities as one of y."""
+        J = zeros(1, len(self.G))
+        for k, a in row:
+            J[0, k] = a
+        return tuple((k, a) for k, a in enumerate(self.columns(J)[0]) if not absent(a))
+
+    def stops(self, stops: Sequence[Stop]) -> list[Stop]:
+        """Return limits along y."""
+        return [stop._replace(row=self.row(stop.row)) for stop in stops]
+
+    def dry(self, dry: Sequence[Dry]) -> list[Dry]:
+        """Return dry friction along y."""
+        return [part._replace(row=self.row(part.row)) for part in dry]
+
+
+def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    return np.array([[dot(row, column) for column in B.T] for row in A], dtype=object)
+
+
+def _closing(
+    model: Model, arena: Arena, q: np.ndarray, v: Any
+) -> tuple[np.ndarray, np.ndarray, Number]:
+    """Return a step that closes the loops, velocities that keep them closed, and the margin."""
+    given: dict[str, Any] = {"q": q, "qd": v}
+    step, rates, health = program(model, "closing_step").applied(given, arena)
+    arrays = [zeros(model.nv), zeros(model.nv)]
+    arrays[0][:], arrays[1][:] = step, rates
+    return arrays[0], arrays[1], health[1]
+
+
+def reduction(model: Model, arena: Arena, q: np.ndarray, v: np.ndarray) -> Reduction:
+    """Return the reduction of a model with a chosen closure."""
+    columns = []
+    for c in model.independent:
+        unit = [float(k == c) for k in range(model.nv)]
+        columns.append(_closing(model, arena, q, unit)[1])
+    g = result(program(model, "closing_acceleration"), arena, {"q": q, "qd": v})
+    return Reduction(np.stack(columns, axis=-1), g, model.independent)
+
+
+def closed(
+    model: Model, arena: Arena, q: np.ndarray, way: np.ndarray, v: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, Number]:
+    """Return the closed position after a displacement, its velocity, and the smallest margin.
+
+    v: velocities, of which only the independent ones are used. The margin is that of
+    `closing_step`: 1 where the closure was chosen, 0 at a singular position.
+    """
+    integrate = program(model, "integrate")
+    there = result(integrate, arena, {"q": q, "v": way})
+    least: Number = 1.0
+    for _ in range(CLOSINGS):
+        step, _, margin = _closing(model, arena, there, v)
+        least = minimum(least, margin)
+        there = result(integrate, arena, {"q": there, "v": step})
+    return there, _closing(model, arena, there, v)[1], least
