@@ -14,13 +14,16 @@ All collisions of a batch are integrated together.
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy
 
+from chasles import backends
+from chasles.backends.arrays import call
 from chasles.errors import NotFiniteError
-from chasles.motion.geometry.closed_forms import applied
+from chasles.expr import RULES, Arena, Program, Variable
+from chasles.motion.geometry.closed_forms import applied, sqrt
 
 STEP = 0.3
 """Step size, relative to the time in which slip can turn or stop; errors are about 1e-12."""
@@ -70,7 +73,7 @@ class Slip:
         slip, normal = path[:, 4:6], path[:, 6]
         rate = np.empty_like(path)
         rate[:, :2] = -self.mu[:, None] * slip
-        rate[:, 2] = size = np.hypot(slip[:, 0], slip[:, 1])
+        rate[:, 2] = size = sqrt(slip[:, 0] * slip[:, 0] + slip[:, 1] * slip[:, 1])
         rate[:, 3] = normal * size
         rate[:, 4:] = applied(self.W, rate[:, :3])
         return rate
@@ -95,10 +98,10 @@ class Slip:
             problem = "slip does not end"
             remedy = "check that W is an inverse inertia (positive definite)"
             raise NotFiniteError("E-CONTACT-079", problem, remedy, part="impact")
-        some = np.flatnonzero(crossing)
-        path[some] = self[some]._reach(path[some], h[some], quantity, goal[some])
-        some = np.flatnonzero(~crossing)
-        path[some] = self[some]._straight(path[some], quantity, goal[some])
+        if (some := np.flatnonzero(crossing)).size:
+            path[some] = self[some]._reach(path[some], h[some], quantity, goal[some])
+        if (some := np.flatnonzero(~crossing)).size:
+            path[some] = self[some]._straight(path[some], quantity, goal[some])
         return path
 
     def _pace(self) -> np.ndarray:
@@ -209,7 +212,27 @@ class Slip:
 
 
 def _stepped(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Take one step of Dormand and Prince's method of order 8, with SciPy's coefficients."""
+    """Take one step of Dormand and Prince's method of order 8, in machine code."""
+    after: np.ndarray = call(_compiled(), "impact", (slip.W, slip.mu, path, h))
+    return after
+
+
+@cache
+def _compiled() -> Any:
+    """Compile a step of one collision."""
+    arena = Arena(RULES)
+    given = [Variable("W", (3, 3)), Variable("mu", ()), Variable("path", (7,)), Variable("h", ())]
+    W, mu, path, h = (
+        np.array([arena.input(v.name, k) for k in range(v.size)], dtype=object).reshape(1, *v.shape)
+        for v in given
+    )
+    after = _step(Slip(W, path[:, 4:], mu), path, h)
+    result = (Variable("after", (7,)), after.ravel().tolist())
+    return backends.compile(Program.from_outputs("slip_step", given, [result]))
+
+
+def _step(slip: Slip, path: np.ndarray, h: np.ndarray) -> np.ndarray:
+    """Return the path after one step, with SciPy's coefficients; arrays may contain symbols."""
     step, slopes = h[:, None], list[np.ndarray]()
     *stages, result = _stages()
     for row in stages:
