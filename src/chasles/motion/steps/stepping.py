@@ -148,7 +148,7 @@ class Steps:
             steady[at : at + 3] = w + unheated(M[at : at + 3, at : at + 3], w, dt)
         p = M @ steady + dt * (tau - h) + dt * (D @ v)
         self._reduced: Reduction | None = None
-        if model.loop_rows:
+        if model.source.closure is not None:
             self._reduced = found = reduction(model, arena, q, v)
             p = M @ (v - dt * found.g) + dt * (tau - h) + dt * (D @ v)
             self._set(arena, q, v, found.matrix(M), found.matrix(H), found.vector(p))
@@ -332,7 +332,7 @@ class Steps:
         """Return the program of a whole Newton step, which leaves late states unchanged."""
         v, memory, problem = self._between_symbols()
         g, held, last = self._remembered(memory)
-        found = Newton(problem).whole_step(v, g, last)
+        found = Newton(problem).whole_step(v, g, list(last))
         status = less_equal(found.residual, tolerance)
         new = [status, memory[1] + 1.0, found.residual, *found.gradient, *held, *found.directions]
         done = maximum(memory[0], less_equal(QUICK, memory[1]))
