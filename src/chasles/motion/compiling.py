@@ -65,8 +65,8 @@ def stepped(
 ) -> Trajectory:
     """Simulate by time stepping; a controller that cannot be traced is called at each step."""
     for found, words in (
-        (robot.model.timed, "the robot depends on time"),
-        (robot.model.loop_rows and (device == "cuda" or library_of(q)), "loops on a GPU"),
+        (len(robot.mechanism.traits) > bool(robot.mechanism.rows), "the robot depends on time"),
+        (robot.mechanism.rows and (device == "cuda" or library_of(q)), "loops on a GPU"),
         (compiled is False, "compiled=False"),
         (plan.free != "body", "free='mixed'"),
         (plan.f_ext, "f_ext"),

@@ -184,7 +184,7 @@ class Stepped:
 
     def _check_margin(self, singular: Any) -> None:
         """Raise an error if the loops came close to a position that the step cannot pass."""
-        if self.model.loop_rows and not bool((singular < 1.0 - FALLEN).all()):
+        if self.model.source.closure and not bool((singular < 1.0 - FALLEN).all()):
             names = [self.model.bodies[i].data.name for i in self.model.movers]
             problem = "the independent coordinates of the loops became dependent on each other"
             remedy = f"use another integrator, or name others of {names} as independent"
@@ -298,7 +298,7 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
 def chosen(robot: Machine, q: Any) -> Model:
     """Return the model, with its loops solved for the coordinates suited to a state."""
     mechanism, model = robot.mechanism, robot.model
-    if not model.loop_rows:
+    if not mechanism.rows:
         return model
     first = np.asarray(q, dtype=float).reshape(-1, model.nq)
     if not len(first):

@@ -148,7 +148,7 @@ class Steps:
             steady[at : at + 3] = w + unheated(M[at : at + 3, at : at + 3], w, dt)
         p = M @ steady + dt * (tau - h) + dt * (D @ v)
         self._reduced: Reduction | None = None
-        if model.loop_rows:
+        if model.source.closure is not None:
             self._reduced = found = reduction(model, arena, q, v)
             p = M @ (v - dt * found.g) + dt * (tau - h) + dt * (D @ v)
             self._set(arena, q, v, found.matrix(M), found.matrix(H), found.vector(p))
