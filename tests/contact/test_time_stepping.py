@@ -11,7 +11,7 @@ import chasles
 from chasles import contact
 from chasles.motion.drivers.stepping import Stepped
 from chasles.motion.steps.scene import Scene
-from chasles.motion.steps.stepping import STATISTICS, ROUGH
+from chasles.motion.steps.stepping import ROUGH, STATISTICS
 
 DT = 0.002
 
@@ -321,7 +321,7 @@ def test_float32_solves_every_step_of_quadrupeds_with_random_torques():
     states = [a.astype(np.float32) for a in states]
     run = Stepped(made.model, scene, DT, None).loop("llvm", "float32")
     run(states, [torques.astype(np.float32), np.zeros((1, 1, 1), np.float32)], [], steps, steps, 1)
-    effort = dict(zip(EFFORT, states[3].T, strict=True))
+    effort = dict(zip(STATISTICS, states[3].T, strict=True))
     assert np.isfinite(states[1]).all()
     assert effort["residual"].max() <= ROUGH
     energy = made.kinetic_energy(*(a.astype(float) for a in states[:2]))
