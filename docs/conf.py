@@ -48,7 +48,8 @@ INNER = "backends|checks|expr|functions|mathematics|mechanisms|model|motion|peer
 nitpick_ignore_regex = [
     ("py:class", r"(collections|matplotlib|numpy|os|pathlib)\..*"),
     ("py:class", rf"chasles\.({INNER})\..*"),
-    ("py:class", r"chasles\.distances\.elements\..*|chasles\.identification\.linear\..*"),
+    ("py:class", r"chasles\.distances\.elements\..*"),
+    ("py:class", r"chasles\.identification\.(equations|linear)\..*"),
     ("py:class", r"tuple\[.*"),  # of signatures with a default that Python cannot parse
     ("py:class", r"chasles\.conventions\.libraries\._Turn|chasles\.homogeneous\.matrices\.T"),
 ]

@@ -204,8 +204,9 @@ class Target:
         Returns
         -------
         errors : list of Number
+            Errors (rad, m).
         rows : sequence
-            Errors in rad and m, and one row of the Jacobian for each.
+            One row of the Jacobian for each error.
 
         Examples
         --------
