@@ -51,6 +51,7 @@ SPOKEN = {
     "E-CLI-014": "friction=0.8 is the form of an option",
     "E-CLI-252": "JOINT=X is the form of an option",
     "E-CLI-260": "NAME=VALUE is the form of an option",
+    "E-SWEEP-001": "NAME=A,B is the form of an option",
     "E-FILE-033": "says that a Python function is needed",
     "E-FILE-410": "commands find built-in robots by name",
     "E-TOML-011": "says that a Python function is needed",

@@ -5,7 +5,8 @@ import pytest
 from scipy.spatial import ConvexHull, HalfspaceIntersection
 from scipy.spatial.transform import Rotation
 
-from chasles.contact import Box
+import chasles
+from chasles.contact import Box, Pair, Rigid
 from chasles.expr import RULES, Arena, Program, Variable, interpret
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.steps.boxes import EDGE, SLOTS, box_on_box, least_overlap
@@ -84,6 +85,41 @@ def test_crossed_edges_touch_in_one_point():
     assert np.allclose(points, [[0.3, 0.0, half - 0.5e-3]])
 
 
+def flights(count):
+    """Boxes beside a box, of random size, with an edge that is nearly parallel to one of its."""
+    rng = np.random.default_rng(4)
+    for tilt in 10.0 ** rng.uniform(-12.0, -3.0, count):
+        turn = Rotation.from_rotvec(tilt * rng.normal(size=3))
+        yield turn * Rotation.from_rotvec([0, 0, rng.uniform(0, 6)]), [0.5, *rng.uniform(0, 0.5, 2)]
+
+
+def test_slots_without_contact_stay_near_the_boxes():
+    """A slot far away would be fast, and act despite its gap."""
+    box, under = Box("a", (0.2, 0.15, 0.1)), placed(np.eye(3), np.zeros(3))
+    for turn, at in flights(150):
+        for ends in ((turn.as_matrix(), at), (turn.as_matrix() @ np.diag([1, -1, -1]), at)):
+            spots = box_on_box(box, placed(*ends), box, under)
+            assert max(np.linalg.norm(np.array(s.point, float)) for s in spots) < 3.0
+
+
+def test_boxes_that_do_not_touch_fly_on(tmp_path):
+    """A spinning box beside another: the step leaves its velocity and angular momentum."""
+    file = tmp_path / "box.xml"
+    file.write_text(
+        "<mujoco><option gravity='0 0 0'/><worldbody><body name='a'><freejoint/>"
+        "<inertial pos='0 0 0' mass='1' diaginertia='0.004 0.004 0.004'/></body>"
+        "</worldbody></mujoco>"
+    )
+    robot, rng = chasles.load(file), np.random.default_rng(6)
+    pair = Pair(Box("a", (0.2, 0.15, 0.1)), Box(None, (0.2, 0.15, 0.1)), Rigid(friction=0.5))
+    each = [[*turn.as_quat()[[3, 0, 1, 2]], *at] for turn, at in flights(200)]
+    q, qd = np.array(each), 5.0 * rng.normal(size=(200, 6)) * [1, 1, 1, 0, 0, 0]
+    run = robot.simulate(q, qd, dt=0.002, steps=1, contacts=[pair], integrator="time-stepping")
+    assert np.allclose(run.qd[:, -1], qd, atol=1e-9)
+    assert not run.unsolved.any()
+    assert run.excess.max() < 1e-9
+
+
 def random_pair(rng, overlap, tilt=None):
     """Two boxes of random shape and posture that overlap by about the given length.
 
@@ -102,6 +138,22 @@ def random_pair(rng, overlap, tilt=None):
         way = np.array(apart.normal, float) * (float(apart.gap) + overlap)
         over = placed(over.R, over.o - way)
     return one, over, other, under
+
+
+def test_the_point_of_edges_that_are_apart_is_between_them():
+    """The lines of such edges may cross far beyond their ends."""
+    rng, count = np.random.default_rng(1), 0
+    for _ in range(100):
+        one, over, other, under = random_pair(rng, -1.0, 0.1)
+        if not least_overlap(one, over, other, under).edge:
+            continue
+        points, gaps = valid(box_on_box(one, over, other, under))
+        assert len(gaps) == 1
+        # Halfway between a point of each box.
+        reach = 0.25 * (np.linalg.norm(one.size) + np.linalg.norm(other.size))
+        assert np.linalg.norm(points[0] - 0.5 * (over.o + under.o)) <= reach
+        count += 1
+    assert count > 20
 
 
 def test_depths_and_normals_agree_with_coal():

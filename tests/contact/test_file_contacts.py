@@ -83,3 +83,20 @@ def test_true_is_the_plane_of_the_world_and_other_grounds_are_refused() -> None:
     assert isinstance(pair.surface, contact.Ground)
     with raises("E-CONTACT-092"):
         contact.file_pairs(robot, ground=0.0)  # type: ignore[arg-type]
+
+
+def test_bodies_that_touch_are_those_of_mujoco() -> None:
+    """No contact of a body with its parent, also across several joints of one body."""
+    gymnasium = pytest.importorskip("gymnasium")
+    mujoco = pytest.importorskip("mujoco")
+    path = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets" / "humanoid.xml"
+    model = mujoco.MjModel.from_xml_path(str(path))
+    model.geom_margin[:] = model.body_margin[:] = (
+        100.0  # all pairs of shapes that may touch are contacts
+    )
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    bodies = [[int(model.geom_bodyid[g]) for g in each.geom] for each in data.contact]
+    expected = {frozenset(model.body(i).name for i in pair) for pair in bodies}
+    found = {frozenset(pair.frames) for pair in contact.file_pairs(chasles.load(path))}
+    assert found == expected

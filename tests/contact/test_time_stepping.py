@@ -11,7 +11,7 @@ import chasles
 from chasles import contact
 from chasles.motion.drivers.stepping import Stepped
 from chasles.motion.steps.scene import Scene
-from chasles.motion.steps.stepping import EFFORT, ROUGH
+from chasles.motion.steps.stepping import ROUGH, STATISTICS
 
 DT = 0.002
 
@@ -154,6 +154,9 @@ def test_batches_have_the_bits_of_single_motions(robot):
         one = stepped(made, q[k], [pair], 0.6, qd[k], every=50)
         assert np.array_equal(whole.q[k], one.q)
         assert np.array_equal(whole.qd[k], one.qd)
+    for n in (2, 3, 9):  # the last tile has few states
+        some = stepped(made, q[:n], [pair], 0.6, qd[:n], every=50)
+        assert np.array_equal(some.q, whole.q[:n])
 
 
 def test_the_motion_goes_on_from_its_end_with_the_same_bits(robot):
@@ -314,11 +317,11 @@ def test_float32_solves_every_step_of_quadrupeds_with_random_torques():
     lowest = np.min([made.forward_kinematics(q, frame=name)[:, 2, 3] for name in feet], axis=0)
     q[:, 6] += 0.02 - lowest + rng.uniform(0.0, 0.02, n)
     torques = rng.normal(size=(n, 1, made.nv)) * np.r_[np.zeros(6), np.ones(made.nv - 6)]
-    states = [q, rng.normal(size=(n, made.nv)), np.zeros((n, 12)), np.zeros((n, len(EFFORT)))]
+    states = [q, rng.normal(size=(n, made.nv)), np.zeros((n, 12)), np.zeros((n, len(STATISTICS)))]
     states = [a.astype(np.float32) for a in states]
     run = Stepped(made.model, scene, DT, None).loop("llvm", "float32")
     run(states, [torques.astype(np.float32), np.zeros((1, 1, 1), np.float32)], [], steps, steps, 1)
-    effort = dict(zip(EFFORT, states[3].T, strict=True))
+    effort = dict(zip(STATISTICS, states[3].T, strict=True))
     assert np.isfinite(states[1]).all()
     assert effort["residual"].max() <= ROUGH
     energy = made.kinetic_energy(*(a.astype(float) for a in states[:2]))

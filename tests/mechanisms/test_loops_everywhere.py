@@ -579,7 +579,8 @@ def identified(s: State) -> None:
     qdd = ROBOT.forward_dynamics(q, qd, tau)
     given = q, qd, qdd, ROBOT.inverse_dynamics(q, qd, qdd)
     names = ("q", "qd", "qdd", "tau")
-    found = chasles.identify(ROBOT, **dict(zip(names, given, strict=True)), include=["inertia"])
+    with pytest.warns(UserWarning, match="too few|excites"):  # which the torques need not
+        found = chasles.identify(ROBOT, **dict(zip(names, given, strict=True)), include=["inertia"])
     assert found.validate(*given).max() < 1e-6 * np.abs(given[3]).max()
 
 
@@ -723,6 +724,10 @@ FUNCTIONS_OF_CHASLES: dict[str, Check] = {
     "save": kept,
     "simulate": simulated,
     "verify": verified,
+    "calibrate": refused(
+        lambda s: chasles.calibrate(ROBOT, s.q[None], points=np.zeros((1, 3))), "closed loops"
+    ),
+    "online_estimator": refused(lambda s: chasles.online_estimator(ROBOT), "chasles.identify"),
     "to_dh": refused(lambda s: chasles.to_dh(ROBOT), "loop"),
     "control.computed_torque": feedback,
     "control.operational_dynamics": task_dynamics,

@@ -10,6 +10,7 @@ from chasles.errors import ArgumentError, InputError
 from chasles.formats import srdf as srdf_files
 from chasles.model import WORLD, Model, ShapeData
 from chasles.model.model import suggest
+from chasles.motion.contact.from_file import may_touch, real_parents
 from chasles.motion.contract import Machine
 
 Pair = tuple[str, str]
@@ -51,32 +52,15 @@ def _meet(first: Iterable[ShapeData], second: Iterable[ShapeData]) -> bool:
     return any(may_touch(a, b) for a in first for b in second)
 
 
-def may_touch(first: Any, second: Any) -> bool:
-    """Return True if the collision bits of two shapes allow contact; missing bits allow it.
-
-    By MuJoCo's rule, the contype of one shape and the conaffinity of the other must have a common
-    bit.
-    """
-    a, b = first.bits, second.bits
-    return a is None or b is None or bool(a[0] & b[1] or b[0] & a[1])
-
-
 def _adjacent(model: Model) -> set[frozenset[int]]:
     """Return pairs of bodies connected by a joint of the tree or by a loop joint.
 
     Massless links between several joints of one body do not count as bodies.
     """
-    massless = {link.name for link in model.source.links if link.massless}
-    carried = {shape.link for shape in model.source.shapes}
-    real = {model.frames[x.name].body for x in model.source.links if x.name not in massless}
-    real |= {model.frames[name].body for name in carried}
     mujoco = any(shape.bits is not None for shape in model.source.shapes)
     found = set()
-    for i, body in enumerate(model.bodies):
-        parent, floating = body.parent, body.data.traits.floating
-        while parent != WORLD and parent not in real:
-            floating |= model.bodies[parent].data.traits.floating
-            parent = model.bodies[parent].parent
+    for i, (parent, between) in enumerate(real_parents(model)):
+        floating = any(model.bodies[k].data.traits.floating for k in (i, *between))
         if not (parent == WORLD and (floating or mujoco)):
             found.add(frozenset((i, parent)))
     return found | {frozenset((loop.predecessor.body, loop.successor.body)) for loop in model.loops}

@@ -15,10 +15,11 @@ import numpy as np
 from chasles.backends.arrays import call
 from chasles.distances import elements
 from chasles.distances.elements import PART, ROUND, Element
-from chasles.distances.pairs import Pair, all_pairs, checked_pairs, may_touch
+from chasles.distances.pairs import Pair, all_pairs, checked_pairs
 from chasles.errors import InputError, ModelError
 from chasles.functions.doors import check_robot, library_of, module, numbers
 from chasles.functions.rounds import OBSTACLES, Rounds
+from chasles.motion.contact.from_file import may_touch
 from chasles.motion.contract import Array, Machine
 from chasles.motion.solvers import optional
 

@@ -150,6 +150,8 @@ def write(
     count = len(description.sensors)
     lost = count and row_of(path, written=True) is not FORMATS["MJCF"]
     unread: tuple[str, ...] = (f"sensors ({count}) are ignored",) if lost else ()
+    if count := len(description.fields):
+        unread += (f"height fields ({count}) are ignored",)
     if count := len(description.paired):
         unread += (f"pairs of shapes with a contact of their own ({count}) are ignored",)
     return (*left, *unread, *notes)

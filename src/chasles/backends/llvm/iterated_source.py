@@ -55,8 +55,16 @@ def text(layout: Layout) -> str:
 
 
 def _one(layout: Layout) -> str:
+    """Return the function for one state. An iteration must not write to its inputs."""
     n, size = layout.inputs, layout.size
-    lines = []
+    point, memory, _ = layout.sizes
+    lines = ["  %results = alloca ptr, i64 2"]
+    for i, count in enumerate((point, memory)):
+        lines += [
+            f"  %result{i} = alloca i8, i64 {size * count}, align 64",
+            f"  %result_at{i} = getelementptr ptr, ptr %results, i64 {i}",
+            f"  store ptr %result{i}, ptr %result_at{i}",
+        ]
     for i, count in enumerate(layout.sizes):
         lines += [f"  %row{i} = alloca i8, i64 {size * count}, align 64"]
     lines += [f"  %table = alloca ptr, i64 {n + 3}"]
@@ -79,8 +87,8 @@ def _one(layout: Layout) -> str:
   %late = fcmp oge {layout.kind} %count, {float(layout.quick)}
   br i1 %late, label %rescue, label %whole
 rescue:
-  call void @rescue_one(ptr %carried0, ptr %carried0)
-  br label %again"""
+  call void @rescue_one(ptr %carried0, ptr %results)
+  br label %refined"""
     return f"""
 define void @one(ptr %in, ptr %out) {{
 entry:
@@ -93,7 +101,11 @@ again:
   br i1 %open, label %refine, label %end
 refine:{late or chr(10) + "  br label %whole"}
 whole:
-  call void @refine_one(ptr %carried0, ptr %carried0)
+  call void @refine_one(ptr %carried0, ptr %results)
+  br label %refined
+refined:
+  call void @copied(ptr %row0, ptr %result0, i64 {point}, i64 1)
+  call void @copied(ptr %row1, ptr %result1, i64 {memory}, i64 1)
   br label %again
 end:
   call void @end_one(ptr %table, ptr %out)
@@ -142,10 +154,10 @@ entry:
 
 
 def _lanes(layout: Layout) -> str:
-    """Return functions on lanes: how many are open, and copies of one lane's numbers."""
+    """Return functions on lanes: how many are open, and copies of numbers `wide` apart."""
     kind, lanes = layout.kind, layout.lanes
     return f"""
-define internal i64 @open(ptr %tile, i64 %rows) {{
+define internal i64 @open(ptr %tile) {{
 entry:
   %memory = getelementptr i8, ptr %tile, i64 {layout.starts[1]}
   br label %loop
@@ -158,18 +170,18 @@ loop:
   %one = zext i1 %open to i64
   %more = add i64 %found, %one
   %next = add i64 %lane, 1
-  %again = icmp ult i64 %next, %rows
+  %again = icmp ult i64 %next, {lanes}
   br i1 %again, label %loop, label %end
 end:
   ret i64 %more
 }}
 
-define internal void @copied(ptr %to, ptr %from, i64 %count) {{
+define internal void @copied(ptr %to, ptr %from, i64 %count, i64 %wide) {{
 entry:
   br label %loop
 loop:
   %k = phi i64 [ 0, %entry ], [ %next, %loop ]
-  %far = mul i64 %k, {lanes}
+  %far = mul i64 %k, %wide
   %source = getelementptr {kind}, ptr %from, i64 %far
   %target = getelementptr {kind}, ptr %to, i64 %far
   %x = load {kind}, ptr %source
@@ -243,7 +255,7 @@ taken:
   br i1 %open, label %works, label %retire
 retire:
   %home = call ptr @lane(ptr %tiles, i64 %owner)
-  call void @copied(ptr %home, ptr %own, i64 {few})
+  call void @copied(ptr %home, ptr %own, i64 {few}, i64 {lanes})
   store i64 -1, ptr %owner_at
   br label %seek
 seek:
@@ -259,7 +271,7 @@ look:
   %s_open = fcmp oeq {kind} %s_status, 0.0
   br i1 %s_open, label %fill, label %seek
 fill:
-  call void @copied(ptr %own, ptr %from, i64 {every})
+  call void @copied(ptr %own, ptr %from, i64 {every}, i64 {lanes})
   store i64 %s, ptr %owner_at
   br label %works
 works:
@@ -289,6 +301,11 @@ end:
 
 
 def _batch(layout: Layout) -> str:
+    """Return the function for many states, in chunks of `TILES` tiles.
+
+    The last tile repeats its last row in the lanes that are left. These lanes are iterated like the
+    others, since the end writes all of them to that row.
+    """
     n, lanes = layout.inputs, layout.lanes
     strides = "\n".join(
         f"  %step_from{i} = getelementptr i64, ptr %in_strides, i64 {i}\n"
@@ -315,6 +332,8 @@ chunk:
   %first = phi i64 [ 0, %entry ], [ %first_next, %finished ]
   %left = sub i64 %count, %first
   %rows = call i64 @llvm.umin.i64(i64 %left, i64 {TILES * lanes})
+  %above = add i64 %rows, {lanes - 1}
+  %whole = and i64 %above, {-lanes}
   br label %begin
 begin:
   %b = phi i64 [ 0, %chunk ], [ %b_next, %begun ]
@@ -328,7 +347,7 @@ begin:
   br label %look
 look:
   %round = phi i64 [ 0, %begin ], [ %round_next, %refine ]
-  %open = call i64 @open(ptr %b_tile, i64 %b_rows)
+  %open = call i64 @open(ptr %b_tile)
   %twice = mul i64 %open, 2
   %many = icmp uge i64 %twice, {lanes}
   %early = icmp ult i64 %round, {most}
@@ -345,7 +364,7 @@ begun:
   br i1 %b_more, label %begin, label %rest
 rest:
   call void @aimed(i64 %first, ptr %pool, {here})
-  call void @pool(i64 %rows, ptr %tiles, ptr %places, ptr %strides, ptr %workspace)
+  call void @pool(i64 %whole, ptr %tiles, ptr %places, ptr %strides, ptr %workspace)
   br label %end
 end:
   %e = phi i64 [ 0, %rest ], [ %e_next, %end ]

@@ -103,7 +103,6 @@ def trajectory(
         chasles trajectory puma560 --to joint1=1 --duration 2 -o move.csv
         chasles trajectory puma560 --through points.csv --kind spline -o a.csv
         chasles trajectory robot.urdf --kind line --position 0.5,0.1,0.2 -o b.csv
-        chasles trajectory arm.urdf --kind line --orientation free --position 0.4,0,0.6 -o c.csv
     """
     command.check_new_table(output, overwrite=overwrite)
     if plot is not None:

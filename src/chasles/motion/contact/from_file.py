@@ -1,7 +1,7 @@
 """Contacts defined by a robot's file: collision shapes, planes, pairs, masks and friction."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -94,18 +94,19 @@ def file_pairs(
         for plane in planes:
             if _key(shape[0], plane[0]) in known:
                 continue
-            if _moves(model, shape[0], plane[0]) and _masks(shape[0], plane[0]):
+            if _moves(model, shape[0], plane[0]) and may_touch(shape[0], plane[0]):
                 if supported(shape[1], plane[1]):
                     found.append(pair(shape, plane))
                 else:
                     left.append((shape[1], plane[1]))
     among: list[Pair] = []
+    allowed = _allowed(model)
     touching = [
         (a, b)
         for a, b in combinations(shapes, 2)
         if _moves(model, a[0], b[0])
-        and _masks(a[0], b[0])
-        and _allowed(model, a[0], b[0])
+        and may_touch(a[0], b[0])
+        and allowed(a[0], b[0])
         and _key(a[0], b[0]) not in known
     ]
     for one, other in model.source.paired:
@@ -179,21 +180,46 @@ def _moves(model: Model, a: ShapeData, b: ShapeData) -> bool:
     return _body(model, a) != _body(model, b)
 
 
-def _masks(a: ShapeData, b: ShapeData) -> bool:
-    """Return True if MuJoCo's masks let two shapes touch, or if one has no mask."""
+def may_touch(a: Any, b: Any) -> bool:
+    """Return True if the collision bits of two shapes allow contact; missing bits allow it.
+
+    By MuJoCo's rule, the contype of one shape and the conaffinity of the other must have a common
+    bit.
+    """
     if a.bits is None or b.bits is None:
         return True
     return bool(a.bits[0] & b.bits[1] or b.bits[0] & a.bits[1])
 
 
-def _allowed(model: Model, a: ShapeData, b: ShapeData) -> bool:
-    """Return True unless the file excludes the pair, or one body is the parent of the other."""
-    without = {frozenset(pair) for pair in model.source.excluded}
-    if frozenset((a.link, b.link)) in without:
-        return False
-    i, j = _body(model, a), _body(model, b)
-    parents = {k: model.bodies[k].parent for k in (i, j) if k != WORLD}
-    return not ((parents.get(i) == j and j != WORLD) or (parents.get(j) == i and i != WORLD))
+def real_parents(model: Model) -> list[tuple[int, list[int]]]:
+    """Return the parent of each body, and the massless links between them.
+
+    Massless links without shapes, between several joints of one body, do not count as parents.
+    """
+    links, shapes = model.source.links, model.source.shapes
+    names = {link.name for link in links if not link.massless} | {shape.link for shape in shapes}
+    real = {model.frames[name].body for name in names if name}
+    found = []
+    for body in model.bodies:
+        parent, between = body.parent, list[int]()
+        while parent != WORLD and parent not in real:
+            between.append(parent)
+            parent = model.bodies[parent].parent
+        found.append((parent, between))
+    return found
+
+
+def _allowed(model: Model) -> Callable[[ShapeData, ShapeData], bool]:
+    """Return a test of two shapes: not excluded by the file, and on no body and its parent."""
+    parents = [parent for parent, _ in real_parents(model)]
+    near = {frozenset((k, parent)) for k, parent in enumerate(parents) if parent != WORLD}
+    excluded = {frozenset(pair) for pair in model.source.excluded}
+
+    def allowed(a: ShapeData, b: ShapeData) -> bool:
+        bodies = frozenset((_body(model, a), _body(model, b)))
+        return bodies not in near and frozenset((a.link, b.link)) not in excluded
+
+    return allowed
 
 
 def _key(a: ShapeData, b: ShapeData) -> frozenset[tuple[Any, ...]]:

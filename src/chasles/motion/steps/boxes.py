@@ -205,7 +205,8 @@ def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]
     ):  # fmt: skip
         early, late = _within(start, way, reach)
         valid = less_equal(early, late)
-        begin, end = start + early * way, start + late * way
+        # Points of a segment that misses the rectangle stay on it: a slot far away would be fast.
+        begin, end = start + minimum(early, 1.0) * way, start + maximum(late, 0.0) * way
         found.append((out(*begin), begin[2], valid))
         leaving.append((out(*end), end[2], valid * less(late, 1.0)))
     # Corners of the rectangle, in coordinates (s, t) along the edges of the other face.
@@ -238,16 +239,27 @@ def _within(start: np.ndarray, way: np.ndarray, reach: list[Number]) -> tuple[Nu
 
 def _crossing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) -> np.ndarray:
     """Return the point halfway between the edges that face each other along the normal."""
-    corners = []
-    for box, at, sign in ((body, over, -1.0), (surface, under, 1.0)):
+    middles, reach = [], []
+    for box, at, sign, line in zip(
+        (body, surface), (over, under), (-1.0, 1.0), apart.lines, strict=True
+    ):
         facing = sign * applied(at.R.T, apart.normal)
         corner = select(less(facing, 0.0), -1.0, 1.0) * np.array(_halves(box))
-        corners.append(at.out(corner + np.array(box.center)))
+        along = np.sum(applied(at.R, corner) * line)
+        middles.append(at.out(corner + np.array(box.center)) - along * line)
+        reach.append(absolute(along))
     d, e = apart.lines
-    r = corners[0] - corners[1]
+    r = middles[0] - middles[1]
     b, c, f = np.sum(d * e), np.sum(d * r), np.sum(e * r)
     bent = 1.0 - b * b
     over_bent = 1.0 / select(less(bent, PARALLEL), 1.0, bent)
-    s, t = (b * f - c) * over_bent, (f - b * c) * over_bent
-    point: np.ndarray = 0.5 * (corners[0] + s * d + corners[1] + t * e)
+    # The lines of edges that are apart may cross beyond their ends (Ericson 2005, section 5.1.9).
+    s = _limited((b * f - c) * over_bent, reach[0])
+    t = _limited(b * s + f, reach[1])
+    s = _limited(b * t - c, reach[0])
+    point: np.ndarray = 0.5 * (middles[0] + s * d + middles[1] + t * e)
     return point
+
+
+def _limited(x: Number, reach: Number) -> Number:
+    return minimum(maximum(x, -reach), reach)

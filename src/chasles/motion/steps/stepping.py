@@ -10,6 +10,8 @@ computes everything that stays constant in the step and takes a first Newton ste
 another Newton step. `rescue` takes a step with a line search, for states that Newton's method does
 not solve. `end` moves the robot. Free joints keep their linear velocity along the world axes, so
 that spinning does not add energy to it.
+
+Long because the programs share one problem and the data that pass between them.
 """
 
 from collections.abc import Mapping
