@@ -76,9 +76,27 @@ def test_spreading() -> None:
 
 def test_the_report_comes_again() -> None:
     """The same text compiled once more: no answer from a cache, which would have no report."""
-    program = program_of(ARM, "mass_matrix")
-    built = [cuda_build.build(program, "float32", "sm_90", "strided") for _ in range(2)]
-    assert built[0].registers == built[1].registers > 0
+    made = [cuda_driver.compile(spreading("float32"), "sm_90") for _ in range(2)]
+    assert made[0].registers == made[1].registers > 0
+
+
+@pytest.mark.parametrize(("share", "times"), [(0.0, 1), (0.009, 1), (0.02, 2)])
+def test_cuts_are_for_many_spilled_values(
+    monkeypatch: pytest.MonkeyPatch, share: float, times: int
+) -> None:
+    """One compiler takes minutes for a text with cuts, and few values would be saved."""
+    program, texts = program_of(QUADRUPED, "mass_matrix"), []
+
+    def compiled(text: str, _: str) -> cuda_driver.Compiled:
+        texts.append(text)
+        return cuda_driver.Compiled(b"", 255, int(share * len(program.code)) * 8)
+
+    monkeypatch.setattr(cuda_driver, "compile", compiled)
+    cuda_build._machine_code.cache_clear()
+    for _ in range(2):
+        cuda_build.build(program, "float64", "sm_90", "rows")
+    cuda_build._machine_code.cache_clear()
+    assert len(texts) == times
 
 
 def test_refusal() -> None:

@@ -8,6 +8,7 @@ from support import close
 
 import chasles
 from chasles.algorithms import FUNCTIONS
+from chasles.backends.cuda import driver as cuda_driver
 from chasles.functions.programs import spaces
 from chasles.robots import humanoid, puma560, quadruped, random_tree
 
@@ -147,11 +148,13 @@ def test_wrong_arrays() -> None:
         gpu(*map(cupy.asarray, (q, qd, qdd)), out=cupy.empty((2, 6)))
 
 
-def test_from_the_cache() -> None:
-    """A second robot of the same data compiles nothing."""
+def test_from_the_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second robot of the same data traces and compiles nothing."""
     gpu, cpu = both("puma560", "gravity_forces")
     (q,) = inputs(cpu, 10)
     gpu(cupy.asarray(q))
+    monkeypatch.setattr(cuda_driver, "compile", None)
     again = chasles.compile(puma560(), "gravity_forces", backend="cuda")
     compare(again(cupy.asarray(q)), cpu(q), "float64")
+    assert again is not gpu
     assert "program" not in vars(again)

@@ -8,6 +8,7 @@ from support import close, gpus
 
 from chasles import contact
 from chasles.expr import sin
+from chasles.motion.drivers import stepping
 from chasles.robots import humanoid, puma560, quadruped
 from chasles.rollouts import GravityCompensation, PDControl, Trajectory
 
@@ -75,11 +76,15 @@ def test_contacts(dtype: str) -> None:
 @pytest.mark.parametrize(
     ("dtype", "tolerance", "share"), [("float64", 1e-9, 0.95), ("float32", 1e-3, 0.7)]
 )
-def test_time_stepping(dtype: str, tolerance: float, share: float) -> None:
+def test_time_stepping(
+    monkeypatch: pytest.MonkeyPatch, dtype: str, tolerance: float, share: float
+) -> None:
     """A quadruped lands on rigid ground with friction: motion, forces and efforts of the CPU.
 
     Rounding may decide about an iteration, and whether a foot sticks or slides: a share of the
-    robots is near, and 95 % are within 0.1 m and rad after 0.2 s.
+    robots is near. The GPU takes each iteration by `rescue`; the CPU's first ones are others, and
+    end elsewhere within the tolerance of the solve. So the CPU uses `rescue` here, too, and its
+    usual motion is compared with less accuracy.
     """
     robot = quadruped()
     q = robot.neutral()
@@ -93,7 +98,9 @@ def test_time_stepping(dtype: str, tolerance: float, share: float) -> None:
     lead = np.tile(q, (5000, 1))
     lead[:, 6:] += 0.01 * RNG.normal(size=(5000, 13))
     lead = lead.astype(dtype).astype(float)
-    right = robot.simulate(lead[:200], np.zeros(18), **options)
+    usual = robot.simulate(lead[:200], np.zeros(18), **options)
+    monkeypatch.setattr(stepping, "QUICK", 1)
+    right = quadruped().simulate(lead[:200], np.zeros(18), **options)
     arrays = [cupy.asarray(a, dtype) for a in (lead, np.zeros(18))]
     got = robot.simulate(*arrays, **options)
     assert got.compiled
@@ -105,7 +112,8 @@ def test_time_stepping(dtype: str, tolerance: float, share: float) -> None:
     off = np.abs(got.q[:200].get() - right.q).max(axis=(1, 2))
     near = off < tolerance
     assert near.mean() > share
-    assert np.quantile(off, 0.95) < 0.1
+    apart = np.abs(got.q[:200].get() - usual.q).max(axis=(1, 2))
+    assert np.quantile(apart, 0.95) < (1e-3 if dtype == "float64" else 0.1)
     assert right.touching.forces[:, -1, :, 2].max() > 1.0
     if dtype == "float64":
         sent = robot.simulate(lead[:50], np.zeros(18), device="cuda", **options)

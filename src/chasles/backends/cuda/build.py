@@ -5,6 +5,7 @@ before compiling, from the number of warps that would be active on a multiproces
 compiling a long program takes seconds.
 """
 
+import functools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -66,6 +67,12 @@ DRIVER = 1024
 
 WORTH = 0.7
 """Smallest ratio of a tighter register limit to the compiler's choice that is tried."""
+
+SLIGHT = 0.01
+"""Number of spilled values, relative to the instructions, up to which a kernel is not compiled a
+second time with cuts. The gain would be small, and the time is sometimes long: the compiler of CUDA
+13.0 takes minutes for the mass matrix of a humanoid.
+"""
 
 
 @dataclass(frozen=True)
@@ -224,17 +231,22 @@ def shared_memory(architecture: str) -> int:
 
 
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
-    """Compile the kernel; if it spills, also try it cut into stretches."""
+    """Compile the kernel; if it spills more than slightly, also try it cut into stretches."""
     block = BLOCK if form in ALONE else WARP
-    found, most = (
-        [],
-        shared_memory(architecture) // 2 - 1024,
-    )  # two blocks and the driver's share
+    found = []
+    most = shared_memory(architecture) // 2 - 1024  # two blocks and the driver's share
+    slight = SLIGHT * len(program.code) * np.dtype(dtype).itemsize
     for cuts in (False, True):
         written = source(program, dtype, form, block=block, least=least, cuts=cuts, most=most)
-        made = cuda_driver.compile(written.text, architecture)
+        made = _machine_code(written.text, architecture)
         facts = made.registers, made.spilled, made.code
         found.append(Built(form, block, written.shared, written.columns, *facts))
-        if not made.spilled or form == "direct" or len(program.code) > LONG:
+        if made.spilled <= slight or form == "direct" or len(program.code) > LONG:
             break
     return min(found, key=lambda built: built.spilled)
+
+
+@functools.lru_cache(4)
+def _machine_code(text: str, architecture: str) -> cuda_driver.Compiled:
+    """Compile a text once: the kernel for few states is often that for many in columns."""
+    return cuda_driver.compile(text, architecture)
