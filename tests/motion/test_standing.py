@@ -141,14 +141,14 @@ def test_a_humanoid_without_ankles_falls_and_rests_without_jitter():
     gymnasium = pytest.importorskip("gymnasium")
     folder = Path(gymnasium.__file__).parent / "envs" / "mujoco" / "assets"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # pairs of its own shapes do not touch
+        warnings.simplefilter("ignore")  # what the file says beyond the motion
         robot = chasles.load(folder / "humanoid.xml")
         run = robot.simulate(
-            robot.neutral(), np.zeros(robot.nv), duration=10.0, dt=0.002, contacts="file"
+            robot.neutral(), np.zeros(robot.nv), duration=11.0, dt=0.002, contacts="file"
         )
-    late = run.t > 8.0
+    late = run.t > 10.0  # an arm slides off until then, on shapes of its own without friction
     assert run.q[-1, 6] < 0.5
-    assert np.abs(run.qd[late]).max() < 1e-2
-    assert np.abs(np.diff(run.qd[late], axis=0)).max() < 1e-3
+    assert np.abs(run.qd[late]).max() < 1e-3
+    assert np.abs(np.diff(run.qd[late], axis=0)).max() < 1e-6
     assert -run.touching.gaps[late].min() < 1e-3
     assert run.excess <= 1e-6 * abs(run.work)
