@@ -248,7 +248,7 @@ def _moves_little(joint: JointData, share: float) -> str:
 
 
 def _moves_nothing(joint: JointData) -> str:
-    if joint.kind == "free":
+    if joint.traits.floating:
         return (
             f"{_at(joint)}: the base link {joint.child!r} has no mass, so the mass matrix is "
             "singular and forward dynamics is undefined; give it mass and inertia in the file, or "

@@ -243,11 +243,38 @@ class Pressed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Contacts:
-    """All soft contact pairs of a robot, evaluated on expressions."""
+class Placed:
+    """Pairs of a robot, and their contact points on expressions."""
 
     model: Model
     pairs: tuple[Pair, ...]
+
+    @cached_property
+    def frames(self) -> tuple[str, ...]:
+        """Frames on which contact forces act."""
+        return tuple(sorted({f for pair in self.pairs for f in pair.frames if f is not None}))
+
+    def spots(self, arena: Arena, q: Numbers, qd: Numbers) -> list[Spot]:
+        """Return all contact points in a state of the robot."""
+        motions = self._motions(arena, q, qd)
+        return [s for p in self.pairs for s in p.spots(*(motions[f] for f in p.frames))]
+
+    @cached_property
+    def _programs(self) -> dict[str, list[Program]]:
+        functions = ("forward_kinematics", "frame_velocity")
+        return {f: [program(self.model, name, frame=f) for name in functions] for f in self.frames}
+
+    def _motions(self, arena: Arena, q: Numbers, qd: Numbers) -> dict[str | None, Carrier]:
+        motions: dict[str | None, Carrier] = {None: STILL}
+        for frame, programs in self._programs.items():
+            pose, velocity = (result(traced, arena, {"q": q, "qd": qd}) for traced in programs)
+            motions[frame] = Carrier.of(pose, velocity, frame)
+        return motions
+
+
+@dataclass(frozen=True)
+class Contacts(Placed):
+    """All soft contact pairs of a robot, evaluated on expressions."""
 
     def __post_init__(self) -> None:
         for pair in self.pairs:
@@ -258,11 +285,6 @@ class Contacts:
             for frame in pair.frames:
                 if frame is not None:
                     self.model.frame(frame)
-
-    @cached_property
-    def frames(self) -> tuple[str, ...]:
-        """Frames on which contact forces act."""
-        return tuple(sorted({f for pair in self.pairs for f in pair.frames if f is not None}))
 
     @property
     def keys(self) -> tuple[WrenchKey, ...]:
@@ -279,11 +301,6 @@ class Contacts:
     def states(self) -> int:
         """Number of states of all points."""
         return sum(law.states for law in self.laws)
-
-    def spots(self, arena: Arena, q: Numbers, qd: Numbers) -> list[Spot]:
-        """Return all contact points in a state of the robot."""
-        motions = self._motions(arena, q, qd)
-        return [s for p in self.pairs for s in p.spots(*(motions[f] for f in p.frames))]
 
     def pressed(
         self, arena: Arena, q: Numbers, qd: Numbers, state: Numbers, touching: Numbers | None = None
@@ -361,15 +378,3 @@ class Contacts:
         spots = self.spots(arena, q, [0.0] * self.model.nv)
         gaps = [spot.gap for spot in spots]
         return list(zip(self.laws, self.split(state), found.forces, gaps, strict=True))
-
-    @cached_property
-    def _programs(self) -> dict[str, list[Program]]:
-        functions = ("forward_kinematics", "frame_velocity")
-        return {f: [program(self.model, name, frame=f) for name in functions] for f in self.frames}
-
-    def _motions(self, arena: Arena, q: Numbers, qd: Numbers) -> dict[str | None, Carrier]:
-        motions: dict[str | None, Carrier] = {None: STILL}
-        for frame, programs in self._programs.items():
-            pose, velocity = (result(traced, arena, {"q": q, "qd": qd}) for traced in programs)
-            motions[frame] = Carrier.of(pose, velocity, frame)
-        return motions

@@ -8,7 +8,7 @@ from chasles import backends
 from chasles.backends.arrays import call
 from chasles.expr import RULES, Arena, Program, Variable
 from chasles.model import Model
-from chasles.motion.contact.pairs import Contacts, Pair
+from chasles.motion.contact.pairs import Pair, Placed
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import closest
@@ -34,7 +34,7 @@ def contact_points(
         return None
     else:
         still = np.zeros(model.nv)
-        found = [spot.point for spot in Contacts(model, tuple(pairs)).spots(arena, given, still)]
+        found = [spot.point for spot in Placed(model, tuple(pairs)).spots(arena, given, still)]
     output = (Variable("points", (len(found), 3)), np.ravel(found).tolist())
     program = Program.from_outputs("points", [Variable("q", (n,))], [output])
     points: np.ndarray = call(backends.compile(program, "numpy"), "contact_points", (q,))

@@ -10,8 +10,8 @@ would close them, and stick or slide along their current velocity (`touching.exp
 If whole steps do not converge, steps end where the power of the unbalanced momentum vanishes
 (`Newton.part_step`), and use only a part of the derivatives of friction (`Slope`), so that they
 resemble steps for a convex problem. Last, the normal impulses that bound friction are fixed
-(`fixed`). That problem is convex, its impulses add no energy, and these steps always converge to
-its solution.
+(`fixed`). That problem is convex, and its impulses add no energy. Few states remain whose
+residual is still above the tolerance after the last iteration; they count as unsolved.
 """
 
 from collections.abc import Sequence
