@@ -109,6 +109,7 @@ WORDS = {
     "formats/mjcf_machine_writer.py": "the same",
     "formats/mjcf_sensors.py": "the same, of its sensors",
     "trajectory/lines.py": "an orientation that a path leaves free",
+    "cli/commands/trajectory.py": "the same",
     "formats/registry.py": "the name of a built-in robot",
     "identification/calibration.py": "the types with a constant screw; offsets of others are kept",
     "numeric/handles.py": "the two types that its chains may have; others are refused",

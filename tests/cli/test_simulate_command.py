@@ -24,6 +24,14 @@ from chasles.cli.simulate import Task, run
 
 ENV = {"COLUMNS": "80", "NO_COLOR": "1", "TERM": "dumb"}
 
+DOG = """
+<robot name="dog">
+  <link name="trunk">
+    <inertial><mass value="2"/><inertia ixx="0.01" iyy="0.02" izz="0.02" ixy="0" ixz="0" iyz="0"/></inertial>
+    <collision><geometry><box size="0.4 0.2 0.1"/></geometry></collision>
+  </link>
+</robot>"""  # noqa: E501
+
 ANT = """<mujoco model="ant"><worldbody><body><freejoint/><geom size="0.25"/>
 <body pos="0.25 0 0"><joint name="hip_1"/><geom type="capsule" size="0.08" fromto="0 0 0 0.2 0 0"/>
 <body pos="0.2 0 0"><joint name="ankle_1" axis="0 1 0"/>
@@ -68,7 +76,7 @@ def test_examples_of_the_help_work(here: Path) -> None:
     examples = re.findall(r"^ *chasles (simulate .*)$", command.__doc__ or "", re.MULTILINE)
     assert len(examples) == 7
     (here / "ant.xml").write_text(ANT)
-    chasles.save(chasles.robots.quadruped(), here / "dog.urdf")
+    (here / "dog.urdf").write_text(DOG)
     for line in examples:
         result = CliRunner().invoke(app, line.split(), env=ENV)
         assert result.exit_code == 0, (line, result.output)

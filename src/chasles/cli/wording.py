@@ -115,7 +115,7 @@ def _range(robot: Robot, joint: str) -> tuple[float, float]:
 
 
 def _turns(robot: Robot, joint: str) -> bool:
-    return robot.joint(joint).kind in ("revolute", "continuous")
+    return robot.joint(joint).traits.hinge
 
 
 def options_of(parameters: Iterable[Any]) -> tuple[str, ...]:
