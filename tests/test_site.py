@@ -89,7 +89,7 @@ def test_equations_are_mathml(site: Path) -> None:
 
 def test_tutorials_begin_with_a_picture(site: Path) -> None:
     pages = sorted((site / "tutorials").glob("*.html"))
-    assert len(pages) == 8
+    assert len(pages) == 9
     for path in pages:
         first = html.parse(path).xpath("//article//*[self::img or self::pre]")[0]
         assert first.tag == "img", path
@@ -213,7 +213,7 @@ def test_docstrings_read_as_words(site: Path) -> None:
 
 def test_tutorials_are_notebooks_with_results(site: Path) -> None:
     pages = sorted((ROOT / "docs/tutorials").glob("*.md"))
-    assert len(pages) == 8
+    assert len(pages) == 9
     for page in pages:
         book = json.loads((site / "tutorials" / f"{page.stem}.ipynb").read_text("utf-8"))
         cells = [cell for cell in book["cells"] if cell["cell_type"] == "code"]
