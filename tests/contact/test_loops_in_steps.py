@@ -56,3 +56,11 @@ def test_open_loops_are_refused():
     robot, q = four_bar()
     with raises("E-MOTION-184"):
         robot.simulate(q + 0.1, np.zeros(robot.nv), duration=0.1, dt=0.002, **STEPPING)
+
+
+@pytest.mark.parametrize("q", ["abc", [0.0, 1.0], np.nan])
+def test_a_bad_start_is_refused_by_name(q):
+    made = chasles.robots.four_bar()
+    start = np.full(made.nq, q) if isinstance(q, float) else q
+    with pytest.raises(chasles.ChaslesError, match="q"):
+        made.simulate(start, np.zeros(made.nv), dt=0.002, steps=2, integrator="time-stepping")

@@ -194,6 +194,7 @@ end:
 }}
 
 define internal ptr @lane(ptr %tiles, i64 %row) {{
+entry:
   %number = udiv i64 %row, {lanes}
   %place = urem i64 %row, {lanes}
   %far = mul i64 %number, {layout.tile}

@@ -15,7 +15,7 @@ from chasles import backends
 from chasles.backends.arrays import COMPILING
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
-from chasles.functions.doors import leading_shape
+from chasles.functions.doors import leading_shape, numbers
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
 from chasles.model.given import check_hash
@@ -300,9 +300,9 @@ def chosen(robot: Machine, q: Any) -> Model:
     mechanism, model = robot.mechanism, robot.model
     if not mechanism.rows:
         return model
-    first = np.asarray(q, dtype=float).reshape(-1, model.nq)
-    if not len(first):
-        return model
+    first = numbers("simulate: q", q, model.nq).astype(float).reshape(-1, model.nq)
+    if not len(first) or not np.isfinite(first).all():
+        return model  # which the driver refuses by name
     chart = mechanism.charts.at(mechanism.closing, first[0])
     gap = chart.closing(0.0, first, np.zeros((len(first), model.nv)))[2][:, 0]
     if not (gap <= CONSISTENT * CONSISTENT).all():
