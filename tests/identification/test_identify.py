@@ -244,9 +244,9 @@ def test_consistent_parameters_are_optimal(spread: float) -> None:
     active = problem.slack(z) < 1e-6 * (1.0 + np.abs(problem.slack(z)).max())
     rest = _without_inequalities(slope, G[active], away)
     R = np.tensordot(rest[:40].reshape(bodies, 10), UNITS, 1)
-    assert abs(np.einsum("kij,kji->", R, away)) < 1e-5 * cost
-    assert np.linalg.eigvalsh(R).min() > -1e-5 * cost
-    assert np.abs(rest[40:]).max() < 1e-5 * cost
+    assert abs(np.einsum("kij,kji->", R, away)) < 1e-8 * cost
+    assert np.linalg.eigvalsh(R).min() > -1e-8 * cost
+    assert np.abs(rest[40:]).max() < 1e-8 * cost
 
 
 def _without_inequalities(slope: np.ndarray, G: np.ndarray, away: np.ndarray) -> np.ndarray:
