@@ -10,8 +10,8 @@ import numpy as np
 
 from chasles.backends.arrays import check_tolerance
 from chasles.functions import numeric
+from chasles.functions.compiled import Functions
 from chasles.functions.doors import leading_shape
-from chasles.functions.made import Functions
 from chasles.mechanisms import reports
 from chasles.mechanisms.equations import CLOSED
 from chasles.mechanisms.freedoms import Freedoms

@@ -12,9 +12,8 @@ from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, ChaslesError
 from chasles.functions.callers import Caller, Guarded
-from chasles.functions.compiled import Compiled
+from chasles.functions.compiled import Compiled, Functions
 from chasles.functions.doors import Load, refuse, wrench_arguments
-from chasles.functions.made import Functions
 from chasles.functions.numeric import checked_step, delivered, filled
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import singular_values
