@@ -23,7 +23,8 @@ from chasles.motion.contract import Machine
 from chasles.motion.controllers import checked_parameters, traced
 from chasles.motion.controls import Controls
 from chasles.motion.drivers.places import Place, place_of
-from chasles.motion.options import MOST_STEPS, check_resolution
+from chasles.motion.drivers.running import check_resolution
+from chasles.motion.options import MOST_STEPS
 from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.stiction import check_tendons
 from chasles.motion.steps.traced import (
