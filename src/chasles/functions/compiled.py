@@ -16,9 +16,15 @@ from chasles.backends import cache
 from chasles.backends.arrays import COMPILING, Kernel, Target, checked, relaid, run
 from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program, Staged
-from chasles.functions.derivatives import Derivative, Differential, differentiated
 from chasles.functions.doors import caller, checked_options, is_single, module, taker
-from chasles.functions.programs import may_be_staged, program, runnable
+from chasles.functions.programs import (
+    Derivative,
+    Differential,
+    differentiated,
+    may_be_staged,
+    program,
+    runnable,
+)
 from chasles.functions.tiers import Tiered, is_known
 from chasles.functions.tracing import WrenchKey, straight
 from chasles.model import Description, Model, build
