@@ -12,9 +12,8 @@ from chasles.backends.arrays import checked_count
 from chasles.errors import InputError, MissingPackageError, ModelError, said
 from chasles.expr import RULES, Arena
 from chasles.functions.doors import library_of
-from chasles.functions.numeric import checked_step
 from chasles.model import Model
-from chasles.model.given import some_numbers
+from chasles.model.given import checked_step, some_numbers
 from chasles.motion.apart import MayRemember, apart
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, follows

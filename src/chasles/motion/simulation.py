@@ -10,8 +10,7 @@ import numpy as np
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.functions.doors import check_robot, library_of
-from chasles.functions.numeric import checked_step
-from chasles.model.given import some_numbers
+from chasles.model.given import checked_step, some_numbers
 from chasles.motion.compiling import attempted, stepped
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.from_file import file_pairs

@@ -13,10 +13,9 @@ from chasles.backends.arrays import COMPILING, checked_count
 from chasles.errors import ArgumentError, InputError, NotFiniteError
 from chasles.expr import Program, Variable
 from chasles.functions.doors import leading_shape, refuse
-from chasles.functions.numeric import checked_step
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
-from chasles.model.given import check_hash, is_finite
+from chasles.model.given import check_hash, checked_step, is_finite
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine

@@ -12,8 +12,7 @@ import numpy as np
 from chasles.algorithms.spatial.lines import lines
 from chasles.errors import ArgumentError, ConvergenceError, InputError
 from chasles.mechanisms import Mechanism
-from chasles.motion.contact.dynamics import limit_rows, response
-from chasles.motion.contact.impact import paired
+from chasles.motion.contact.dynamics import limit_rows, paired, response
 from chasles.motion.contact.modes import SLOW, Mode
 from chasles.motion.contact.pairs import Pair, Rigid, meeting
 from chasles.motion.geometry.features import Meeting
@@ -26,9 +25,8 @@ from chasles.motion.geometry.kinematics import (
     carrier,
     contact_moves,
 )
-from chasles.motion.laws.sliding import NoUniqueMotion
 from chasles.motion.records import Occurrence, Touching
-from chasles.motion.solvers import Infeasible
+from chasles.motion.solvers import Infeasible, NoUniqueMotion
 from chasles.motion.steps.integrators import Table
 from chasles.motion.steps.stiction import dry_friction
 from chasles.motion.steps.system import Advance, State

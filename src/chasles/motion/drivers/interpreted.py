@@ -11,10 +11,9 @@ import numpy as np
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, NotFiniteError
 from chasles.functions.doors import leading_shape, numbers
-from chasles.functions.numeric import checked_step
 from chasles.mechanisms import Mechanism
 from chasles.mechanisms.mechanism import Accelerations
-from chasles.model.given import is_finite
+from chasles.model.given import checked_step, is_finite
 from chasles.motion.contact.pairs import Rigid, given_pairs
 from chasles.motion.contract import Array, read_only
 from chasles.motion.controllers import BUILT_IN, controlled
