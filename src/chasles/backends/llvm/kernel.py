@@ -245,7 +245,7 @@ def way_of(
     all_facts["bare"] = -1
     if list(sources) == [4 * k for k in range(len(sources))]:
         all_facts["sources"] = 0  # the caller's arguments as they are
-        if not named and loads is None:
+        if not named and loads is None and facts["shown"] == facts["outputs"]:
             all_facts["bare"] = arguments
     numbers = np.array([all_facts[name] for name in objects.WAY], np.int64)
     return (numbers, kept, tuple(lists.values()), fixed, tuple(named), tuple(held), dict(facts))
