@@ -18,8 +18,12 @@ from benchmarks.targets import TRAJECTORIES
 
 ROBOTS = ("panda", "ur5", "puma560", "kinova_j2s6s200", "talos_arm", "iiwa14")
 
-SHARES = {"ur5": 0.4}
-"""Share of a robot's torque limits that is given, 0.5 for others, so that they bind."""
+SHARES = {"ur5": 0.4, "talos_arm": 2.0}
+"""Share of a robot's torque limits that is given, 0.5 for others, so that they bind. The limits of
+the file are too small to hold the Talos arm in these postures."""
+
+EFFORTS = {"iiwa14": (320.0, 320.0, 176.0, 176.0, 110.0, 40.0, 40.0)}
+"""Torque limits (N m) of robots whose file has none."""
 
 ALIKE = 0.02
 """By so much durations on one grid may differ: limits hold between our grid points too."""
@@ -51,7 +55,7 @@ def case(name: str) -> tuple[chasles.Robot, np.ndarray, dict[str, np.ndarray]]:
     limits = {
         "velocity": np.where(np.isinf(robot.limits.velocity), 4.0, robot.limits.velocity),
         "acceleration": np.full(robot.nv, 25.0),
-        "effort": SHARES.get(name, 0.5) * robot.limits.effort,
+        "effort": SHARES.get(name, 0.5) * np.array(EFFORTS.get(name, robot.limits.effort)),
     }
     return robot, q, limits
 

@@ -205,7 +205,7 @@ class Along:
     def grid(self) -> Grid:
         """Return a grid of the required size, with the robot's torques."""
         bent, loaded = self.finite[1:].tolist()
-        terms = 0 if self.polynomial is None else len(self.polynomial.curve.c)
+        terms = 0 if self.polynomial is None else len(self.polynomial.pieces[0])
         robot = self.robot
         size = Size(len(self.s) - 1, robot.nq, robot.nv, sum(bent), sum(loaded), terms)
         return taken(size, loads(robot, loaded))
@@ -233,7 +233,7 @@ class Along:
             places = begin + course.length.T * inner
             course.q[...], course.rates[0], course.rates[1] = self.path.inside(places, 2)
             return
-        c, x = path.curve.c, path.curve.x
+        c, x = path.pieces
         piece = x.searchsorted(begin, "right") - 1
         c.take(piece, 1, course.pieces, "clip")
         np.subtract(begin, x[piece], out=course.start[:, 0])
