@@ -43,6 +43,10 @@ SMALLEST = 1e-12
 SEVERAL = 16
 """Number of solutions among which the nearest to a configuration is chosen."""
 
+LEAPS = (1.0, 0.5)
+"""Parts of the way to a configuration after which nearer solutions of a redundant robot are sought.
+"""
+
 
 def inverse_kinematics(
     mechanism: Mechanism,
@@ -343,8 +347,8 @@ class _Solver:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
         It is the nearest of all found solutions. If there may be others, it moves along the
-        solutions until no direction leads nearer. Fixed joints keep their positions in the guess,
-        if there is one.
+        solutions until no direction leads nearer (`_approached`). Fixed joints keep their positions
+        in the guess, if there is one.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))
@@ -366,10 +370,29 @@ class _Solver:
         whole = self._tried(self.goals, np.ascontiguousarray(q))
         moving = np.flatnonzero(~none & ~np.ravel(found.complete))
         if len(moving):
-            ease = Comfort(rows[moving], np.ones(self.mechanism.nv))
-            _put(whole, moving, self._settled(ease, moving, [a[moving] for a in whole]))
-        whole[2][:, :1] += found.iterations.reshape(-1, 1)
+            _put(whole, moving, self._approached(rows[moving], moving, [a[moving] for a in whole]))
+        whole[2][:, 0] += found.iterations.reshape(-1)
         return self._solution(*whole)
+
+    def _approached(self, rows: np.ndarray, which: np.ndarray, begun: list[np.ndarray]) -> Rows:
+        """Move some solutions along their families towards configurations (n, nq).
+
+        Then do so from other solutions, found from points on the way to the configurations, and
+        return the nearest of them.
+        """
+        goals, limits = self.goals[which], (self.bounds.lower, self.bounds.upper)
+        ease = Comfort(rows, np.ones(self.mechanism.nv))
+        best = self._settled(ease, which, begun)
+        for share in LEAPS:
+            way = self.mechanism.difference(best[0], rows) * self._movable
+            begins = np.clip(self.mechanism.integrate(best[0], share * way), *limits)
+            q = self._found(goals, begins, most=0)[0]
+            q = q + full_turns(self.mechanism, rows - q, q, *limits)
+            trial = self._settled(ease, which, self._tried(goals, q))
+            away = (distance(self.mechanism, rows, each[0]) for each in (trial, best))
+            nearer = np.flatnonzero((trial[1][:, STATUS] == 1.0) & np.less(*away))
+            _put(best, nearer, [a[nearer] for a in trial])
+        return best
 
     def _settled(self, ease: Comfort, which: Any, found: Sequence[np.ndarray]) -> Rows:
         """Move some solutions along the family of solutions to comfortable configurations."""
