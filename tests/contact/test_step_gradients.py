@@ -168,10 +168,10 @@ def test_limits_and_dry_friction_of_joints(tmp_path: Path) -> None:
     check(Steps(robot, scene), q=q, qd=qd, tau=np.array([1.0, 0.5, 0.3, 0.1]))
 
 
-def stance(robot: chasles.Robot, *bent: float) -> np.ndarray:
-    """Legs bent, and the lowest foot slightly in the ground: at a gap of zero there is a kink."""
+def stance(robot: chasles.Robot) -> np.ndarray:
+    """Legs bent, and feet slightly in the ground: at a gap of zero there is a kink."""
     q = robot.neutral()
-    q[7:] = np.tile([0.0, 0.8, -1.6], 4) + np.array(bent or [0.0])
+    q[7:] = np.tile([0.0, 0.8, -1.6], 4)
     feet = [f for f in robot.frames if f.endswith("_foot")]
     q[6] -= min(robot.forward_kinematics(q, frame=f)[2, 3] for f in feet) - 0.0199
     return q
@@ -194,7 +194,7 @@ def test_a_quadruped_with_a_controller_and_its_parameters(slides: bool) -> None:
         return [0.0] * 6 + [p[0] * (goal - x) - p[1] * v for goal, x, v in rows]
 
     steps = Steps(robot, Scene(robot.model, feet(robot, 0.6)), law, 2)
-    q, qd = stance(robot, *0.001 * rng.normal(size=12)), 0.01 * rng.normal(size=18)
+    q, qd = stance(robot), 0.01 * rng.normal(size=18)
     qd[3] += 0.8 * slides
     check(steps, q=q, qd=qd, parameters=np.array([40.0, 3.0]), tolerance=1e-5)
 
@@ -230,12 +230,13 @@ def test_batches_threads_and_rows_of_torques(brick: Steps) -> None:
     q = np.tile([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.025], (70, 1))
     qd, tau = rng.normal(size=(70, 6)) * [0, 0, 3, 1, 1, 0], 0.1 * rng.normal(size=(70, 9, 6))
     options = {"dt": DT, "steps": 9, "contacts": "file", "integrator": "time-stepping"}
-    covectors = rng.normal(size=(2, 70, 10, 6))
-    found = robot.rollout_pullback(q, qd, tau, covectors=covectors, threads=2, **options)
+    by_q, by_qd = rng.normal(size=(2, 70, 10, 6))
+    found = robot.rollout_pullback(q, qd, tau, covectors=(by_q, by_qd), threads=2, **options)
     assert found.tau is not None
     assert found.tau.shape == tau.shape
     for k in (0, 69):
-        alone = robot.rollout_pullback(q[k], qd[k], tau[k], covectors=covectors[:, k], **options)
+        own = {"covectors": (by_q[k], by_qd[k]), **options}
+        alone = robot.rollout_pullback(q[k], qd[k], tau[k], **own)
         for whole, one in zip(found, alone, strict=True):
             assert (whole is None) == (one is None)
             assert whole is None or (whole[k] == one).all()
