@@ -153,7 +153,7 @@ def export(
     for name in names:
         if name == TIME_STEP:
             chosen = {key: options[key] for key in STEP_OPTIONS if key in options}
-            shared = {"own_sine": own_sine, "dissipation": dissipation, "states": STATES}
+            shared = {"own_sine": own_sine, "dissipation": dissipation, "count": STATES}
             iterations.append(exported_step(robot, stem, number, **shared, **chosen))
         elif name == RATE:
             add(name, _summary(name), *_rate(robot, number.dtype, options))

@@ -16,6 +16,7 @@ from chasles.motion.controls import Controls
 from chasles.motion.drivers.stepping import TIME_STEPPING, Stepped, prepared
 from chasles.motion.options import Plan
 from chasles.motion.simulation import with_file
+from chasles.motion.steps.backward import MOVING
 from chasles.motion.steps.stepping import EFFORT, MOST, QUICK, ROUGH, TOLERANCE
 
 TIME_STEP = "time_step"
@@ -38,14 +39,14 @@ def exported_step(
     *,
     own_sine: bool,
     dissipation: bool,
-    states: int,
+    count: int,
     dt: Any = None,
     contacts: Sequence[Any] | str = (),
     limits: bool = False,
     control: Any = None,
     ctrl: bool = False,
 ) -> Iteration:
-    """Return the step in C; states: number of states of its test, other options as in `rollout`.
+    """Return the step in C; count: number of states of its test, other options as in `rollout`.
 
     ctrl: True if the step takes controls of actuators instead of joint torques.
     """
@@ -69,6 +70,7 @@ def exported_step(
         Function(f"{name}_{part}", "", made.program(part, number.dtype), number, own_sine, True)
         for part in PARTS
     ]
+    kept = tuple(key for key in MOVING if key in made.steps.states)
     tolerance = ROUGH if number.dtype == "float32" else TOLERANCE
     return Iteration(
         name,
@@ -76,7 +78,7 @@ def exported_step(
         (parts[0], parts[1], parts[2], parts[3]),
         QUICK,
         MOST,
-        ("q", "qd", "act"),
+        kept,
         {key: size for key, size in reports.items() if size},
         (
             "forces: contact forces (N) on the bodies along the world axes, 3 for each slot",
@@ -84,13 +86,13 @@ def exported_step(
             f"a step is solved at a residual of {tolerance:g} of the momentum",
             "a step starts from the velocities qd; it keeps nothing else from step to step",
         ),
-        _sample(robot, made, states),
-        ("q", "qd", "act", "forces"),
+        _sample(robot, made, count),
+        (*kept, *(["forces"] if made.slots else [])),
         ERRORS[number.dtype],
     )
 
 
-def _sample(robot: Machine, made: Stepped, states: int) -> dict[str, np.ndarray]:
+def _sample(robot: Machine, made: Stepped, count: int) -> dict[str, np.ndarray]:
     """Return test states that touch the ground, with numbers that float32 represents exactly."""
     model, rng = robot.model, np.random.default_rng(0)
     q = np.array(robot.mechanism.neutral(), dtype=float)
@@ -101,6 +103,6 @@ def _sample(robot: Machine, made: Stepped, states: int) -> dict[str, np.ndarray]
     found = {}
     for v in made.steps.inputs:
         scale = {"qd": 0.125, "ctrl": 0.125, "tau": 1.0}.get(v.name, 0.0)
-        found[v.name] = np.round(1024.0 * scale * rng.normal(size=(states, v.size))) / 1024.0
-    found["q"] = np.tile(q, (states, 1))
+        found[v.name] = np.round(1024.0 * scale * rng.normal(size=(count, v.size))) / 1024.0
+    found["q"] = np.tile(q, (count, 1))
     return {name: rows.astype(np.float32).astype(float) for name, rows in found.items()}
