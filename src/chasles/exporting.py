@@ -153,8 +153,8 @@ def export(
     for name in names:
         if name == TIME_STEP:
             chosen = {key: options[key] for key in STEP_OPTIONS if key in options}
-            shared = {"own_sine": own_sine, "dissipation": dissipation, "count": STATES}
-            iterations.append(exported_step(robot, stem, number, **shared, **chosen))
+            chosen |= {"own_sine": own_sine, "dissipation": dissipation, "count": STATES}
+            iterations.append(exported_step(robot, stem, number, **chosen))
         elif name == RATE:
             add(name, _summary(name), *_rate(robot, number.dtype, options))
         elif name in SOLVERS:
@@ -168,9 +168,10 @@ def export(
             traced = _program(robot, name, **given)
             add(name, _summary(name), traced, _sample(robot, name, traced))
     notes = (*([f"Note: {note}.", ""] if note else []), *_notes(robot))
-    both = (tuple(pair[k] for pair in made.values()) for k in range(2))
-    steps = (tuple(searches), tuple(iterations))
-    library = Library(stem, _title(robot), notes, number, *both, *steps)
+    every = tuple(function for function, _ in made.values())
+    samples = tuple(sample for _, sample in made.values())
+    solvers = (tuple(searches), tuple(iterations))
+    library = Library(stem, _title(robot), notes, number, every, samples, *solvers)
     return _write(Path(directory), library.files(), overwrite=overwrite)
 
 

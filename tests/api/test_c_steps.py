@@ -14,6 +14,7 @@ from chasles import contact
 from chasles.rollouts import PDControl
 
 DT = 0.002
+CHECKS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 FLAGS = (*STRICT, "-O1", "-ffp-contract=fast", "-fno-math-errno")
 
 BRICK = """<mujoco><worldbody><geom type="plane" size="5 5 1" friction="0.5"/>
@@ -31,19 +32,21 @@ ARM = """<mujoco><compiler angle="radian"/><worldbody>
 
 
 class Built:
-    """An exported step as a library; its own test passes, also under sanitizers."""
+    """An exported step as a library."""
 
     def __init__(self, robot: chasles.Robot, folder: Path, **options: Any) -> None:
         chasles.export(robot, "time_step", folder, prefix="it", dt=DT, **options)
-        self.header = (folder / "it.h").read_text()
-        checks = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-        for more in ((), checks):
-            run(compiler(), *FLAGS, *more, "it.c", "it_test.c", "-o", "tried", "-lm", cwd=folder)
-            assert "all agree" in run(folder / "tried").stdout
+        self.header, self._folder = (folder / "it.h").read_text(), folder
         run(compiler(), *FLAGS, "-shared", "-fPIC", "it.c", "-o", "it.so", "-lm", cwd=folder)
         self._step = ctypes.CDLL(str(folder / "it.so")).it_time_step
         (room,) = (line.split() for line in self.header.splitlines() if "_ROOM " in line)
         self._room = np.full(int(room[2]), np.nan)
+
+    def tested(self, *checks: str) -> bool:
+        """Its own test passes; checks: options of sanitizers."""
+        files = ("it.c", "it_test.c", "-o", "tried", "-lm")
+        run(compiler(), *FLAGS, *checks, *files, cwd=self._folder)
+        return "all agree" in run(self._folder / "tried").stdout
 
     def __call__(self, *arrays: np.ndarray) -> int:
         pointers = (a.__array_interface__["data"][0] for a in (*arrays, self._room))
@@ -86,9 +89,11 @@ def test_a_quadruped_lands_and_stands_for_1000_steps(tmp_path: Path) -> None:
     options = {"contacts": pairs, "control": hold}
     motion = robot.simulate(q, qd, steps=1000, dt=DT, integrator="time-stepping", **options)
     assert motion.touching.forces[-1, :, 2].min() > 1.0
-    counts = compare(Built(robot, tmp_path, **options), motion)
+    built = Built(robot, tmp_path, **options)
+    counts = compare(built, motion)
     assert (counts > 0).all()
     assert counts.max() > 1
+    assert built.tested(*CHECKS)
 
 
 def test_a_box_slides_turns_and_rests_for_1000_steps(tmp_path: Path) -> None:
@@ -97,9 +102,11 @@ def test_a_box_slides_turns_and_rests_for_1000_steps(tmp_path: Path) -> None:
     q, qd = [0.98, 0.1, 0.17, 0.0, 0.0, 0.0, 0.2], [3.0, 1.0, 4.0, 1.0, 0.3, 0.0]
     motion = robot.simulate(q, qd, steps=1000, dt=DT, contacts="file")
     options = {"contacts": "file", "limits": True, "dissipation": True}
-    counts = compare(Built(robot, tmp_path / "c", **options), motion, np.zeros(6))
+    built = Built(robot, tmp_path / "c", **options)
+    counts = compare(built, motion, np.zeros(6))
     assert np.abs(counts).max() > 2
     assert np.mean(counts < 0) <= motion.unsolved / 1000
+    assert built.tested(*CHECKS)
 
 
 def test_limits_friction_actuators_and_activations(tmp_path: Path) -> None:
@@ -109,14 +116,17 @@ def test_limits_friction_actuators_and_activations(tmp_path: Path) -> None:
     motion = robot.simulate([0.4, 0.1], [0.0, 0.0], steps=300, dt=DT, contacts="file", ctrl=ctrl)
     assert np.abs(motion.act[-1]).max() > 0.1
     options = {"contacts": "file", "limits": True, "dissipation": True, "ctrl": True}
-    compare(Built(robot, tmp_path / "c", **options), motion, ctrl)
+    built = Built(robot, tmp_path / "c", **options)
+    compare(built, motion, ctrl)
+    assert built.tested(*CHECKS)
 
 
 @pytest.mark.parametrize("own_sine", [False, True])
 def test_single_precision(tmp_path: Path, own_sine: bool) -> None:
     (tmp_path / "brick.xml").write_text(BRICK)
     robot = chasles.load(tmp_path / "brick.xml")
-    Built(robot, tmp_path / "c", contacts="file", dtype="float", own_sine=own_sine)
+    options = {"dtype": "float", "own_sine": own_sine}
+    assert Built(robot, tmp_path / "c", contacts="file", **options).tested()
 
 
 def test_its_test_notices_a_change(tmp_path: Path) -> None:

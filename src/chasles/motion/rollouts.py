@@ -70,8 +70,13 @@ def _course(
     numbers = checked_steps(dt, steps, every, start, threads)
     made: Rollout | Stepped
     if integrator == TIME_STEPPING:
-        touch = {"contacts": () if contacts is None else contacts, "limits": limits}
-        plan = Plan(integrator=integrator, dissipation=dissipation, parameters=parameters, **touch)
+        plan = Plan(
+            integrator=integrator,
+            dissipation=dissipation,
+            parameters=parameters,
+            contacts=() if contacts is None else contacts,
+            limits=limits,
+        )
         made = stepping.prepared(robot, with_file(robot, plan), numbers[0], tau, q)
     else:
         for name, given in (("limits", limits is not False), ("contacts", contacts == "file")):

@@ -7,6 +7,7 @@ tangent to the unit sphere.
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -46,11 +47,12 @@ def moved(robot: Machine, made: Rollout | Stepped, course: Course, library: Libr
     shape = (*leading_shape(course.function, **shaping), len(numbers))
 
     def ahead(*arrays: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        run = made(replace(course, **dict(zip(names, arrays, strict=True))))
+        taken: dict[str, Any] = dict(zip(names, arrays, strict=True))
+        run = made(replace(course, **taken))
         return run.q, run.qd
 
     def back(*arrays: np.ndarray) -> list[np.ndarray]:
-        taken = dict(zip(names, arrays, strict=False))
+        taken: dict[str, Any] = dict(zip(names, arrays, strict=False))
         q, _, by_q, by_qd = arrays[len(names) :]
         covectors = (_displacements(robot, q, by_q), by_qd)
         found = made.pullback(replace(course, **taken), covectors)._asdict()

@@ -235,7 +235,8 @@ def self_test(library: Library) -> str:
     for it in library.iterations:
         lines += iteration_test(it)
     lines += ["int main(void)", "{", "    int failures = 0;"]
-    tested = [each.name for each in (*functions, *library.searches, *library.iterations)]
+    tested = [f.name for f in functions] + [search.name for search in library.searches]
+    tested += [it.name for it in library.iterations]
     lines += [f"    failures += test_{name}();" for name in tested]
     return "\n".join([*lines, _END])
 

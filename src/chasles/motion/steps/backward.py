@@ -16,7 +16,7 @@ from typing import Any
 from chasles.expr import Program, Variable, reverse
 from chasles.functions.derivatives import pulled_back
 from chasles.motion.geometry.closed_forms import less
-from chasles.motion.geometry.kinematics import symbols
+from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps.bodies import moved
 from chasles.motion.steps.convex import Newton
 from chasles.motion.steps.stepping import HOLD, TOLERANCE, Steps
@@ -68,8 +68,8 @@ class Backward:
             values[f"bar_{name}"] = own[f"bar_{name}"] + own[f"weight_{name}"]
         values["bar_q"] = by_entries(model, arena, after["q"], values["bar_q"])
         motion = reverse(Program.from_outputs("motion", taken, known), ["point"])
-        (pulled,) = motion.applied(values, arena)
-        values["bar_balance"] = [-x for x in newton.transposed(v, pulled)]
+        pulled = result(motion, arena, values)
+        values["bar_balance"] = -newton.transposed(v, pulled)
         whole = Program.from_outputs("whole", taken, [*known, balance])
         back = pulled_back(model, whole, self.names, frozenset({"q"}))
         results = back.applied(values, arena)
