@@ -82,11 +82,11 @@ class Iteration:
         """Yield lines for the header."""
         yield self.summary
         yield ""
-        yield from (f"{v.name}: {v.size} numbers" for v in self.given if v.size)
+        yield from (f"{v.name}: {_numbers(v.size)}" for v in self.given if v.size)
         for v in self.kept:
             if v.size:
-                yield f"{v.name}: {v.size} numbers; before the step on entry, after it on return"
-        yield from (f"out: {name}: {n} numbers" for name, n in self.reports.items() if n)
+                yield f"{v.name}: {_numbers(v.size)}; before the step on entry, after it on return"
+        yield from (f"out: {name}: {_numbers(n)}" for name, n in self.reports.items() if n)
         yield f"room: memory for {self.size} numbers, whose contents do not matter"
         yield from self.notes
         yield "returns the number of iterations; negative if the step was not solved"
@@ -95,6 +95,10 @@ class Iteration:
         yield f"additions and multiplications of begin, iteration, late iteration, end: {counts}"
         stack = max(f.stack for f in self.parts)
         yield f"stack (optimized build), approximately: {stack + 256} bytes"
+
+
+def _numbers(count: int) -> str:
+    return f"{count} number{'' if count == 1 else 's'}"
 
 
 def iteration_definition(it: Iteration) -> str:
