@@ -185,7 +185,7 @@ def simulate(
         a if library_of(a) else some_numbers(name, a, "simulate")
         for name, a in (("q", q), ("qd", qd))
     )
-    plan = _chosen(robot, planned(options))
+    plan = with_file(robot, planned(options))
     run = _motion(robot, plan, q, qd, compiled, device, threads)
     if plan.sensors is not False:
         run = measured(robot.mechanism, run, plan)
@@ -255,7 +255,7 @@ def _motion(
     return replace(interpreted(robot.mechanism, q, qd, plan), why=why)
 
 
-def _chosen(robot: Machine, plan: Plan) -> Plan:
+def with_file(robot: Machine, plan: Plan) -> Plan:
     """Return the plan with an integrator, and with the file's contacts if requested."""
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":

@@ -1,7 +1,7 @@
 """Compiled motions: check the arguments, compile the step, and run the loop."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -194,35 +194,10 @@ class Rollout:
         refuse("rollout_pullback", *given, course.ctrl, course.act)
         check_holonomic(self.model)
         lead, states, controls = self._start(self._place(course), course)
-        steps, every = course.steps, course.every
-        records = len(kept_steps(steps, every))
-        weights = checked_weights(covectors, lead, records, self.model.nv)
-        weights += [np.zeros((1, records, a.shape[1])) for a in states[2:]]
         names = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
         names = (*names, *self._given)
-        arrays, length = (states, controls, weights), (steps, every, course.threads)
-        found, others = gone_back(self._adjoint, names, *arrays, *length)
-        if not all(np.isfinite(a).all() for a in (*found, *others.values())):
-            problem = "the gradient is not finite"
-            remedy = "reduce dt, or inspect the motion and its forces"
-            raise NotFiniteError("E-MOTION-020", problem, remedy, part="rollout_pullback")
-        by = [a.reshape(*lead, a.shape[1]) for a in found]
-        rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in others.items()}
-        each = {name: a[..., 0, :] for name, a in rows.items()}
-        own = dict(zip(self._sizes, by, strict=False))
-        tau, ctrl = (
-            (each if np.ndim(getattr(course, name)) < 2 else rows).get(name)
-            for name in ("tau", "ctrl")
-        )
-        return RolloutGradient(
-            q=by[0],
-            qd=by[1],
-            tau=tau,
-            parameters=each.get("parameters"),
-            contact_states=own.get("contact_states"),
-            ctrl=ctrl,
-            act=own.get("act"),
-        )
+        arrays = (states, controls, self._sizes)
+        return pulled_back(self._adjoint, course, covectors, lead, names, *arrays)
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """Return the compiled adjoint loop; along: inputs that vary from step to step."""
@@ -287,6 +262,48 @@ class Rollout:
         arguments = (*records[:2], states)
         forces, gaps, _ = place.call(self._touchers[target], arguments, threads)
         return Touching(forces, gaps, states)
+
+
+def pulled_back(
+    adjoint: Callable[[tuple[str, ...]], Any],
+    course: Course,
+    covectors: Any,
+    lead: tuple[int, ...],
+    names: Sequence[str],
+    states: Sequence[np.ndarray],
+    controls: Sequence[np.ndarray],
+    sizes: Mapping[str, int],
+) -> RolloutGradient:
+    """Return the gradient of a motion by its adjoint loop.
+
+    names: inputs other than states that have covectors. sizes: the same for states, in order.
+    """
+    steps, every = course.steps, course.every
+    records = len(kept_steps(steps, every))
+    first, second, *others = sizes
+    weights = checked_weights(covectors, lead, records, sizes[second])
+    weights += [np.zeros((1, records, sizes[name])) for name in others]
+    arrays, length = (states, controls, weights), (steps, every, course.threads)
+    found, rest = gone_back(adjoint, names, *arrays, *length)
+    if not all(np.isfinite(a).all() for a in (*found, *rest.values())):
+        problem = "the gradient is not finite"
+        remedy = "reduce dt, or inspect the motion and its forces"
+        raise NotFiniteError("E-MOTION-020", problem, remedy, part="rollout_pullback")
+    own = {n: a.reshape(*lead, a.shape[1]) for n, a in zip(sizes, found, strict=True)}
+    rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in rest.items()}
+    each = {name: a[..., 0, :] for name, a in rows.items()}
+    tau, ctrl = (
+        (each if np.ndim(getattr(course, name)) < 2 else rows).get(name) for name in ("tau", "ctrl")
+    )
+    return RolloutGradient(
+        q=own[first],
+        qd=own[second],
+        tau=tau,
+        parameters=each.get("parameters"),
+        contact_states=own.get("contact_states"),
+        ctrl=ctrl,
+        act=own.get("act"),
+    )
 
 
 def check_threads(course: Course) -> None:
