@@ -11,11 +11,12 @@ from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.functions.doors import check_robot, library_of
 from chasles.model.given import checked_step, some_numbers
+from chasles.model.parameters import shape
 from chasles.motion.compiling import attempted, stepped
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.from_file import file_pairs
 from chasles.motion.contract import Array, Machine
-from chasles.motion.controllers import BUILT_IN, follows
+from chasles.motion.controllers import BUILT_IN, ComputedTorque, GravityCompensation, follows
 from chasles.motion.controls import Controls
 from chasles.motion.drivers.compiled import DONE
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts
@@ -82,6 +83,10 @@ def simulate(
         objects. It must not write to q and qd. Use compiled=False for a function with state.
     parameters : array_like, shape (..., m), optional
         Parameters p of a traced function tau(t, q, qd, p).
+    model_parameters : mapping from str to array_like, optional
+        Values of the robot's parameters in this motion, such as {"link3.mass": masses}, one for all
+        or one for each member of a batch. Names are those of `chasles.compile(parameters=)`. All
+        values share one compiled program. Needs a compiled motion, without sensors.
     tau : array_like, shape (..., nv), optional
         Constant joint torques (N m or N) instead of `control`. A compiled motion also takes one row
         per step, (..., steps, nv).
@@ -186,6 +191,12 @@ def simulate(
         for name, a in (("q", q), ("qd", qd))
     )
     plan = with_file(robot, planned(options))
+    for name in plan.model_parameters or ():
+        shape(robot.model.source, name)
+    if plan.model_parameters and plan.sensors is not False:
+        problem = "sensors= measures the robot with its own parameters, not with model_parameters"
+        remedy = "give robot.with_parameters(...) instead"
+        raise InputError("E-MOTION-203", problem, remedy, part="simulate")
     run = _motion(robot, plan, q, qd, compiled, device, threads)
     if plan.sensors is not False:
         run = measured(robot.mechanism, run, plan)
@@ -288,6 +299,10 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
         (plan.events, "events"),
         (remembers and not compiled, "control is an object, which may hold state"),
         (follows(control), "control follows a trajectory"),
+        (
+            plan.model_parameters and isinstance(control, GravityCompensation | ComputedTorque),
+            "control computes with the robot's own parameters",
+        ),
         (plan.times is not None, "times"),
         (rigid_contacts(plan), "rigid contacts or joint limits"),
         ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),
@@ -304,7 +319,11 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
 def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: Array) -> None:
     """Raise an error for options that only compiled motions support."""
     control: Any = plan.control
-    for name, value in (("threads", threads), ("parameters", plan.parameters)):
+    for name, value in (
+        ("threads", threads),
+        ("parameters", plan.parameters),
+        ("model_parameters", plan.model_parameters),
+    ):
         if value is not None:
             problem = f"{name} needs a compiled motion, but this one is not compiled: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")

@@ -27,11 +27,13 @@ from chasles.motion.options import MOST_STEPS
 from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.stiction import check_tendons
 from chasles.motion.steps.traced import (
+    MODEL,
     STEPS,
     RolloutGradient,
     adjoint_program,
     check_holonomic,
     checked_weights,
+    entries_of,
     gone_back,
     step_program,
 )
@@ -51,6 +53,7 @@ class Recipe:
     dissipation: bool
     contacts: str = ""
     dt: float | None = None
+    free: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Course:
     `tau` is None if a controller computes it. `done` of `total` steps have been completed. `ctrl`
     holds controls given as numbers, and `act` the initial activations. `watch` is the contact watch
     of an earlier part of the motion, if any. `function` is the function name in messages.
+    `model_parameters` holds the values of the step's model parameters, side by side.
     """
 
     q: Any
@@ -78,10 +82,14 @@ class Course:
     watch: Any = None
     ctrl: Any = None
     act: Any = None
+    model_parameters: Any = None
 
 
 class Rollout:
-    """Compiled step of a robot; parameters: number of parameters of the controller."""
+    """Compiled step of a robot.
+
+    parameters: number of parameters of the controller. free: model parameters that are inputs.
+    """
 
     def __init__(
         self,
@@ -92,6 +100,7 @@ class Rollout:
         contacts: Contacts | None = None,
         dt: float | None = None,
         parameters: int = 0,
+        free: tuple[str, ...] = (),
     ) -> None:
         if not isinstance(integrator, str) or integrator not in STEPS:
             problem = f"unknown integrator {integrator!r}"
@@ -108,7 +117,9 @@ class Rollout:
             self._touching = contacts.program(dt)
         digests = ("" if p is None else p.hash for p in (self.control, self._touching))
         own = (model.source, model.mimics, integrator)
-        self.recipe = Recipe(*own, next(digests), dissipation, next(digests), dt)
+        self.recipe = Recipe(*own, next(digests), dissipation, next(digests), dt, free)
+        places = entries_of(model, free).values()
+        self._free = {MODEL: max(place.stop for place in places)} if free else {}
         self._sizes = {"q": model.nq, "qd": model.nv}
         if contacts is not None and contacts.states:
             self._sizes["contact_states"] = contacts.states
@@ -139,6 +150,7 @@ class Rollout:
             contacts=self.contacts,
             dt=given.dt,
             watch=watch,
+            free=given.free,
         )
 
     def __call__(self, course: Course) -> Trajectory:
@@ -217,7 +229,7 @@ class Rollout:
             problem = "contact_states was given, but no contact has internal state"
             raise InputError("E-MOTION-021", problem, part=course.function)
         own = {"parameters": self.parameters} if self.parameters else {}
-        sizes = self._sizes | own | {"tau": self.model.nv} | self._given
+        sizes = self._sizes | own | {"tau": self.model.nv} | self._given | self._free
         check_given(course, self._sizes, self._given)
         arguments = {name: getattr(course, name) for name in sizes}
         for name in ("contact_states", "act"):
@@ -231,18 +243,25 @@ class Rollout:
 
     def _start(self, place: Place, course: Course) -> tuple[tuple[int, ...], list[Any], list[Any]]:
         """Return the batch shape, states (count, size), inputs (count or 1, steps or 1, size)."""
-        m, steps, given = self.parameters, course.steps, place.given
-        names = (*self._sizes, "parameters") if m else tuple(self._sizes)
+        steps, given = course.steps, place.given
+        shared = ({"parameters": self.parameters} if self.parameters else {}, self._free)
+        names = (*self._sizes, *(name for some in shared for name in some))
         lead = leading_shape(place.function, **{name: given[name] for name in names})
         states = [place.flat(given[name], lead, (n,)) for name, n in self._sizes.items()]
         controls = (
             [] if self.control is not None else [given_rows(place, lead, steps, self.model.nv)]
         )
-        if m:
-            own = given["parameters"]
-            shared = own.ndim == 1
-            controls.append(place.flat(own[..., None, :], (1,) if shared else lead, (1, m)))
+
+        def constant(sizes: dict[str, int]) -> list[Any]:
+            arrays = ((given[name], m) for name, m in sizes.items())
+            return [
+                place.flat(own[..., None, :], (1,) if own.ndim == 1 else lead, (1, m))
+                for own, m in arrays
+            ]
+
+        controls += constant(shared[0])
         controls += [given_rows(place, lead, steps, n, name) for name, n in self._given.items()]
+        controls += constant(self._free)
         times = course.start + course.dt * np.arange(course.done, course.done + steps, dtype=float)
         controls.append(place.sent(times.reshape(1, steps, 1)))
         if self.contacts is None:
@@ -332,6 +351,7 @@ def prepared(
     dt: float = 0.0,
     parameters: Any = None,
     *,
+    free: tuple[str, ...] = (),
     again: bool = False,
 ) -> Rollout:
     """Return a compiled step, cached if possible; again: always trace the controller."""
@@ -341,7 +361,7 @@ def prepared(
     check_hash("rollout", "dissipation", dissipation)
     pairs = None if contacts is None else given_pairs("rollout", contacts)
     constant, known = None if pairs is None else dt, robot.mechanism.kept
-    key: Any = ("rollout", integrator, control, dissipation, pairs, constant, count)
+    key: Any = ("rollout", integrator, control, dissipation, pairs, constant, count, free)
     try:
         if key in known and not again:
             found: Rollout = known[key]
@@ -350,7 +370,8 @@ def prepared(
         key = None
     with COMPILING:
         touch = None if pairs is None else Contacts(robot.model, pairs)
-        made = Rollout(robot.model, integrator, control, dissipation, touch, constant, count)
+        rest = (dissipation, touch, constant, count, free)
+        made = Rollout(robot.model, integrator, control, *rest)
     found = known.setdefault(("rollout", made.recipe), made)
     if key is not None and not again:
         known[key] = found
