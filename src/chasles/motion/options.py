@@ -181,7 +181,32 @@ NAMES = {field.name: field.default for field in fields(Plan)}
 
 
 def check_resolution(start: float, dt: float, function: str) -> None:
-    """Raise an error if dt is too small to change the time at `start`."""
+    """Raise an error if a step is too small to change the time.
+
+    Parameters
+    ----------
+    start : float
+        Initial time (s).
+    dt : float
+        Step size (s).
+    function : str
+        Name of the function, for messages.
+
+    Returns
+    -------
+    None
+        If the step changes the time.
+
+    Raises
+    ------
+    InputError
+        If start + dt rounds to start.
+
+    Examples
+    --------
+    >>> from chasles.motion.options import check_resolution
+    >>> check_resolution(0.0, 1e-3, "simulate")
+    """
     if start + dt == start:
         problem = f"a step of {dt:g} s is too small to change the time {start:g} s"
         remedy = "start closer to 0 (start=), or increase dt"
@@ -189,7 +214,29 @@ def check_resolution(start: float, dt: float, function: str) -> None:
 
 
 def planned(options: Mapping[str, Any]) -> Plan:
-    """Return the plan for grouped and individual options; duration defaults to steps times dt."""
+    """Return the plan for grouped and individual options.
+
+    Parameters
+    ----------
+    options : mapping from str to object
+        Options of `Robot.simulate`: individual ones, and groups such as `span=Span(...)`.
+
+    Returns
+    -------
+    plan : Plan
+        All options; duration defaults to steps times dt.
+
+    Raises
+    ------
+    ArgumentError
+        If an option is unknown, has the wrong type, or contradicts another.
+
+    Examples
+    --------
+    >>> from chasles.motion.options import planned
+    >>> planned({"duration": 2.0, "dt": 0.002}).duration
+    2.0
+    """
     values: dict[str, Any] = {}
     for name, kind in GROUPS.items():
         group = options.get(name)
