@@ -41,8 +41,8 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
     >>> import chasles
     >>> from chasles import plots
     >>> reach = chasles.trajectory.minimum_jerk([0.0], [1.0], duration=2.0)
-    >>> [drawn.get_ylabel() for drawn in plots.move(reach)[:2]]
-    ['position (rad, m)', 'velocity (rad/s, m/s)']
+    >>> len(plots.move(reach))
+    4
     """
     if axes is None:
         from matplotlib import pyplot

@@ -330,7 +330,7 @@ class Placed:
         >>> arena = expr.Arena(expr.RULES)
         >>> q, qd = arena.input("q", 0), arena.input("qd", 0)
         >>> contacts.spots(arena, [q], [qd])[0].gap
-        -0.1
+        add(-0.1, sin(q[0]))
         """
         motions = self._motions(arena, q, qd)
         return [s for p in self.pairs for s in p.spots(*(motions[f] for f in p.frames))]
