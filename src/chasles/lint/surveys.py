@@ -234,8 +234,8 @@ def _urdf(file: str, root: etree._Element, meshes: bool, notes: Sequence[str]) -
     found, seen = _found(robot.source), tuple(_references(robot))
     strict = replace(robot, source=replace(robot.source, faults=None))
     errors = tuple(why(file, error) for error in urdf_file.refusals(strict))
-    parts = links, joints, seen, found, mended
-    return Sheet(file, *parts, needs_limits=True, refusals=errors, reductions=ratios)
+    sheet = Sheet(file, links, joints, seen, found, mended, needs_limits=True, reductions=ratios)
+    return replace(sheet, refusals=errors)
 
 
 def _urdf_link(part: Part, meshes: bool) -> Link:
