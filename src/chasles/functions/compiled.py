@@ -419,7 +419,9 @@ class Compiled:
         return f"<{of} by {self.recipe.backend}>"
 
     def _check_quaternions(self, arrays: Sequence[np.ndarray]) -> None:
-        """Raise for a zero quaternion instead of computing NaN."""
+        """Raise for a zero quaternion instead of computing NaN, unless the batch is empty."""
+        if any(0 in a.shape[:-1] for a in arrays):
+            return
         for number, first in self.interface.nonzero:
             q = arrays[number]
             w = q[..., first]

@@ -239,7 +239,7 @@ class _Solver:
         """Return starting configurations, with fixed joints as in the guess."""
         held: list[tuple[int, float]] = []
         if self.held:
-            here = self._base(guess)[0]
+            here = self._base(guess if guess is None or len(guess) else None)[0]
             for name in self.held:
                 place = self.mechanism.position_slice(name)
                 held += [(k, float(here[k])) for k in range(place.start, place.stop)]
