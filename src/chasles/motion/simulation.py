@@ -271,7 +271,8 @@ def with_file(robot: Machine, plan: Plan) -> Plan:
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":
             problem = f"contacts must be pairs or 'file', not {plan.contacts!r:.60}"
-            raise ArgumentError("E-MOTION-134", problem, part="simulate")
+            remedy = "for a floor at z = 0, use chasles.contact.file_pairs(robot, ground=True)"
+            raise ArgumentError("E-MOTION-134", problem, remedy, part="simulate")
         kept = robot.mechanism.kept
         if "contacts of the file" not in kept:
             kept["contacts of the file"] = tuple(file_pairs(robot))

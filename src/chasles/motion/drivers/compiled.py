@@ -201,7 +201,40 @@ class Rollout:
         return place.sent(before) if isinstance(before, np.ndarray) else before
 
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
-        """Pull covectors of the recorded states back to the inputs (`Robot.rollout_pullback`)."""
+        """Pull covectors of the recorded states back to the inputs.
+
+        Parameters
+        ----------
+        course : Course
+            Initial state, steps and inputs of the rollout.
+        covectors : pair of array_like
+            Derivatives of a scalar with respect to the recorded positions and velocities, each of
+            shape
+            (..., records, nv).
+
+        Returns
+        -------
+        gradient : RolloutGradient
+            Derivatives of the scalar with respect to the inputs.
+
+        Raises
+        ------
+        NotFiniteError
+            If the gradient is not finite.
+
+        Examples
+        --------
+        `Robot.rollout_pullback` calls this function:
+
+        >>> import numpy as np
+        >>> import chasles
+        >>> arm, last = chasles.robots.planar(1), np.zeros((2, 1))
+        >>> last[-1] = 1.0
+        >>> options = {"dt": 0.01, "steps": 10, "every": 10}
+        >>> found = arm.rollout_pullback([0.0], [0.0], covectors=(last, 0.0 * last), **options)
+        >>> found.qd.shape
+        (1,)
+        """
         given = (course.q, course.qd, course.tau, course.contact_states, course.parameters)
         refuse("rollout_pullback", *given, course.ctrl, course.act)
         check_holonomic(self.model)
@@ -381,7 +414,39 @@ def prepared(
 def checked_steps(
     dt: Any, steps: Any, every: Any, start: Any, threads: Any, function: str = "rollout"
 ) -> tuple[float, int, int, float, int | None]:
-    """Check and return dt (s), steps, every, start (s) and threads."""
+    """Return the numbers of a simulation's steps after checking them.
+
+    Parameters
+    ----------
+    dt : float
+        Step size (s).
+    steps : int
+        Number of steps.
+    every : int
+        Number of steps between recorded states.
+    start : float
+        Initial time (s).
+    threads : int or None
+        Number of threads.
+    function : str, optional
+        Name of the function, for messages.
+
+    Returns
+    -------
+    dt, steps, every, start, threads
+        The same numbers, of the types above.
+
+    Raises
+    ------
+    InputError
+        If a number is not valid, there are too many steps, or dt does not change the time.
+
+    Examples
+    --------
+    >>> from chasles import rollouts
+    >>> rollouts.checked_steps(1e-3, 100, 10, 0, None)
+    (0.001, 100, 10, 0.0, None)
+    """
     counts = (
         checked_count(f"{function}: steps", steps),
         checked_count(f"{function}: every", every),
