@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Required, TypedDict, Unpack
 
 from chasles.errors import ArgumentError
+from chasles.functions.doors import library_of
+from chasles.model.given import some_numbers
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
@@ -11,6 +13,8 @@ from chasles.motion.controls import Controls
 from chasles.motion.drivers.compiled import Course, Rollout, checked_steps, prepared
 from chasles.motion.keywords import renamed, shown
 from chasles.motion.records import Trajectory
+from chasles.motion.stability import check_damping
+from chasles.motion.steps.integrators import INTEGRATORS
 from chasles.motion.steps.traced import RolloutGradient
 
 
@@ -62,6 +66,9 @@ def _course(
         tau = Controls.of(ctrl)
     numbers = checked_steps(dt, steps, every, start, threads)
     made = prepared(robot, integrator, tau, dissipation, contacts, numbers[0], parameters)
+    if integrator in INTEGRATORS:
+        place = q if library_of(q) else some_numbers("q", q, "rollout")
+        check_damping("rollout", robot, place, numbers[0], integrator, tau, dissipation=dissipation)
     driven = isinstance(tau, Controls)
     forces = None if driven or callable(tau) else tau
     given = (q, qd, forces, contact_states, parameters)
