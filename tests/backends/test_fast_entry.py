@@ -399,6 +399,7 @@ def test_zero_quaternions() -> None:
                 assert not bad or "quaternion of joint" in found[1]
     shared = [np.zeros(8), np.zeros((2, 7)), np.ones((2, 7), int)]
     assert "at index" not in both(moving, shared, {})[1]
+    assert both(moving, [np.zeros(8), np.zeros(7), np.zeros((0, 7), ">f8")], {})[2] == (0, 7)
 
 
 def test_half_turns_among_many() -> None:

@@ -109,6 +109,11 @@ def test_masses_from_shapes_are_noted(saved: Saved) -> None:
     )
 
 
+def test_a_tag_with_an_undeclared_prefix_is_no_motor(saved: Saved) -> None:
+    found = chasles.load(saved(MOTORS.replace("</joint>", "<ns0:a>1</ns0:a></joint>", 1)))
+    assert [joint.armature for joint in found.model.source.joints[1:]] == [1.8, 0.7, 0.0]
+
+
 def test_a_joint_without_effort_has_no_motor(saved: Saved) -> None:
     robot = chasles.load(saved(MOTORS))
     assert [joint.armature for joint in robot.model.source.joints[1:]] == [1.8, 0.7, 0.0]

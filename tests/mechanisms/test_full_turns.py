@@ -121,6 +121,12 @@ def test_fixed_joints_keep_their_place_in_the_guess() -> None:
     assert alone.q[5] == q[5]
 
 
+def test_no_targets_near_no_configurations() -> None:
+    none = {"tool": Position(np.zeros((0, 3)))}
+    found = puma560().inverse_kinematics(none, near=np.zeros((0, 6)), fixed="joint6")
+    assert found.q.shape == (0, 6)
+
+
 def test_near_is_for_one_solution() -> None:
     robot = puma560()
     with raises("E-CALL-378"):

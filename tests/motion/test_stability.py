@@ -1,4 +1,4 @@
-"""Explicit integrators refuse damping that their steps would amplify, with the step that would do."""
+"""Explicit integrators refuse damping that their steps would amplify, and name a step size."""
 
 import numpy as np
 import pytest

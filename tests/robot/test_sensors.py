@@ -120,6 +120,19 @@ def test_rays_meet_shapes_where_mujocos_do(tmp_path: Path, kind: str, size: str)
     assert sum(x > 0.0 for x in found) > 100
 
 
+def test_a_site_in_the_plane_of_a_camera_has_mujocos_pixel(tmp_path: Path) -> None:
+    """There is none: its coordinates are large, and finite."""
+    text = """<mujoco><worldbody><camera name="eye"/><site name="aside" pos="0.3 0 0"/>
+      <body><joint/><geom size="1"/></body></worldbody>
+      <sensor><camprojection name="seen" site="aside" camera="eye"/></sensor></mujoco>"""
+    (tmp_path / "eye.xml").write_text(text)
+    model = mujoco.MjModel.from_xml_string(text)
+    data = mujoco.MjData(model)
+    mujoco.mj_forward(model, data)
+    found = chasles.load(tmp_path / "eye.xml").sense([0.0], [0.0], [0.0])["seen"]
+    np.testing.assert_allclose(found, data.sensordata, rtol=1e-9)
+
+
 def _rng() -> np.random.Generator:
     return np.random.default_rng(0)
 

@@ -125,7 +125,7 @@ def _dae(data: bytes) -> float:
         size = 0.0
         for part in element.iter(etree.Element):
             size += len(part.text or "")
-            if etree.QName(part).localname.startswith("instance_"):
+            if part.tag.rpartition("}")[2].startswith("instance_"):
                 size += INSTANCE + target(part.get("url", ""))
         return size
 

@@ -150,7 +150,7 @@ class Part:
     def of_drake(self, tag: str) -> "Part | None":
         """Return the first child with tag "drake:" + tag, even if the prefix is not declared."""
         for element in self.element:
-            name = etree.QName(element).localname
+            name = element.tag.rpartition("}")[2]
             if f"drake:{tag}" in (name, f"{element.prefix}:{name}"):
                 return replace(self, element=element)
         return None

@@ -25,6 +25,9 @@ from chasles.model.sensors import SensorData, Surface
 from chasles.model.spaces import Loads, Position, SensorNumbers, Velocity
 from chasles.model.transmissions import tendons
 
+SHALLOW = 1e-15
+"""Smallest depth in front of a camera, in m: MuJoCo's mjMINVAL."""
+
 
 @dataclass(frozen=True)
 class Scene:
@@ -183,9 +186,13 @@ def _magnetic(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _projection(scene: Scene, sensor: SensorData) -> tuple[Number, Number]:
-    """Return the sensor's pixel in the reference camera, which looks along -z."""
+    """Return the sensor's pixel in the reference camera, which looks along -z.
+
+    Like MuJoCo, it keeps depths away from zero, where there is no pixel.
+    """
     fx, fy, cx, cy = sensor.numbers
     x, y, z = _position(scene, sensor)
+    z = select(less(z, 0.0), minimum(z, -SHALLOW), maximum(z, SHALLOW))
     return cx - fx * (x / z), cy + fy * (y / z)
 
 

@@ -14,7 +14,7 @@ that spinning does not add energy to it.
 Long because the programs share one problem and the data that pass between them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -158,7 +158,7 @@ class Steps:
             at_rest = result(program(model, "bias_forces"), arena, {"q": q, "qd": [0.0] * model.nv})
             pushed = dt * (tau - at_rest) + damped
             self._smooth = braking.Smooth(0.5 * dot(v, momentum), pushed, implicit)
-            self._carried.put(q)
+            self._carried.put([*q, *v])
         if model.source.closure is not None:
             self._reduced = found = reduction(model, arena, q, v)
             p = momentum - dt * (M @ found.g) + dt * (tau - h) + damped
@@ -216,7 +216,7 @@ class Steps:
         self._rate: Any = None
         if any(touch.law.restitution for touch in touches):
             ahead = solved(H, p, places, None)
-            self._rate, self._before = (ahead - v) / dt, v
+            self._rate = (ahead - v) / dt
             fall = float(np.linalg.norm([*model.gravity_vector]))
             touches, self.early = bouncing(
                 Free(v, ahead, H, places, dt), carriers, touches, gaps, fall
@@ -243,7 +243,7 @@ class Steps:
         for touch in touches:
             kept += [*([] if touch.direct else [touch.point]), touch.axes, touch.bound]
             kept += [touch.stiffness, touch.weight]
-        kept += [] if self._rate is None else [self._rate, self._before]
+        kept += [] if self._rate is None else [self._rate]
         kept += [] if self._smooth is None else self._smooth
         for part in kept:
             self._carried.put(part)
@@ -283,8 +283,16 @@ class Steps:
             gaps += [slot.spot.gap for slot in found]
         return *direct(carriers, touches), gaps
 
-    def begin(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program for point, memory and data of a step after a first Newton step."""
+    def begin(
+        self,
+        tolerance: float = TOLERANCE,
+        before: Sequence[Variable] = (),
+        after: Sequence[Variable] = (),
+    ) -> Program:
+        """Return the program for point, memory and data of a step after a first Newton step.
+
+        before, after: further inputs, which it does not use.
+        """
         fall = float(np.linalg.norm([*self.model.gravity_vector]))
         newton = Newton(self._problem)
         v = self._given["qd"]
@@ -295,7 +303,8 @@ class Steps:
         memory += [*found.gradient, *found.pushes, *found.directions, *[0.0] * self._brakes]
         results = (list(found.v), memory, self._carried.entries)
         outputs = list(zip(self._between, results, strict=True))
-        return self._tiled(Program.from_outputs("begin", self.inputs, outputs))
+        inputs = [*before, *self.inputs, *after]
+        return self._tiled(Program.from_outputs("begin", inputs, outputs))
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
         """Return the problem as expressions of another program."""
@@ -401,7 +410,8 @@ class Steps:
         arena, seen = data[0].arena, self._carried.seen
         before, pushed, implicit = (seen(data, part) for part in self._smooth)
         gained = dot(v, pushed) - dot(v, implicit @ v) + newton.work(v)[0]
-        there, last, _ = self._ended(arena, seen(data, self._given["q"]), v, data)
+        q, v0 = (seen(data, self._given[name]) for name in ("q", "qd"))
+        there, last, _ = self._ended(arena, q, v0, v, data)
         return braking.brake(self.model, arena, there, last, before.item() + gained, self.dt)
 
     def _between_symbols(self) -> tuple[np.ndarray, np.ndarray, Problem, np.ndarray]:
@@ -437,8 +447,8 @@ class Steps:
         model, arena, dt = self.model, Arena(RULES), self.dt
         inputs = [*self.inputs, *self._between]
         given = {x.name: symbols(arena, x.name, (x.size,)) for x in inputs}
-        v, data = given["point"], given["data"]
-        there, last, margin = self._ended(arena, given["q"], v, data)
+        q, v0, v, data = (given[name] for name in ("q", "qd", "point", "data"))
+        there, last, margin = self._ended(arena, q, v0, v, data)
         _, held, _, brake = self._remembered(given["memory"])
         if self._smooth is not None:
             last = braking.slowed(model, last, brake)
@@ -455,20 +465,29 @@ class Steps:
         return self._tiled(Program.from_outputs("end", inputs, outputs))
 
     def _ended(
-        self, arena: Arena, q: np.ndarray, v: np.ndarray, data: np.ndarray
+        self, arena: Arena, q: np.ndarray, v0: np.ndarray, v: np.ndarray, data: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Number]:
         """Return position and velocities after a step with end velocities v, and the margin."""
-        model, dt, seen = self.model, self.dt, self._carried.seen
-        way = dt * v
-        if self._rate is not None:
-            early = seen(data, self.early).item()
-            rate, rest = seen(data, self._rate), dt - early
-            before = seen(data, self._before) + 0.5 * rate * (dt + early)
-            way = early * before + rest * (v + 0.5 * rate * early)
+        seen = self._carried.seen
+        early = seen(data, self.early).item()
+        rate = None if self._rate is None else seen(data, self._rate)
+        way = self._way(v0, v, early, rate)
         if self._reduced is None:
-            return *moved(model, arena, q, way, v), 1.0
+            return *moved(self.model, arena, q, way, v), 1.0
         G = seen(data, self._reduced.G)
-        return closed(model, arena, q, G @ way, G @ v)
+        return closed(self.model, arena, q, G @ way, G @ v)
+
+    def _way(self, v0: np.ndarray, v: np.ndarray, early: Number, rate: Any) -> np.ndarray:
+        """Return the displacement in a step with velocities v0 before and v after it.
+
+        early: time (s) of the first impact with restitution. rate: acceleration before it, or None.
+        """
+        if rate is None:
+            return self.dt * v
+        if self._reduced is not None:
+            v0 = v0[list(self._reduced.independent)]
+        before = v0 + 0.5 * rate * (self.dt + early)
+        return early * before + (self.dt - early) * (v + 0.5 * rate * early)
 
     @property
     def _activations(self) -> int:
