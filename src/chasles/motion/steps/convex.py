@@ -217,6 +217,13 @@ class Newton:
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
     ) -> np.ndarray:
         """Return the inverse Jacobian times g; rubbing: slopes of dry friction."""
+        H = self._jacobian(v, slots, rubbing)
+        return solved_square(H, g, self.p.order, PIVOT / self.p.inverse)
+
+    def _jacobian(
+        self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number]
+    ) -> np.ndarray:
+        """Return the derivative of the balance with respect to the velocities."""
         p = self.p
         n, H = len(v), p.H.copy()
         spatial = [zeros(len(J), len(J)) for J in p.carriers]
@@ -239,7 +246,23 @@ class Newton:
             stiffen(H, stop.row, stop.term.slope(speed_along(stop.row, v)))
         for dry, slope in zip(p.dry, rubbing, strict=True):
             stiffen(H, dry.row, slope)
-        return solved_square(H, g, p.order, PIVOT / p.inverse)
+        return H
+
+    # Adjoint ------------------------------------------------------------------------------------
+
+    def balance(self, v: np.ndarray) -> np.ndarray:
+        """Return the momentum at velocities v that is not balanced."""
+        return self._balance(v, self._impulses(self.velocities(v)))
+
+    def transposed(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the inverse of the transposed Jacobian at v times x."""
+        slots = [
+            linearized(touch, u, w, self._limiting, Slope(), ())
+            for touch, (u, w) in zip(self.p.touches, self.velocities(v), strict=True)
+        ]
+        rubbing, _, _ = self._dry(v, Slope(), [0.0] * len(self.p.dry))
+        H = self._jacobian(v, slots, rubbing)
+        return solved_square(H.T, x, self.p.order, PIVOT / self.p.inverse)
 
     # Steps --------------------------------------------------------------------------------------
 
