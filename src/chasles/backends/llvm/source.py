@@ -353,12 +353,13 @@ def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: T
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
     tiles = [w.at("%workspace", start, w.type) for start in starts]
     last = w.emit("sub i64 %count, 1")
+    used = {i.data[0] for i in program.code if i.op == "input"}
     for k, (variable, (pointer, stride)) in enumerate(
         zip(program.inputs, _arrays(w, "in", len(program.inputs)), strict=True)
     ):
         if variable.name in program.tiled:
             tiles[k] = pointer
-        elif variable.size:
+        elif variable.size and k in used:
             operands = f"ptr {tiles[k]}, ptr {pointer}, i64 {stride}, i64 {last}"
             w.raw(f"  call void @gather{variable.size}_last({operands})")
     for n in range(len(lowered.parts)):

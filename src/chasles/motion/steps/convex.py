@@ -282,11 +282,16 @@ class Newton:
         along = [x for near in slots for x in near.directions] + directions
         return self._found(new, self.velocities(new), along)
 
-    def whole_step(self, v: np.ndarray, g: np.ndarray, last: Sequence[Number]) -> Refined:
-        """Take a Newton step from v with gradient g; last: directions of the step before."""
+    def whole_step(
+        self, v: np.ndarray, g: np.ndarray, last: Sequence[Number], again: Number = 0.0
+    ) -> Refined:
+        """Take a Newton step from v with gradient g; last: directions of the step before.
+
+        again: 1 if steps repeat (see `linearized`).
+        """
         at, slope, each = self.velocities(v), Slope(), self._split(last)
         slots = [
-            linearized(touch, u, w, self._limiting, slope, z)
+            linearized(touch, u, w, self._limiting, slope, z, again)
             for touch, (u, w), z in zip(self.p.touches, at, each, strict=True)
         ]
         rubbing, directions, missing = self._dry(v, slope, last[len(last) - len(self.p.dry) :])
@@ -304,7 +309,7 @@ class Newton:
         """Take a step from v with gradient g that ends where its power vanishes."""
         at = self.velocities(v)
         slots = [
-            linearized(touch, u, w, self._limiting, slope, ())
+            linearized(touch, u, w, self._limiting, slope)
             for touch, (u, w) in zip(self.p.touches, at, strict=True)
         ]
         rubbing, directions, _ = self._dry(v, slope, [0.0] * len(self.p.dry))

@@ -26,6 +26,7 @@ from chasles.functions.programs import Derivative, program
 from chasles.motion.contact.pairs import Compliant, Rigid
 from chasles.motion.controls import OWN, durations, kept_within, named_results, only_forces
 from chasles.motion.geometry.closed_forms import (
+    absolute,
     cross,
     less,
     less_equal,
@@ -75,8 +76,9 @@ The second value is for float32, because stiff contacts amplify the rounding of 
 FLOOR = 1e-9
 """Velocity (m/s or rad/s); its momentum is added to the reference momentum."""
 
-MEMORY = 3
-"""Number of leading entries of the memory: status, iterations and residual.
+MEMORY = 5
+"""Number of leading entries of the memory: status, iterations, residual, and the last two residuals
+before it.
 
 They are followed by the gradient, the normal impulses that bound friction from `HOLD` on, the
 directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 not solved.
@@ -91,10 +93,16 @@ restitution release; number of steps in which more points overlapped than there 
 STATISTICS = (*EFFORT, "singular")
 """Entries of the state "effort": those of `EFFORT`, and 1 minus the smallest margin of loops."""
 
-QUICK = 8
+QUICK = 5
 """Number of iterations that take whole steps of Newton's method."""
 
-LATE = ((0, Slope()), (QUICK, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
+REPEATED = 1e-3
+"""Relative difference of residuals two steps apart below which steps repeat."""
+
+LARGEST = 1e30
+"""Residual above which a step is not taken."""
+
+LATE = ((0, Slope()), (8, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
 """Numbers of iterations, and the derivatives of friction that `rescue` uses after them."""
 
 HOLD, MOST = 60, 100
@@ -299,7 +307,7 @@ class Steps:
         v = v if self._reduced is None else v[list(self._reduced.independent)]
         found = newton.first(v, SLACK * fall * self.dt)
         status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
-        memory = [status, 1.0, found.residual]
+        memory = [status, 1.0, found.residual, 0.0, 0.0]
         memory += [*found.gradient, *found.pushes, *found.directions, *[0.0] * self._brakes]
         results = (list(found.v), memory, self._carried.entries)
         outputs = list(zip(self._between, results, strict=True))
@@ -377,12 +385,15 @@ class Steps:
         """Return the program of a whole Newton step, which leaves late states unchanged."""
         v, memory, problem, _ = self._between_symbols()
         g, held, last, brake = self._remembered(memory)
-        found = Newton(problem).whole_step(v, g, list(last))
+        again = less(absolute(memory[2] - memory[4]), REPEATED * memory[2])
+        found = Newton(problem).whole_step(v, g, list(last), again)
         status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
-        new = [status, memory[1] + 1.0, found.residual, *found.gradient, *held]
-        new += [*found.directions, *brake]
+        fine = less_equal(found.residual, LARGEST)
+        count = select(fine, memory[1] + 1.0, QUICK)
+        new = [status, count, found.residual, *memory[2:4]]
+        new += [*found.gradient, *held, *found.directions, *brake]
         done = maximum(memory[0], less_equal(QUICK, memory[1]))
-        return self._iteration("refine", v, memory, done, found.v, new)
+        return self._iteration("refine", v, memory, done, found.v, new, fine)
 
     def rescue(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program of a step for states that whole steps have not solved."""
@@ -399,8 +410,8 @@ class Steps:
         converged = less_equal(found.residual, tolerance)
         status = maximum(converged, less_equal(MOST, after)) * (2.0 - converged * (1.0 - fixed))
         bounds = [select(fixed, old, new) for old, new in zip(held, found.pushes, strict=True)]
-        new = [status, after, found.residual, *found.gradient, *bounds, *last]
-        new += self._brake(newton, found.v, data)
+        new = [status, after, found.residual, *memory[3:MEMORY]]
+        new += [*found.gradient, *bounds, *last, *self._brake(newton, found.v, data)]
         return self._iteration("rescue", v, memory, memory[0], found.v, new)
 
     def _brake(self, newton: Newton, v: np.ndarray, data: np.ndarray) -> list[Number]:
@@ -428,10 +439,16 @@ class Steps:
         done: Number,
         point: np.ndarray,
         new: list[Number],
+        fine: Number = 1.0,
     ) -> Program:
-        """Return the program of an iteration, which returns states that are done unchanged."""
-        kept = [select(done, old, now) for old, now in zip(v, point, strict=True)]
-        last = [select(done, old, now) for old, now in zip(memory, new, strict=True)]
+        """Return the program of an iteration, which returns states that are done unchanged.
+
+        fine: 0 for a step that only counts and is not taken.
+        """
+        stays = maximum(done, 1.0 - fine)
+        kept = [select(stays, old, now) for old, now in zip(v, point, strict=True)]
+        last = [select(stays, old, now) for old, now in zip(memory, new, strict=True)]
+        last[1] = select(done, memory[1], new[1])
         outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), last)]
         return self._tiled(Program.from_outputs(name, self._between, outputs))
 
