@@ -28,6 +28,9 @@ SUFFIXES = {
 ROWS = 16_384
 """Number of rows that are read at once."""
 
+RELEASED = 4
+"""Number of blocks after which memory that pyarrow no longer uses is given back."""
+
 JOINTS = "sensor_msgs/msg/JointState"
 """Messages of bags that are read."""
 
@@ -56,12 +59,17 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
         remedy = "pip install 'chasles[data]', or give .csv files or arrays"
         raise ModelError("E-LOG-011", f"{kind} logs need pyarrow", remedy, file=file) from None
     try:
-        for batch in (_parquet if kind == "parquet" else _scanned)(file, set(wanted), threaded):
+        read = (_parquet if kind == "parquet" else _scanned)(file, set(wanted), threaded)
+        for k, batch in enumerate(read):
             yield {name: _numbers(file, batch, name) for name in batch.schema.names}
+            if k % RELEASED == 0:
+                pyarrow.default_memory_pool().release_unused()
     except (pyarrow.ArrowException, OSError) as error:
         problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
         raise ModelError("E-LOG-012", problem, "write it again, or give --skip-bad",
                          file=file) from None  # fmt: skip
+    finally:
+        pyarrow.default_memory_pool().release_unused()
 
 
 def _parquet(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
