@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import checked_count
-from chasles.errors import InputError, MissingPackageError, ModelError, said
+from chasles.errors import ArgumentError, InputError, MissingPackageError, ModelError, said
 from chasles.expr import RULES, Arena
 from chasles.functions.doors import library_of
-from chasles.functions.numeric import checked_step
 from chasles.model import Model
-from chasles.model.given import some_numbers
+from chasles.model.given import checked_step, some_numbers
 from chasles.model.parameters import shape
+from chasles.motion import tensors
 from chasles.motion.apart import MayRemember, apart
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, follows
@@ -102,7 +102,7 @@ def stepped(
             problem = f"this motion cannot be compiled: {outside}"
             raise ModelError("E-MOTION-181", problem, part="simulate")
         why = f"{why}; {outside}" if why else outside
-    run = partial(made, host=host)
+    run = made if host is None else partial(made, host=host)
     return replace(_run(robot, run, q, qd, plan, dt, total, device, threads), why=why)
 
 
@@ -227,7 +227,15 @@ def _run(
     counts = (dt, steps, every, start, threads, done, total)
 
     def motion(q: Any, qd: Any, tau: Any, states: Any, parameters: Any, *last: Any) -> Trajectory:
-        return made(Course(q, qd, tau, states, parameters, *counts, "simulate", *last))
+        course = Course(q, qd, tau, states, parameters, *counts, "simulate", *last)
+        library = tensors.array_library(course)
+        if library is None:
+            return made(course)
+        if not isinstance(made, Rollout | stepping.Stepped) or device == "cuda":
+            problem = f"motions of {library.name} arrays need a traced controller, and the CPU"
+            remedy = "use NumPy arrays; derivatives are not propagated"
+            raise ArgumentError("E-MOTION-198", problem, remedy, part="simulate")
+        return tensors.moved(robot, made, replace(course, total=None), library)
 
     values = _values(robot.model, plan.model_parameters)
     given = (q, qd, tau, states, plan.parameters, watch, ctrl, act, values)
@@ -289,8 +297,9 @@ def _transfers(
     if device not in (None, "cpu", "cuda"):
         problem = f"device must be 'cpu' or 'cuda', not {device!r}"
         raise InputError("E-MOTION-097", problem, part="simulate")
-    there = any(library_of(a) is not None for a in states)
-    if device is None or there == (device == "cuda"):
+    found = {row.package for row in map(library_of, states) if row is not None}
+    there = "cupy" in found
+    if device is None or there == (device == "cuda") or found & set(tensors.DIFFERENTIABLE):
         return None
     try:
         import cupy

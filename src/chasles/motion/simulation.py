@@ -1,14 +1,16 @@
 """Simulation of a robot from an initial state, compiled if possible, else step by step."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import FunctionType
 from typing import Any, Unpack
 
 import numpy as np
 
+from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.functions.doors import check_robot, library_of
-from chasles.model.given import some_numbers
+from chasles.model.given import checked_step, some_numbers
 from chasles.model.parameters import shape
 from chasles.motion.compiling import attempted, stepped
 from chasles.motion.contact import watch as watching
@@ -21,7 +23,7 @@ from chasles.motion.drivers.interpreted import interpreted, rigid_contacts
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.keywords import shown
 from chasles.motion.measuring import measured
-from chasles.motion.options import AUTOMATIC, GROUPS, NAMES, Options, Plan, planned
+from chasles.motion.options import AUTOMATIC, DT, GROUPS, NAMES, Options, Plan
 from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.integrators import known
 
@@ -188,7 +190,7 @@ def simulate(
         a if library_of(a) else some_numbers(name, a, "simulate")
         for name, a in (("q", q), ("qd", qd))
     )
-    plan = _chosen(robot, planned(options))
+    plan = with_file(robot, planned(options))
     for name in plan.model_parameters or ():
         shape(robot.model.source, name)
     if plan.model_parameters and plan.sensors is not False:
@@ -196,7 +198,48 @@ def simulate(
         remedy = "give robot.with_parameters(...) instead"
         raise InputError("E-MOTION-203", problem, remedy, part="simulate")
     run = _motion(robot, plan, q, qd, compiled, device, threads)
-    return watching.told("simulate", measured(robot.mechanism, run, plan))
+    if plan.sensors is not False:
+        run = measured(robot.mechanism, run, plan)
+    return run if run.unstable is None else watching.told("simulate", run)
+
+
+def planned(options: Mapping[str, Any]) -> Plan:
+    """Return the plan for grouped and individual options; duration defaults to steps times dt."""
+    values: dict[str, Any] = {}
+    for name, kind in GROUPS.items():
+        group = options.get(name)
+        if group is not None and not isinstance(group, kind):
+            problem = f"{name} must be {kind.__name__}(...), not {group!r:.60}"
+            raise ArgumentError("E-MOTION-091", problem, part="simulate")
+        values |= vars(group) if group is not None else {}
+    for name, value in options.items():
+        if name in NAMES:
+            values[name] = value
+        elif name not in GROUPS and name != "tau":
+            problem = f"simulate() got an unexpected keyword argument {name!r}"
+            raise ArgumentError("E-MOTION-090", problem)
+    if options.get("tau") is not None:
+        if options.get("control") is not None:
+            raise ArgumentError(
+                "E-MOTION-089", "give `control` or `tau`, not both", part="simulate"
+            )
+        values["control"] = options["tau"]
+    if values.get("ctrl") is not None:
+        if values.get("control") is not None:
+            problem = "give ctrl, or control or tau, not both"
+            raise ArgumentError("E-MOTION-143", problem, part="simulate")
+        values["control"] = Controls.of(values["ctrl"])
+    if isinstance(values.get("control"), str):
+        problem = f"control must be a controller or a function, not {values['control']!r:.60}"
+        remedy = "give PDControl, GravityCompensation or ComputedTorque of chasles.rollouts"
+        raise ArgumentError("E-MOTION-190", problem, remedy, part="simulate")
+    if values.get("duration") is None:
+        if values.get("steps") is None:
+            problem = "give `duration` in s, or `steps` and `dt`"
+            raise ArgumentError("E-MOTION-094", problem, part="simulate")
+        steps = checked_count("simulate: steps", values["steps"])
+        values["duration"] = steps * checked_step(values.get("dt") or DT, "simulate: dt")
+    return Plan(**values)
 
 
 def _motion(
@@ -223,12 +266,13 @@ def _motion(
     return replace(interpreted(robot.mechanism, q, qd, plan), why=why)
 
 
-def _chosen(robot: Machine, plan: Plan) -> Plan:
+def with_file(robot: Machine, plan: Plan) -> Plan:
     """Return the plan with an integrator, and with the file's contacts if requested."""
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":
             problem = f"contacts must be pairs or 'file', not {plan.contacts!r:.60}"
-            raise ArgumentError("E-MOTION-134", problem, part="simulate")
+            remedy = "for a floor at z = 0, use chasles.contact.file_pairs(robot, ground=True)"
+            raise ArgumentError("E-MOTION-134", problem, remedy, part="simulate")
         kept = robot.mechanism.kept
         if "contacts of the file" not in kept:
             kept["contacts of the file"] = tuple(file_pairs(robot))

@@ -1,7 +1,7 @@
 """Compiled motions: check the arguments, compile the step, and run the loop."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,17 +13,17 @@ from chasles.backends.arrays import COMPILING, checked_count
 from chasles.errors import ArgumentError, InputError, NotFiniteError
 from chasles.expr import Program, Variable
 from chasles.functions.doors import leading_shape, refuse
-from chasles.functions.numeric import checked_step
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
-from chasles.model.given import check_hash, is_finite
+from chasles.model.given import check_hash, checked_step, is_finite
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import checked_parameters, traced
 from chasles.motion.controls import Controls
 from chasles.motion.drivers.places import Place, place_of
-from chasles.motion.options import MOST_STEPS, check_resolution
+from chasles.motion.drivers.running import check_resolution
+from chasles.motion.options import MOST_STEPS
 from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.stiction import check_tendons
 from chasles.motion.steps.traced import (
@@ -201,40 +201,48 @@ class Rollout:
         return place.sent(before) if isinstance(before, np.ndarray) else before
 
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
-        """Pull covectors of the recorded states back to the inputs (`Robot.rollout_pullback`)."""
+        """Pull covectors of the recorded states back to the inputs.
+
+        Parameters
+        ----------
+        course : Course
+            Initial state, steps and inputs of the rollout.
+        covectors : pair of array_like
+            Derivatives of a scalar with respect to the recorded positions and velocities, each of
+            shape
+            (..., records, nv).
+
+        Returns
+        -------
+        gradient : RolloutGradient
+            Derivatives of the scalar with respect to the inputs.
+
+        Raises
+        ------
+        NotFiniteError
+            If the gradient is not finite.
+
+        Examples
+        --------
+        `Robot.rollout_pullback` calls this function:
+
+        >>> import numpy as np
+        >>> import chasles
+        >>> arm, last = chasles.robots.planar(1), np.zeros((2, 1))
+        >>> last[-1] = 1.0
+        >>> options = {"dt": 0.01, "steps": 10, "every": 10}
+        >>> found = arm.rollout_pullback([0.0], [0.0], covectors=(last, 0.0 * last), **options)
+        >>> found.qd.shape
+        (1,)
+        """
         given = (course.q, course.qd, course.tau, course.contact_states, course.parameters)
         refuse("rollout_pullback", *given, course.ctrl, course.act)
         check_holonomic(self.model)
         lead, states, controls = self._start(self._place(course), course)
-        steps, every = course.steps, course.every
-        records = len(kept_steps(steps, every))
-        weights = checked_weights(covectors, lead, records, self.model.nv)
-        weights += [np.zeros((1, records, a.shape[1])) for a in states[2:]]
         names = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
         names = (*names, *self._given)
-        arrays, length = (states, controls, weights), (steps, every, course.threads)
-        found, others = gone_back(self._adjoint, names, *arrays, *length)
-        if not all(np.isfinite(a).all() for a in (*found, *others.values())):
-            problem = "the gradient is not finite"
-            remedy = "reduce dt, or inspect the motion and its forces"
-            raise NotFiniteError("E-MOTION-020", problem, remedy, part="rollout_pullback")
-        by = [a.reshape(*lead, a.shape[1]) for a in found]
-        rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in others.items()}
-        each = {name: a[..., 0, :] for name, a in rows.items()}
-        own = dict(zip(self._sizes, by, strict=False))
-        tau, ctrl = (
-            (each if np.ndim(getattr(course, name)) < 2 else rows).get(name)
-            for name in ("tau", "ctrl")
-        )
-        return RolloutGradient(
-            q=by[0],
-            qd=by[1],
-            tau=tau,
-            parameters=each.get("parameters"),
-            contact_states=own.get("contact_states"),
-            ctrl=ctrl,
-            act=own.get("act"),
-        )
+        arrays = (states, controls, self._sizes)
+        return pulled_back(self._adjoint, course, covectors, lead, names, *arrays)
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """Return the compiled adjoint loop; along: inputs that vary from step to step."""
@@ -308,6 +316,48 @@ class Rollout:
         return Touching(forces, gaps, states)
 
 
+def pulled_back(
+    adjoint: Callable[[tuple[str, ...]], Any],
+    course: Course,
+    covectors: Any,
+    lead: tuple[int, ...],
+    names: Sequence[str],
+    states: Sequence[np.ndarray],
+    controls: Sequence[np.ndarray],
+    sizes: Mapping[str, int],
+) -> RolloutGradient:
+    """Return the gradient of a motion by its adjoint loop.
+
+    names: inputs other than states that have covectors. sizes: the same for states, in order.
+    """
+    steps, every = course.steps, course.every
+    records = len(kept_steps(steps, every))
+    first, second, *others = sizes
+    weights = checked_weights(covectors, lead, records, sizes[second])
+    weights += [np.zeros((1, records, sizes[name])) for name in others]
+    arrays, length = (states, controls, weights), (steps, every, course.threads)
+    found, rest = gone_back(adjoint, names, *arrays, *length)
+    if not all(np.isfinite(a).all() for a in (*found, *rest.values())):
+        problem = "the gradient is not finite"
+        remedy = "reduce dt, or inspect the motion and its forces"
+        raise NotFiniteError("E-MOTION-020", problem, remedy, part="rollout_pullback")
+    own = {n: a.reshape(*lead, a.shape[1]) for n, a in zip(sizes, found, strict=True)}
+    rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in rest.items()}
+    each = {name: a[..., 0, :] for name, a in rows.items()}
+    tau, ctrl = (
+        (each if np.ndim(getattr(course, name)) < 2 else rows).get(name) for name in ("tau", "ctrl")
+    )
+    return RolloutGradient(
+        q=own[first],
+        qd=own[second],
+        tau=tau,
+        parameters=each.get("parameters"),
+        contact_states=own.get("contact_states"),
+        ctrl=ctrl,
+        act=own.get("act"),
+    )
+
+
 def check_threads(course: Course) -> None:
     """Raise an error if threads= was given on a GPU."""
     if course.threads is not None:
@@ -364,7 +414,39 @@ def prepared(
 def checked_steps(
     dt: Any, steps: Any, every: Any, start: Any, threads: Any, function: str = "rollout"
 ) -> tuple[float, int, int, float, int | None]:
-    """Check and return dt (s), steps, every, start (s) and threads."""
+    """Return the numbers of a simulation's steps after checking them.
+
+    Parameters
+    ----------
+    dt : float
+        Step size (s).
+    steps : int
+        Number of steps.
+    every : int
+        Number of steps between recorded states.
+    start : float
+        Initial time (s).
+    threads : int or None
+        Number of threads.
+    function : str, optional
+        Name of the function, for messages.
+
+    Returns
+    -------
+    dt, steps, every, start, threads
+        The same numbers, of the types above.
+
+    Raises
+    ------
+    InputError
+        If a number is not valid, there are too many steps, or dt does not change the time.
+
+    Examples
+    --------
+    >>> from chasles import rollouts
+    >>> rollouts.checked_steps(1e-3, 100, 10, 0, None)
+    (0.001, 100, 10, 0.0, None)
+    """
     counts = (
         checked_count(f"{function}: steps", steps),
         checked_count(f"{function}: every", every),

@@ -11,9 +11,8 @@ import numpy as np
 
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, reverse
-from chasles.functions.derivatives import pulled_back
 from chasles.functions.doors import numbers, refuse
-from chasles.functions.programs import Derivative, program
+from chasles.functions.programs import Derivative, program, pulled_back
 from chasles.functions.tracing import with_limbs
 from chasles.model import Description, Model
 from chasles.model.build import connected
@@ -267,15 +266,20 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
     after = step.applied(values, arena)
     for name, there in zip(states, after, strict=True):
         bar = given[f"bar_{name}"] + given[f"weight_{name}"]
-        if name == "q":  # from displacements d = difference(q, q1) to the entries of q
-            pulled = reverse(program(model, "difference"), ["q1"])
-            bar = result(pulled, arena, {"q0": there, "q1": there, "bar_result": bar})
+        if name == "q":
+            bar = by_entries(model, arena, there, bar)
         values[f"bar_{name}"] = bar
     results = back.applied(values, arena)
     for k, name in enumerate(names):
         if name in sums:
             results[k] = list(given[f"bar_{name}"] + results[k])
     return Program.from_outputs(f"{step.name}_back", inputs, list(zip(bars, results, strict=True)))
+
+
+def by_entries(model: Model, arena: Arena, q: Numbers, bar: np.ndarray) -> np.ndarray:
+    """Return the covector (nq,) of the entries of q, given that of displacements (nv,)."""
+    pulled = reverse(program(model, "difference"), ["q1"])
+    return result(pulled, arena, {"q0": q, "q1": q, "bar_result": bar})
 
 
 def check_holonomic(model: Model) -> None:
