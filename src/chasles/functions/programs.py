@@ -1,4 +1,4 @@
-"""Choice of the program of a public function among its methods."""
+"""Choice of a method for each public function, and the resulting program."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

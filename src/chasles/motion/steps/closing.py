@@ -49,7 +49,7 @@ class Reduction(NamedTuple):
         return _product(self.G.T, _product(A, self.G))
 
     def row(self, row: Row) -> Row:
-        """Return a linear combination of velocities as one of y."""
+        """Convert a linear combination of velocities to a linear combination of y."""
         J = zeros(1, len(self.G))
         for k, a in row:
             J[0, k] = a
