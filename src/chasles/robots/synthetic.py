@@ -327,7 +327,7 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
-    """Return the last joint; it follows an earlier joint if none does so yet, else with odds 1:1."""
+    """Return the last joint; it follows an earlier joint if none does yet, else at random."""
     leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
     first = not any(joint.mimic for joint in joints)
     if not leaders or (rng.random() < 0.5 and not first):
