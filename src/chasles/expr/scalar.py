@@ -16,8 +16,6 @@ Number = Any
 Rule = Callable[..., "Number | None"]
 """Function of an arena and an operation's arguments that returns a simpler expression or None."""
 
-_MASK = (1 << 64) - 1
-
 
 def _digest(text: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
@@ -27,7 +25,7 @@ def _mixed(op: str, nodes: tuple["Scalar", ...]) -> int:
     """Return the digest of an operation from those of its arguments."""
     mixed = _OP_DIGEST[op]
     for a in nodes:
-        mixed = ((mixed ^ a.digest) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK
+        mixed = ((mixed ^ a.digest) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & 0xFFFFFFFFFFFFFFFF
         mixed ^= mixed >> 29
     return mixed
 
@@ -172,6 +170,7 @@ class Arena:
     ) -> None:
         self._rules, self._where, self._apart, self.ordered = rules, where, apart, ordered
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
+        self._built: dict[tuple[str, tuple[Number, ...]], Number] = {}
         self.origins: dict[Scalar, Any] = {}
         self.seats: dict[Scalar, Seat] = {}
         self._collects = False
@@ -185,6 +184,7 @@ class Arena:
 
     def __exit__(self, *error: object) -> None:
         self._nodes.clear()
+        self._built.clear()
         self.origins.clear()
         self.seats.clear()
         if self._collects:
@@ -295,16 +295,19 @@ class Arena:
         >>> arena.node("mul", 1.0, arena.input("x", 0)).op
         'mul'
         """
-        nodes = tuple([a if type(a) is Scalar else self.const(a) for a in args])
-        if op in _COMMUTATIVE and nodes[1].digest < nodes[0].digest:
-            nodes = nodes[::-1]
-        key = (op, None, *nodes)
-        if self._apart:
-            return self._intern(key, nodes, _mixed(op, nodes))
+        for a in args:
+            if type(a) is not Scalar:
+                args = tuple([a if type(a) is Scalar else self.const(a) for a in args])
+                break
+        if op in _COMMUTATIVE and args[1].digest < args[0].digest:
+            args = args[::-1]
+        key = (op, None, *args)
+        if self._where is not None:
+            return self._intern(key, args, _mixed(op, args))
         found = self._nodes.get(key)
         if found is None:
-            aged = self.ordered and self._where is None
-            found = self._intern(key, nodes, len(self._nodes) if aged else _mixed(op, nodes))
+            digest = len(self._nodes) if self.ordered else _mixed(op, args)
+            found = self._nodes[key] = Scalar(self, op, args, None, digest)
         return found
 
     def build(self, op: str, *args: Number) -> Number:
@@ -347,17 +350,28 @@ class Arena:
                     symbolic = True
             elif type(a) is not float:
                 given = False
-        plain = args if given else tuple([_plain(a) for a in args])
+        if not given:
+            args = tuple([_plain(a) for a in args])
         if not symbolic:
-            return OPS[op].value(*plain)
+            return OPS[op].value(*args)
+        if self._apart:
+            return self._simplest(op, args)
+        found = self._built.get((op, args))
+        if found is None:
+            found = self._simplest(op, args)
+            if 0.0 not in args:  # zeros of both signs are equal keys
+                self._built[op, args] = found
+        return found
+
+    def _simplest(self, op: str, args: tuple[Number, ...]) -> Number:
         rule = self._rules.get(op)
         if rule is not None:
-            simpler = rule(self, *plain)
+            simpler = rule(self, *args)
             if type(simpler) is Scalar:  # a constant as a float, so that it can fold
                 return simpler.data if simpler.op == "const" else simpler
             if simpler is not None:
                 return float(simpler)
-        return self.node(op, *plain)
+        return self.node(op, *args)
 
     def _intern(self, key: tuple[Any, ...], args: tuple[Scalar, ...], digest: int) -> Scalar:
         """Return the node for a key (operation, data and arguments)."""

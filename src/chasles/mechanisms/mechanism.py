@@ -13,9 +13,8 @@ from chasles.algorithms import CLOSED_LOOPS
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError
 from chasles.functions.callers import Caller, Loaded
-from chasles.functions.compiled import AtTime, Compiled
+from chasles.functions.compiled import AtTime, Compiled, Functions
 from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
-from chasles.functions.made import Functions
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms.closing import Charts, Loops

@@ -14,7 +14,7 @@ that spinning does not add energy to it.
 Long because the programs share one problem and the data that pass between them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -269,8 +269,16 @@ class Steps:
             gaps += [slot.spot.gap for slot in found]
         return *direct(carriers, touches), gaps
 
-    def begin(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program for point, memory and data of a step after a first Newton step."""
+    def begin(
+        self,
+        tolerance: float = TOLERANCE,
+        before: Sequence[Variable] = (),
+        after: Sequence[Variable] = (),
+    ) -> Program:
+        """Return the program for point, memory and data of a step after a first Newton step.
+
+        before, after: further inputs, which it does not use.
+        """
         fall = float(np.linalg.norm([*self.model.gravity_vector]))
         newton = Newton(self._problem)
         v = self._given["qd"]
@@ -280,7 +288,8 @@ class Steps:
         memory += [*found.gradient, *found.pushes, *found.directions]
         results = (list(found.v), memory, self._carried.entries)
         outputs = list(zip(self._between, results, strict=True))
-        return self._tiled(Program.from_outputs("begin", self.inputs, outputs))
+        inputs = [*before, *self.inputs, *after]
+        return self._tiled(Program.from_outputs("begin", inputs, outputs))
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
         """Return the problem as expressions of another program."""
@@ -390,15 +399,10 @@ class Steps:
         model, arena, dt = self.model, Arena(RULES), self.dt
         inputs = [*self.inputs, *self._between]
         given = {x.name: symbols(arena, x.name, (x.size,)) for x in inputs}
-        q, v0, v, data = (given[name] for name in ("q", "qd", "point", "data"))
-        way = dt * v
+        q, v, data = (given[name] for name in ("q", "point", "data"))
         early = self._carried.seen(data, self.early).item()
-        if self._rate is not None:
-            rate, rest = self._carried.seen(data, self._rate), dt - early
-            if self._reduced is not None:
-                v0 = v0[list(self._reduced.independent)]
-            before = v0 + 0.5 * rate * (dt + early)
-            way = early * before + rest * (v + 0.5 * rate * early)
+        rate = None if self._rate is None else self._carried.seen(data, self._rate)
+        way = self._way(given["qd"], v, early, rate)
         if self._reduced is None:
             there, last = moved(model, arena, q, way, v)
             margin: Number = 1.0
@@ -417,6 +421,18 @@ class Steps:
         results["effort"] = self._effort(newton, v, *ends)
         outputs = [(Variable(name, (n,)), results[name]) for name, n in self.states.items()]
         return self._tiled(Program.from_outputs("end", inputs, outputs))
+
+    def _way(self, v0: np.ndarray, v: np.ndarray, early: Number, rate: Any) -> np.ndarray:
+        """Return the displacement in a step with velocities v0 before and v after it.
+
+        early: time (s) of the first impact with restitution. rate: acceleration before it, or None.
+        """
+        if rate is None:
+            return self.dt * v
+        if self._reduced is not None:
+            v0 = v0[list(self._reduced.independent)]
+        before = v0 + 0.5 * rate * (self.dt + early)
+        return early * before + (self.dt - early) * (v + 0.5 * rate * early)
 
     @property
     def _activations(self) -> int:
