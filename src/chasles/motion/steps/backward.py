@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from chasles.expr import Program, Variable, reverse
-from chasles.functions.derivatives import pulled_back
+from chasles.functions.programs import pulled_back
 from chasles.motion.geometry.closed_forms import less
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps.bodies import moved
