@@ -10,7 +10,7 @@ from chasles.backends.c.function import Function
 from chasles.backends.c.iterated import Iteration
 from chasles.errors import InputError
 from chasles.expr import interpret
-from chasles.functions.numeric import checked_step
+from chasles.model.given import checked_step
 from chasles.motion.contract import Machine
 from chasles.motion.controls import Controls
 from chasles.motion.drivers.stepping import TIME_STEPPING, Stepped, prepared
