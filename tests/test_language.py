@@ -57,7 +57,7 @@ ALLOWED = {
 
 SECTIONED = ("contact", "control", "conventions", "distances", "expr", "homogeneous", "learning")
 SECTIONED += ("identification", "model", "motion.options", "plots", "robots", "rollouts")
-SECTIONED += ("simulate", "targets", "trajectory")
+SECTIONED += ("numeric.sparse", "numeric.subspaces", "simulate", "targets", "trajectory")
 """Public modules; their functions, and the methods of their classes, have all sections."""
 
 RESULTS = ("functions.compiled.Compiled", "functions.cost.Cost", "functions.cost.Explanation")
