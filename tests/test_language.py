@@ -50,7 +50,7 @@ ALLOWED = {
     "mobility = freedoms (of the tree)": "the name of an attribute",
     "others: beside(state) of each": "the name of a function",
     "freedoms must be": "the name of an argument",
-    "freedoms : sequence of str": "the name of an argument",
+    "freedoms : sequence of": "the name of an argument",
     "beside : Robot, optional": "the name of an argument",
 }
 """Texts that break a rule, by a part of them, and why."""
