@@ -36,7 +36,7 @@ def _kernel(model: Model, limited: tuple[bool, ...]) -> Any:
     def trace() -> Program:
         return _program(model, limited)
 
-    recipe = ("torques along a path", model.source, model.mimics, limited)
+    recipe: tuple[Any, ...] = ("torques along a path", model.source, model.mimics, limited)
     recipe += (trace().hash,) if own else ()
     return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
 
