@@ -65,7 +65,10 @@ RESULTS += ("functions.devices.Automatic", "functions.numeric.BaseParameters", "
 RESULTS += ("accuracy.Condition", "mechanisms.reports.Mobility", "mechanisms.mobility.Cluster")
 RESULTS += ("robot.identity.Limits", "robot.machine.Actuators", "robot.machine.Keyframe")
 RESULTS += ("checks.verify.Result", "peers.Agreement", "formats.registry.Found")
-"""Classes of results, which `docs/api/results.md` documents; their methods have all sections."""
+RESULTS += tuple(f"mathematics.linear.{name}" for name in ("Vector", "Matrix", "Symmetric"))
+RESULTS += ("mathematics.rotations.Rotation", "mathematics.spatial.Transform")
+RESULTS += tuple(f"mathematics.spatial.{name}" for name in ("Motion", "Force", "RigidInertia"))
+"""Classes of results and of user-defined joints (`docs/api`); their methods have all sections."""
 
 UNSECTIONED = {
     "Robot.graph": "the example needs a GPU",
