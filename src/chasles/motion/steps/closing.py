@@ -52,7 +52,7 @@ class Reduction(NamedTuple):
         return _product(self.G.T, _product(A, self.G))
 
     def row(self, row: Row) -> Row:
-        """Return a linear combination of velocities as one of y."""
+        """Convert a linear combination of velocities to a linear combination of y."""
         J = _dense(row, len(self.G))[None]
         return tuple((k, a) for k, a in enumerate(self.columns(J)[0]) if not absent(a))
 

@@ -173,7 +173,7 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
-        """Return velocities with the momentum that is not balanced there; at: those of slots."""
+        """Return velocities v with their unbalanced momentum; at: the velocities of the slots."""
         impulses = self._impulses(at)
         g = self._balance(v, impulses)
         pushes = [linear[2] for linear, _ in impulses]
