@@ -34,9 +34,8 @@ def run(chosen: argparse.Namespace) -> int:
     if "arms" in chosen.parts:
         output().print(arms.table(chosen.robots, chosen.poses, chosen.peer_poses))
     if "unreachable" in chosen.parts:
-        names = [name for name in chosen.robots if name in beyond.ROBOTS]
         poses = min(chosen.poses, 10_000)
-        output().print(beyond.table(names, poses, chosen.sample, chosen.starts))
+        output().print(beyond.table(chosen.robots, poses, chosen.sample, chosen.starts))
     if "loops" in chosen.parts:
         output().print(loops.table(min(chosen.poses, 10_000)))
     if "humanoid" in chosen.parts:

@@ -12,11 +12,18 @@ from rich.table import Table
 
 import chasles
 from benchmarks.console import count, output
-from benchmarks.robots import CASES, chasles_robot
+from benchmarks.reaching.arms import ARMS
 from benchmarks.routes import WrongAnswer
 from benchmarks.targets import TRAJECTORIES
 
-ROBOTS = ("panda", "ur5", "puma560")
+ROBOTS = ("panda", "ur5", "puma560", "kinova_j2s6s200", "talos_arm", "iiwa14")
+
+SHARES = {"ur5": 0.4, "talos_arm": 2.0}
+"""Share of a robot's torque limits that is given, 0.5 for others, so that they bind. The limits of
+the file are too small to hold the Talos arm in these postures."""
+
+EFFORTS = {"iiwa14": (320.0, 320.0, 176.0, 176.0, 110.0, 40.0, 40.0)}
+"""Torque limits (N m) of robots whose file has none."""
 
 ALIKE = 0.02
 """By so much durations on one grid may differ: limits hold between our grid points too."""
@@ -41,14 +48,14 @@ def best(repeat: int, *runs: Callable[[], Any]) -> list[float]:
 
 def case(name: str) -> tuple[chasles.Robot, np.ndarray, dict[str, np.ndarray]]:
     """A robot, five postures and limits, of which all kinds bind somewhere."""
-    robot = chasles.robots.puma560() if name == "puma560" else chasles_robot(CASES[name])
+    robot = ARMS[name][0]()
     q = 0.4 * robot.random(np.random.default_rng(5), size=5)
     if name == "panda":
         q[:, 3] -= 1.2
     limits = {
         "velocity": np.where(np.isinf(robot.limits.velocity), 4.0, robot.limits.velocity),
         "acceleration": np.full(robot.nv, 25.0),
-        "effort": (0.4 if name == "ur5" else 0.5) * robot.limits.effort,
+        "effort": SHARES.get(name, 0.5) * np.array(EFFORTS.get(name, robot.limits.effort)),
     }
     return robot, q, limits
 

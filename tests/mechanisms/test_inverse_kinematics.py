@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from published_arms import published
 from scipy.spatial.transform import Rotation
 from support import raises, tree
 
@@ -231,7 +232,24 @@ def test_the_solution_near_a_posture() -> None:
     # Lagrange's condition: the way to the posture is normal to the motions that keep the point.
     J = arm.jacobian(near.q, frame=tip)[3:]
     still = np.linalg.svd(J)[2][2]
-    assert abs(still @ (near.q - wanted)) < 0.02 * np.linalg.norm(near.q - wanted)
+    assert abs(still @ (near.q - wanted)) < 1e-4 * np.linalg.norm(near.q - wanted)
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_the_nearest_of_a_family_of_solutions_within_limits(count: int) -> None:
+    """Moves that keep the pose and the active limits do not lead nearer; alone and in a batch."""
+    robot, frame = published("panda")
+    rng = np.random.default_rng(2)
+    q, wanted = robot.random(rng, size=(2, 40))[:, :count]
+    T = robot.forward_kinematics(q, frame=frame)
+    found = robot.inverse_kinematics({frame: T}, near=wanted)
+    assert found.solved.all()
+    first = robot.inverse_kinematics({frame: T[0]}, near=wanted[0])
+    assert np.array_equal(first.q, found.q[0])
+    for at, end, sides in zip(found.q, wanted, found.limits, strict=True):
+        free = sides == 0
+        still = np.linalg.svd(robot.jacobian(at, frame=frame)[:, free])[2][6:]
+        assert np.abs(still @ (end - at)[free]).max(initial=0.0) < 1e-4
 
 
 def test_fixed_joints_stay_where_the_guess_has_them() -> None:

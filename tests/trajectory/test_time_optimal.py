@@ -12,6 +12,7 @@ from scipy import sparse
 import chasles
 from chasles import trajectory
 from chasles.errors import ChaslesError
+from chasles.functions.loads import loads
 
 RNG = np.random.default_rng(22)
 
@@ -142,6 +143,39 @@ def test_a_floating_robot_on_a_spline_of_its_configuration_space() -> None:
     _, qd, qdd = move(np.linspace(0.0, move.duration, 2001))
     assert np.abs(qd).max() < 2.0 + 1e-6
     assert 4.9 < np.abs(qdd).max() < 5.0 + 1e-6
+
+
+@pytest.mark.parametrize("limited", [(True,) * 6, (True, False, True, True, False, True)])
+def test_torques_of_one_program_are_those_of_inverse_dynamics(limited: tuple[bool, ...]) -> None:
+    """At rest, with accelerations q', and with velocities q' and accelerations q''."""
+    robot = chasles.robots.puma560()
+    q, q1, q2 = RNG.normal(size=(3, 40, 6))
+    found = [np.empty((40, sum(limited))) for _ in range(3)]
+    kernel = loads(robot.model, limited)
+    assert kernel is not None
+    kernel([q, q1, q2], found)
+    for tau, rates in zip(found, ((0 * q, 0 * q), (0 * q, q1), (q1, q2)), strict=True):
+        whole = robot.inverse_dynamics(q, *rates)
+        assert np.abs(tau - whole[:, limited]).max() < 1e-12 * np.abs(whole).max()
+
+
+def test_limits_of_some_joints() -> None:
+    """A limit of one joint only gives the same motion as wide limits of the others."""
+    robot, path, limits = arm("puma560")
+    second = np.arange(6) == 1
+    some = limits | {k: np.where(second, limits[k], np.inf) for k in ("effort", "acceleration")}
+    wide = limits | {k: np.where(second, limits[k], 1e9) for k in ("effort", "acceleration")}
+    one, other = (trajectory.time_optimal(robot, path, **each) for each in (some, wide))
+    assert abs(one.duration / other.duration - 1.0) < 1e-6
+
+
+def test_a_robot_with_quaternions_needs_a_path_of_its_own() -> None:
+    robot = chasles.robots.quadruped()
+    q = robot.integrate(robot.neutral(), 0.3 * RNG.normal(size=(3, robot.nv)))
+    path = trajectory.spline([0.0, 1.0, 2.0], q)  # of plain numbers
+    with pytest.raises(ChaslesError) as error:
+        trajectory.time_optimal(robot, path, velocity=2.0)
+    assert error.value.code == "E-PATH-060"
 
 
 def test_infeasible_paths_name_the_place() -> None:

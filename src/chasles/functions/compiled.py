@@ -107,13 +107,49 @@ class Compiled:
     tier: Literal["best"] = "best"
 
     def wait(self, timeout: float | None = None) -> Literal["best"]:
-        """Return at once, because the code is final (see `Tiered`)."""
+        """Return at once, because the code is final (see `Tiered`).
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Not used here (s).
+
+        Returns
+        -------
+        tier : "best"
+            The tier of the code.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.compile(chasles.robots.planar(1), "mass_matrix").wait()
+        'best'
+        """
         return self.tier
 
     def key_of(self, recipe: Recipe) -> str:
         """Return the key of this program with another recipe, for another backend or dtype.
 
+        Parameters
+        ----------
+        recipe : Recipe
+            Function, options, backend and data type.
+
+        Returns
+        -------
+        key : str
+            Key in the cache of compiled code.
+
+        Notes
+        -----
         The program's hash distinguishes joint classes of the same name that differ or have changed.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> function = chasles.compile(chasles.robots.planar(1), "mass_matrix")
+        >>> function.key_of(function.recipe) == function.key
+        True
         """
         return cache.key(recipe, self.program.hash if self.recipe.has_own_joints else "")
 
@@ -161,7 +197,33 @@ class Compiled:
         return self.call(*arguments, **named)  # PyTorch's compiler can trace this call
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Call the function through Python, for arguments that the machine code does not accept."""
+        """Call the function through Python, for arguments that the machine code does not accept.
+
+        Parameters
+        ----------
+        *arguments : array_like
+            One array for each input, with leading shapes that broadcast together.
+        out : ndarray or tuple of ndarray, optional
+            Arrays for the results.
+        threads : int, optional
+            Number of threads. Default: all cores for large batches.
+
+        Returns
+        -------
+        results : ndarray or tuple of ndarray
+            Results; the same bits as those of a direct call.
+
+        Raises
+        ------
+        ArgumentError
+            If the number of arrays is wrong.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.compile(chasles.robots.planar(1), "gravity_forces").call([0.0])
+        array([4.905])
+        """
         inputs = self.interface.inputs
         if len(arguments) != len(inputs):
             names = ", ".join(v.name for v in inputs)
@@ -201,7 +263,30 @@ class Compiled:
         return [variable.name for variable in self.interface.inputs].index("t")
 
     def at(self, t: Any) -> "Compiled | AtTime":
-        """Return the function at a time (...) in s, without the time argument."""
+        """Return the function at a time, without the time argument.
+
+        Parameters
+        ----------
+        t : array_like, shape (...)
+            Time (s); not used if the robot does not depend on time.
+
+        Returns
+        -------
+        function : Compiled or AtTime
+            Function of the other inputs.
+
+        Raises
+        ------
+        ModelError
+            If the robot depends on time and t is None.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> function = chasles.compile(chasles.robots.planar(1), "gravity_forces")
+        >>> function.at(0.5) is function  # this robot does not depend on time
+        True
+        """
         if not self.timed:
             return self
         if t is None:
@@ -234,13 +319,47 @@ class Compiled:
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
         """Return the function that maps directions of some inputs to directions of the results.
 
-        Directions are extra inputs. They have the entries of the inputs (nq entries for q), as the
-        covectors of `pullback` do.
+        Parameters
+        ----------
+        wrt : tuple of str
+            Names of inputs.
+
+        Returns
+        -------
+        function : Compiled
+            Function of the same inputs, followed by the directions. A direction has the entries of
+            its
+            input (nq entries for q), like the covectors of `pullback`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> function = chasles.compile(chasles.robots.planar(1), "gravity_forces")
+        >>> [v.name for v in function.pushforward(("q",)).interface.inputs]
+        ['q', 'd_q_1']
         """
         return self.differential(Differential("pushforward", wrt))
 
     def pullback(self, wrt: tuple[str, ...]) -> "Compiled":
-        """Return the function that maps covectors of all results to covectors of some inputs."""
+        """Return the function that maps covectors of all results to covectors of some inputs.
+
+        Parameters
+        ----------
+        wrt : tuple of str
+            Names of inputs.
+
+        Returns
+        -------
+        function : Compiled
+            Function of the same inputs, followed by the covectors of the results.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> function = chasles.compile(chasles.robots.planar(1), "gravity_forces")
+        >>> [v.name for v in function.pullback(("q",)).interface.inputs]
+        ['q', 'bar_result_1']
+        """
         return self.differential(Differential("pullback", wrt))
 
     def differential(self, applied: Differential) -> "Compiled":

@@ -224,7 +224,25 @@ class BaseParameters:
         return len(self.columns)
 
     def values(self, parameters: np.ndarray) -> np.ndarray:
-        """Return the base parameters (..., b) of inertia parameters (..., k)."""
+        """Return the base parameters of inertia parameters.
+
+        Parameters
+        ----------
+        parameters : array_like, shape (..., k)
+            Inertia parameters, ten for each body (SI units).
+
+        Returns
+        -------
+        values : ndarray, shape (..., b)
+            Base parameters.
+
+        Examples
+        --------
+        >>> import chasles, numpy as np
+        >>> base = chasles.robots.planar(1).base_parameters()
+        >>> len(base.values(np.zeros(base.combination.shape[1]))) == len(base)
+        True
+        """
         return np.asarray(parameters) @ self.combination.T
 
 

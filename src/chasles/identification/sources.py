@@ -25,7 +25,7 @@ SUFFIXES = {
 }
 """Kinds of files by suffix; pyarrow uses the same names."""
 
-ROWS = 32_768
+ROWS = 16_384
 """Number of rows that are read at once."""
 
 JOINTS = "sensor_msgs/msg/JointState"

@@ -1,5 +1,6 @@
 """Comfortable configurations, which inverse kinematics prefers for a redundant robot."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,7 +80,7 @@ def settled(
     prepared: Prepared,
     comfort: Comfort,
     inputs: list[np.ndarray],
-    found: tuple[np.ndarray, np.ndarray, np.ndarray],
+    found: Sequence[np.ndarray],
     threads: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Move solutions, with targets met, until they are as comfortable as possible.
@@ -89,7 +90,7 @@ def settled(
     """
     q, ends, steps = found
     if not comfort.weights.any():
-        return found
+        return q, ends, steps
     mechanism, count = prepared.mechanism, len(q)
     compliance = (comfort.weights.min() / comfort.weights)[None]
     memories = np.zeros((2, MEMORY))

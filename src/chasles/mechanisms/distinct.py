@@ -1,13 +1,12 @@
 """Distances between configurations modulo full turns, and tables of distinct configurations."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from chasles.functions.reaching import MEMORY, STATUS
 from chasles.mechanisms.mechanism import Mechanism
-from chasles.mechanisms.postures import TURN, Bounds, angles
+from chasles.mechanisms.postures import TURN, angles
 from chasles.model.spaces import freedom_units
 
 AT_ONCE = 256
@@ -113,52 +112,3 @@ def full_turns(
         limits = _turns(q[..., k], lower[k], upper[k])
         turns[..., k] = np.clip(np.round(way[..., k] / TURN), *limits) * TURN
     return turns
-
-
-# Moves towards a reference ----------------------------------------------------------------------
-
-CLOSER = 200
-"""Maximum number of moves of a solution towards its reference configuration."""
-
-
-@dataclass(frozen=True, eq=False)
-class Approach:
-    """Function that moves solutions towards reference configurations, and back to their targets.
-
-    movable (1, nv): 1 for velocities that may be nonzero. search: as in `listed`.
-    """
-
-    mechanism: Mechanism
-    bounds: Bounds
-    movable: np.ndarray
-    search: Callable[[np.ndarray, np.ndarray], Rows]
-
-    def __call__(
-        self,
-        goals: np.ndarray,
-        postures: np.ndarray,
-        moving: np.ndarray,
-        q: np.ndarray,
-        ends: np.ndarray,
-        far: np.ndarray,
-    ) -> None:
-        """Update q, memories and distances of the problems `moving` while distances decrease."""
-        share = np.full(len(q), 0.5)
-        for _ in range(CLOSER):
-            if not len(moving):
-                return
-            wanted = postures[moving]
-            way = self.mechanism.difference(q[moving], wanted) * self.movable
-            begin = self.mechanism.integrate(q[moving], share[moving, None] * way)
-            begin = np.clip(begin, self.bounds.lower, self.bounds.upper)
-            trial, end, _ = self.search(goals[moving], begin)
-            nearer = distance(self.mechanism, wanted, trial)
-            better = (end[:, STATUS] == 1.0) & (nearer < far[moving])
-            chosen = moving[better]
-            gained = far[chosen] - nearer[better]
-            q[chosen], ends[chosen], far[chosen] = trial[better], end[better], nearer[better]
-            share[chosen] = np.minimum(2.0 * share[chosen], 1.0)
-            share[moving[~better]] *= 0.25
-            still = np.ones(len(moving), bool)
-            still[better] = gained > 1e-10 * far[chosen]
-            moving = moving[still & (share[moving] > 1e-6)]

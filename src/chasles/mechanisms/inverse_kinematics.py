@@ -20,7 +20,7 @@ from chasles.functions.reaching import ANGLE, LENGTH, STATUS, Task
 from chasles.mechanisms.beginning import Beginning, BeginOne
 from chasles.mechanisms.branches import Branches, branches, checked, every, rescue, tight, uneven
 from chasles.mechanisms.comfort import Comfort, comfort_of, settled
-from chasles.mechanisms.distinct import Approach, Rows, distance, full_turns, listed
+from chasles.mechanisms.distinct import Rows, distance, full_turns, listed
 from chasles.mechanisms.given_targets import (
     PART,
     check_together,
@@ -42,6 +42,10 @@ SMALLEST = 1e-12
 
 SEVERAL = 16
 """Number of solutions among which the nearest to a configuration is chosen."""
+
+LEAPS = (1.0, 0.5)
+"""Parts of the way to a configuration after which nearer solutions of a redundant robot are sought.
+"""
 
 
 def inverse_kinematics(
@@ -140,9 +144,8 @@ class _Solver:
             base = self._base(begins)
             rescue(closed, self.goals, base, found, missed, self._tried, self.threads)
         if ease is not None:
-            inputs = [self.goals, self._weights, self._tolerances, self._movable]
             easy = replace(ease, posture=self._each(ease.posture))
-            found = settled(self._prepared, easy, inputs, found, self.threads)
+            found = self._settled(easy, slice(None), found)
         return self._solution(*found)
 
     def _retry(self, found: Rows, missed: np.ndarray) -> None:
@@ -343,9 +346,9 @@ class _Solver:
     def nearest(self, posture: np.ndarray, guess: np.ndarray | None) -> Solution:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
-        It is the nearest of all found solutions. If there may be others, it is moved towards the
-        configuration and back to the targets by the shortest step, as long as the distance
-        decreases. Fixed joints keep their positions in the guess, if there is one.
+        It is the nearest of all found solutions. If there may be others, it moves along the
+        solutions until no direction leads nearer (`_approached`). Fixed joints keep their positions
+        in the guess, if there is one.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))
@@ -361,16 +364,40 @@ class _Solver:
         away = distance(self.mechanism, rows[:, None], flat)
         best = np.argmin(np.where(np.isnan(away), np.inf, away), axis=1)
         every = np.arange(len(rows))
-        q, far = flat[every, best], away[every, best]
-        none = ~np.isfinite(far)
+        q, none = flat[every, best], ~np.isfinite(away[every, best])
         if none.any():
             q[none] = self.first(posture).q.reshape(rows.shape)[none]
-        _, ends, steps = self._tried(self.goals, np.ascontiguousarray(q))
+        whole = self._tried(self.goals, np.ascontiguousarray(q))
         moving = np.flatnonzero(~none & ~np.ravel(found.complete))
-        way = Approach(self.mechanism, self.bounds, self._movable, self._tried)
-        way(self.goals, rows, moving, q, ends, far)
-        whole = found.iterations.reshape(-1, 1) + steps[:, :1]
-        return self._solution(q, ends, whole)
+        if len(moving):
+            _put(whole, moving, self._approached(rows[moving], moving, [a[moving] for a in whole]))
+        whole[2][:, 0] += found.iterations.reshape(-1)
+        return self._solution(*whole)
+
+    def _approached(self, rows: np.ndarray, which: np.ndarray, begun: list[np.ndarray]) -> Rows:
+        """Move some solutions along their families towards configurations (n, nq).
+
+        Then do so from other solutions, found from points on the way to the configurations, and
+        return the nearest of them.
+        """
+        goals, limits = self.goals[which], (self.bounds.lower, self.bounds.upper)
+        ease = Comfort(rows, np.ones(self.mechanism.nv))
+        best = self._settled(ease, which, begun)
+        for share in LEAPS:
+            way = self.mechanism.difference(best[0], rows) * self._movable
+            begins = np.clip(self.mechanism.integrate(best[0], share * way), *limits)
+            q = self._found(goals, begins, most=0)[0]
+            q = q + full_turns(self.mechanism, rows - q, q, *limits)
+            trial = self._settled(ease, which, self._tried(goals, q))
+            away = (distance(self.mechanism, rows, each[0]) for each in (trial, best))
+            nearer = np.flatnonzero((trial[1][:, STATUS] == 1.0) & np.less(*away))
+            _put(best, nearer, [a[nearer] for a in trial])
+        return best
+
+    def _settled(self, ease: Comfort, which: Any, found: Sequence[np.ndarray]) -> Rows:
+        """Move some solutions along the family of solutions to comfortable configurations."""
+        inputs = [self.goals[which], self._weights, self._tolerances, self._movable]
+        return settled(self._prepared, ease, inputs, found, self.threads)
 
 
 def _put(whole: Sequence[np.ndarray], where: np.ndarray, part: Sequence[np.ndarray]) -> None:

@@ -60,12 +60,14 @@ class Loads:
     """Joint torques or a controller with its parameters, external wrenches, and joint friction.
 
     ctrl: controls of the file's actuators instead of joint torques; act: initial activations.
+    model_parameters: values of the robot's parameters by name, one for all or one per state.
     """
 
     control: Forces = None
     ctrl: Any = None
     act: Array = None
     parameters: Array = None
+    model_parameters: Mapping[str, Array] | None = None
     f_ext: Mapping[str, Any] | None = None
     dissipation: bool = False
 
@@ -148,6 +150,7 @@ class Options(TypedDict, total=False):
     ctrl: Any
     act: Array
     parameters: Array
+    model_parameters: Mapping[str, Array] | None
     f_ext: Mapping[str, Any] | None
     dissipation: bool
     contact_states: Array

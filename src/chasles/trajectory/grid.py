@@ -19,12 +19,14 @@ KEPT, LONGEST = 4, 4096
 
 
 class Size(NamedTuple):
-    """Sizes of a grid: intervals, velocities, limited accelerations and torques, and terms.
+    """Sizes of a grid: intervals, coordinates, limited accelerations and torques, and terms.
 
-    terms: number of terms of a path that is a polynomial in each interval, 0 for other paths.
+    coordinates: numbers of positions and velocities. terms: number of terms of a path that is a
+    polynomial in each interval, 0 for other paths.
     """
 
     intervals: int
+    positions: int
     velocities: int
     accelerations: int
     torques: int
@@ -35,49 +37,52 @@ class Grid:
     """Constraints of intervals at their places, and the largest speeds through them.
 
     A constraint is lo <= a u + b x + c <= hi for the acceleration u along the path and the squared
-    speed x. length (N, 1): lengths of the intervals. rates: q, q' and q'' of the path (PLACES, N,
-    n). bent: q' and q'' of coordinates whose accelerations q' u + q'' x are limited. torques: c, c
-    + a and c + b of limited torques. velocity (1, n) and limits (1, r): hi = -lo. end (1,): the
+    speed x. length (N, 1): lengths of the intervals. q (PLACES, N, nq) and rates (2, PLACES, N,
+    nv): q, q' and q'' of the path. bent: q' and q'' of coordinates whose accelerations q' u + q'' x
+    are limited. torques: c, c + a and c + b of limited torques; `loads` is the kernel that computes
+    them (`functions.loads`), or None. velocity (1, nv) and limits (1, r): hi = -lo. end (1,): the
     largest squared speed at the end by the limits of velocities. After `fastest`, x (N + 1,): the
     largest squared speeds; reach (N + 1, 2): bounds of squared speeds from which the end can be
-    reached. After `time`, dt (N, 1): durations; motion (2, N, 1): half of u, and the first speed.
+    reached; dt (N, 1): durations; motion (2, N, 1): half of u, and the first speed.
     """
 
-    def __init__(self, size: Size) -> None:
-        n, velocities, accelerations, torques, _ = size
+    def __init__(self, size: Size, loads: Any = None) -> None:
+        n, positions, velocities, accelerations, torques, _ = size
         r = accelerations + torques
-        self.size, self.length = size, np.empty((n, 1))
-        self.rates = np.empty((3, PLACES, n, velocities))
+        self.size, self.loads, self.length = size, loads, np.empty((n, 1))
+        self.q = np.empty((PLACES, n, positions))
+        self.rates = np.empty((2, PLACES, n, velocities))
         whole = accelerations == velocities
-        self.bent = self.rates[1:] if whole else np.empty((2, PLACES, n, accelerations))
+        self.bent = self.rates if whole else np.empty((2, PLACES, n, accelerations))
         self.torques = np.empty((3, PLACES, n, torques))
-        self.still = np.zeros((PLACES, n, velocities))
         self.velocity, self.limits = np.empty((1, velocities)), np.empty((1, r))
         self.pace = np.empty((n, 2))
         self.x, self.reach = np.empty(n + 1), np.empty((n + 1, 2))
         self._ends = np.empty((n + 1, 2))
         self._ends[:] = np.inf, -np.inf
         self._middle, self._alone = np.empty((n, 1)), np.empty((n, 2))
-        self._prepare_path()
-        self._bound = backends.rounds(self._top_parts())
+        self.dt, self.motion = np.empty((n, 1)), np.empty((2, n, 1))
+        self._bound = backends.rounds([*self._path_parts(), *self._top_parts()])
         self._rounds = backends.rounds(self._round_parts(), MOST_ROUNDS)
 
-    def _prepare_path(self) -> None:
-        n, velocities, *_, terms = self.size
+    def _path_parts(self) -> list[Any]:
+        """Return the programs for the path, if it is a polynomial, and for torques along it."""
+        n, _, velocities, *_, terms = self.size
         self.pieces, self.start = np.empty((terms, n, velocities)), np.empty((n, 1))
-        self.anchor = np.empty((1, velocities))
-        self.dt, self.motion = np.empty((n, 1)), np.empty((2, n, 1))
-        given = [self.x[:-1, None], self.x[1:, None], self.length]
-        self.time = kernel("timing").prepared(given, [self.dt, *self.motion])
+        self.anchor, parts = np.empty((1, velocities)), []
         if terms:
             anchor = np.broadcast_to(self.anchor, (n, velocities))
             given = [*self.pieces, anchor, self.start, self.length]
-            found = [place for rate in self.rates for place in rate]
-            self.follow = kernel("path", terms, velocities).prepared(given, found)
+            found = [*self.q, *self.rates[0], *self.rates[1]]
+            parts.append(kernel("path", terms, velocities).prepared(given, found))
+        if self.loads is not None:
+            given, found = [*map(_joined, (self.q, *self.rates))], [*map(_joined, self.torques)]
+            parts.append(self.loads.prepared(given, found))
+        return parts
 
     def _top_parts(self) -> list[Any]:
         """Return the programs that bound speeds by velocity limits."""
-        n, velocities, *_ = self.size
+        n, _, velocities, *_ = self.size
         *coefficients, safe = (np.empty((n, velocities)) for _ in range(PLACES + 1))
         bend, last = _padded(n, velocities, np.inf), _padded(n, 1, FAR)
         self.end = last[-2]
@@ -87,14 +92,14 @@ class Grid:
         lowest = [*coefficients, *_neighbors(bend), safe]
         common = [top[0], self._middle, last[:-2]]
         return [
-            kernel("tops", velocities).prepared([*self.rates[1], every], found),
+            kernel("tops", velocities).prepared([*self.rates[0], every], found),
             kernel("lowest", velocities).prepared(lowest, top),
             kernel("common").prepared(common, [self._middle, self._alone]),
         ]
 
     def _round_parts(self) -> list[Any]:
         """Return the programs of a round, which finds speeds and tightens limits if necessary."""
-        n, _, *key, _ = self.size
+        n, _, _, *key, _ = self.size
         r = sum(key)
         self._now, every = np.empty((n, r)), np.broadcast_to(self.limits, (n, r))
         places = [place for array in (*self.bent, *self.torques) for place in array]
@@ -111,6 +116,7 @@ class Grid:
             kernel("fits").prepared([self.reach, self._ends], [misfit]),
             ("stop", misfit),
             forward,
+            kernel("timing").prepared([*x, self.length], [self.dt, *self.motion]),
             kernel("peaks", *key).prepared([*places, *x, self.length], [peak, second[1:-1]]),
             kernel("exceeded", r).prepared(exceeded, [margin[1:-1], over]),
             ("done", over),
@@ -119,7 +125,7 @@ class Grid:
 
     def _passes(self) -> tuple[Any, Any, Any, list[np.ndarray]]:
         """Return three programs (start, backward and forward pass) and the rows that they read."""
-        n, _, *key, _ = self.size
+        n, _, _, *key, _ = self.size
         m = PLACES * sum(key) + 1
         high, low, slope, inverse = (np.empty((n, m)) for _ in range(4))
         states = [np.empty((1, 2)), np.empty((1, 1))]
@@ -133,7 +139,10 @@ class Grid:
         return start, backward, forward, [high, low, slope, inverse, self._alone]
 
     def bound(self, velocity: np.ndarray, limits: np.ndarray) -> None:
-        """Bound the speeds by velocity limits (n,), and set the other limits (r,)."""
+        """Bound the speeds by velocity limits (n,), and set the other limits (r,).
+
+        Also compute the path, if it is a polynomial, and the torques along it, if `loads` is given.
+        """
         self.velocity[...], self.limits[...], self._now[...] = velocity, limits, limits
         self._bound()
 
@@ -162,17 +171,22 @@ def _neighbors(padded: np.ndarray) -> list[np.ndarray]:
     return [padded[:-2], padded[1:-1], padded[2:]]
 
 
-_GRIDS: dict[Size, Grid] = {}
+def _joined(places: np.ndarray) -> np.ndarray:
+    """Return the rows of all places, in one array."""
+    return places.reshape(-1, places.shape[-1])
 
 
-def taken(size: Size) -> Grid:
+_GRIDS: dict[tuple[Size, Any], Grid] = {}
+
+
+def taken(size: Size, loads: Any) -> Grid:
     """Return a grid for exclusive use; `keep` makes it available again."""
-    return _GRIDS.pop(size, None) or Grid(size)
+    return _GRIDS.pop((size, loads), None) or Grid(size, loads)
 
 
 def keep(grid: Grid) -> None:
     """Cache a grid for further calls, unless it is long."""
     if grid.size.intervals <= LONGEST:
-        _GRIDS[grid.size] = grid
+        _GRIDS[grid.size, grid.loads] = grid
         for old in list(_GRIDS)[:-KEPT]:
             _GRIDS.pop(old, None)

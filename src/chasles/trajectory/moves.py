@@ -206,9 +206,14 @@ class Polynomial(Move):
     def __post_init__(self) -> None:
         object.__setattr__(self, "duration", float(self.curve.x[-1]))
 
+    @cached_property
+    def pieces(self) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients (terms, pieces, size) and breaks of the curve; SciPy's take microseconds."""
+        return np.asarray(self.curve.c), np.asarray(self.curve.x)
+
     @property
     def breaks(self) -> np.ndarray:
-        return np.asarray(self.curve.x)
+        return self.pieces[1]
 
     def inside(self, t: np.ndarray, order: int) -> tuple[np.ndarray, ...]:
         jet = [self.curve(t, nu) for nu in range(order + 1)]

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import PPoly
 
-from chasles.backends.arrays import checked_count
+from chasles.backends.arrays import COMPILING, checked_count
 from chasles.errors import InputError
 from chasles.functions.doors import check_robot
+from chasles.functions.loads import loads
 from chasles.robot import Robot
 from chasles.trajectory.given import all_finite, bounds
 from chasles.trajectory.grid import Grid, Size, keep, taken
@@ -94,6 +95,9 @@ def time_optimal(
             f"{robot.nq} coordinates"
         )
         raise InputError("E-PATH-025", problem, "give a path of this robot", part="time_optimal")
+    if robot.nq != robot.nv and path.inside(np.array(0.0), 1)[1].shape != (robot.nv,):
+        problem = f"the path has {robot.nq} velocities, but the robot has {robot.nv}"
+        raise InputError("E-PATH-060", problem, "make the path with robot=", part="time_optimal")
     given = {
         "velocity": robot.limits.velocity if velocity is None else velocity,
         "acceleration": np.inf if acceleration is None else acceleration,
@@ -104,8 +108,8 @@ def time_optimal(
     motors = robot.independent if robot.model.constraints and actuated is None else actuated
     while isinstance(path, Timed):
         path = path.path
-    on = Along(robot, path, _points(path, grid), limits, np.isfinite(limits), motors)
-    course = taken(on.size)
+    on = Along(robot, path, _points(path, grid), limits, limits < np.inf, motors)
+    course = on.grid()
     try:
         on.fill(course)
         _check_moving(on, course)
@@ -122,10 +126,11 @@ def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
             row[...] = value
         else:
             row[...] = bounds(name, value, robot.nv, "time_optimal", infinite=True)
-    if not (found > 0.0).all():
+    every = found.ravel().tolist()
+    if not all(map((0.0).__lt__, every)):  # False for NaN, too
         for name, row in zip(given, found, strict=True):
             bounds(name, row, robot.nv, "time_optimal", infinite=True)  # the error names the entry
-    if (found == np.inf).all():
+    if every.count(math.inf) == len(every):
         problem = f"robot {robot.name!r} has no velocity or torque limits"
         remedy = "give `velocity`, `acceleration` or `effort`"
         raise InputError("E-PATH-026", problem, remedy, part="time_optimal")
@@ -134,8 +139,8 @@ def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
 
 def _check_moving(on: "Along", course: Grid) -> None:
     """Raise an error if the path is at rest somewhere, where no speed is defined."""
-    pace = course.pace
-    if pace.min() <= STILL * pace.max():
+    pace = course.pace.ravel()
+    if np.minimum.reduce(pace) <= STILL * np.maximum.reduce(pace):
         k, end = divmod(int(pace.argmin()), 2)
         problem = f"the path has zero velocity at s = {on.s[k + end]:.6g} of {on.s[-1]:.6g}"
         remedy = "use a path with nonzero velocity, such as a natural spline or a line"
@@ -164,12 +169,12 @@ def _points(path: Move, grid: Any) -> np.ndarray:
         found = all_finite("grid", np.atleast_1d(found), "time_optimal")
     ends = found.ndim == 1 and len(found) > 1 and found[0] == 0.0
     ends = ends and abs(found[-1] - path.duration) <= 1e-9
-    if not ends or not (found[1:] > found[:-1]).all():
+    if not ends or not np.minimum.reduce(found[1:] - found[:-1]) > 0.0:
         all_finite("grid", found, "time_optimal")
         problem = f"grid must increase from 0 to the path's duration, {path.duration:g}"
         raise InputError("E-PATH-028", problem, part="time_optimal")
-    place = np.searchsorted(found, breaks)
-    if place[-1] < len(found) and (found[place] == breaks).all():
+    place = found.searchsorted(breaks)
+    if place[-1] < len(found) and found[place].tolist() == breaks.tolist():
         return found
     place = np.searchsorted(breaks, found)
     near = breaks[np.maximum(place - 1, 0)], breaks[np.minimum(place, len(breaks) - 1)]
@@ -197,52 +202,50 @@ class Along:
         path = self.path
         return path if isinstance(path, Polynomial) and not path.space.brackets else None
 
-    @property
-    def size(self) -> Size:
-        """Size of the required grid."""
-        bent, loaded = map(sum, self.finite[1:].tolist())
-        terms = 0 if self.polynomial is None else len(self.polynomial.curve.c)
-        return Size(len(self.s) - 1, self.robot.nv, bent, loaded, terms)
+    def grid(self) -> Grid:
+        """Return a grid of the required size, with the robot's torques."""
+        bent, loaded = self.finite[1:].tolist()
+        terms = 0 if self.polynomial is None else len(self.polynomial.pieces[0])
+        robot = self.robot
+        size = Size(len(self.s) - 1, robot.nq, robot.nv, sum(bent), sum(loaded), terms)
+        return taken(size, self._loads(tuple(loaded)))
+
+    def _loads(self, limited: tuple[bool, ...]) -> Any:
+        """Return the program for limited torques, made once for a robot."""
+        key, kept = ("torques along a path", limited), self.robot.mechanism.kept
+        if key not in kept:
+            with COMPILING:
+                kept[key] = loads(self.robot.model, limited)
+        return kept[key]
 
     def fill(self, course: Grid) -> None:
         """Store the path, its torques and its limits at all places in a grid."""
         np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
-        q, (_, bent, loaded) = self._follow(course), self.finite
-        if not bent.all():
-            course.bent[...] = course.rates[1:][..., bent]
-        _, q1, q2 = course.rates
-        if loaded.any():
-            states = ((course.still, course.still), (course.still, q1), (q1, q2))
-            for tau, rates in zip(course.torques, states, strict=True):
-                self._load(tau, loaded, q, *rates)
+        self._follow(course)
         course.bound(self.limits[0], self.limits[1:][self.finite[1:]])
+        _, bent, loaded = self.finite
+        if 0 < course.size.accelerations < course.size.velocities:
+            course.bent[...] = course.rates[..., bent]
+        if course.loads is None and course.size.torques:
+            still, (q1, q2) = np.zeros_like(course.rates[0]), course.rates
+            states = ((still, still), (still, q1), (q1, q2))
+            for tau, rates in zip(course.torques, states, strict=True):
+                tau[...] = self.torques(course.q, *rates)[..., loaded]
 
-    def _follow(self, course: Grid) -> np.ndarray:
-        """Return positions (PLACES, N, nq), and store q' and q'' in the grid."""
+    def _follow(self, course: Grid) -> None:
+        """Store the pieces of a polynomial in the grid, or q, q' and q'' of another path."""
         path, begin = self.polynomial, self.s[:-1]
         if path is None:
             # stay inside each interval, since rates may jump at its ends
             inner = np.clip(SHARES, 1e-9, 1.0 - 1e-9)[:, None]
             places = begin + course.length.T * inner
-            q, course.rates[1], course.rates[2] = self.path.inside(places, 2)
-            return q
-        c, x = path.curve.c, path.curve.x
-        piece = np.searchsorted(x, begin, "right") - 1
-        np.take(c, piece, axis=1, out=course.pieces, mode="clip")
+            course.q[...], course.rates[0], course.rates[1] = self.path.inside(places, 2)
+            return
+        c, x = path.pieces
+        piece = x.searchsorted(begin, "right") - 1
+        c.take(piece, 1, course.pieces, "clip")
         np.subtract(begin, x[piece], out=course.start[:, 0])
         course.anchor[0] = path.anchors[0]  # steps add, since the space has no brackets
-        course.follow()
-        found: np.ndarray = course.rates[0]
-        return found
-
-    def _load(
-        self, out: np.ndarray, loaded: np.ndarray, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray
-    ) -> None:
-        """Store limited torques in an array."""
-        if not self.robot.model.constraints and loaded.all():
-            self.robot.inverse_dynamics(q, qd, qdd, out=out)
-        else:
-            out[...] = self.torques(q, qd, qdd)[..., loaded]
 
     def torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Return joint torques, at the actuated joints if there are loops."""
@@ -266,11 +269,10 @@ def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Mo
 
 def _profile(on: Along, course: Grid) -> PPoly:
     """Return s(t), a parabola in every interval."""
-    course.time()
     n = len(course.dt)
     c, t = np.empty((3, n)), np.empty(n + 1)
     c[:2], c[2], t[0] = course.motion[..., 0], on.s[:-1], 0.0
-    np.cumsum(course.dt, out=t[1:])
+    np.add.accumulate(course.dt[:, 0], out=t[1:])
     if not math.isfinite(t[-1]):
         k = int(np.argmax(~np.isfinite(t))) - 1
         problem = f"the motion stops at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"

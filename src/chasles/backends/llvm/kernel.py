@@ -84,10 +84,12 @@ def build(
 class Kernel:
     """A compiled and loaded program. Threads may share it.
 
-    block: number of states that loops should pass together; 0 for the usual number.
+    block: number of states that loops should pass together; 0 for the usual number. alone: True if
+    one state has its own function, so that it need not run as a batch of one.
     """
 
     block = 0
+    alone = True
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact

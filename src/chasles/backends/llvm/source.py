@@ -77,7 +77,9 @@ def module(whole: Program | Staged, target: Target) -> Module:
         f"; {whole.name}: {whole.count}\n",
         _declarations(target, widths(pack) if pack else set()),
     ]
-    parts += [cold_angles(target.writer()), _one(whole, program, lowered, pack, products, target)]
+    parts.append(cold_angles(target.writer()))
+    if not program.tiled:
+        parts.append(_one(whole, program, lowered, pack, products, target))
     if products and isinstance(lowered, Lowered) and products.staged.products <= SPREAD:
         program, products = products.spread(lowered.code), None
         lowered = cut(list(program.code), list(places(program)), LONGEST, _far(program))
@@ -93,7 +95,7 @@ def module(whole: Program | Staged, target: Target) -> Module:
     batch, vectors = _batch(program, lowered, slots, products, target)
     parts.append(batch)
     if program.tiled:
-        parts.append(_tiled(program, lowered, slots, target))
+        parts += [_one_in_batch(program, vectors, target), _tiled(program, lowered, slots, target)]
     workspace = vectors * target.writer().bytes
     return Module("\n".join(parts), workspace)
 
@@ -204,6 +206,17 @@ def _one(
     w = target.writer(1)
     w.raw(f"  call void @run({', '.join(f'ptr {p}' for p in _pointers(w, whole))})")
     return "\n".join([*texts, w.function(ONE)])
+
+
+def _one_in_batch(program: Program, vectors: int, target: Target) -> str:
+    """Return the function for one state as a batch of one, which compiles in half the time."""
+    w = target.writer()
+    space, count = w.reserve(vectors), max(len(program.inputs), len(program.outputs))
+    w.reserved.append(f"  %zeros = alloca [{count} x i64]")
+    w.raw(f"  store [{count} x i64] zeroinitializer, ptr %zeros")
+    strides = "ptr %in_pointers, ptr %zeros, ptr %out_pointers, ptr %zeros"
+    w.raw(f"  call void @batch(i64 1, {strides}, ptr {space})")
+    return w.function(ONE)
 
 
 def _pointers(w: Writer, taken: Interface) -> list[str]:

@@ -229,30 +229,33 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
     return Near(push, slope, rubs)
 
 
-def stiffness(touch: Touch, near: Near) -> np.ndarray:
-    """Return the stiffness of a slot along the rows of its carrier.
+class Rows(NamedTuple):
+    """Stiffness of a direct slot along joint velocities: sum of k r'r for each (k, r), and l'n.
 
-    For a carrier of the bodies, the stiffness is spatial (6, 6), about the origin, angular part
-    first.
+    Rows r are along and across the direction of sliding. left: l, or None if there is no friction.
     """
-    return _own_stiffness(near) if touch.direct else _spatial_stiffness(touch, near)
+
+    symmetric: list[tuple[Number, np.ndarray]]
+    left: np.ndarray | None
+    normal: np.ndarray
 
 
-def _own_stiffness(near: Near) -> np.ndarray:
-    """Return the stiffness (3, 3) along the axes of a slot."""
-    K: np.ndarray = zeros(3, 3)
-    K[2, 2] = near.slope
-    for rub in near.rubs:
-        z, t = rub.direction, rub.along * rub.direction
-        for i in range(2):
-            K[i, i] = K[i, i] + rub.stiffness
-            for j in range(2):
-                K[i, j] = K[i, j] - z[i] * t[j]
-            K[i, 2] = K[i, 2] - z[i] * rub.growth * near.slope
-    return K
+def rows_of(J: np.ndarray, near: Near) -> Rows:
+    """Return the stiffness of a slot with the Jacobian J (3, nv) along its axes."""
+    x, y, n = J
+    if not near.rubs:
+        return Rows([(near.slope, n)], None, n)
+    (rub,) = near.rubs
+    a, b = rub.direction
+    slides = a * a + b * b
+    a = a + (1.0 - slides)  # any direction while the slot sticks
+    along, across = a * x + b * y, a * y - b * x
+    left = near.slope * (n - rub.growth * slides * along)
+    stiffness = rub.stiffness - rub.along * slides
+    return Rows([(stiffness, along), (rub.stiffness, across)], left, n)
 
 
-def _spatial_stiffness(touch: Touch, near: Near) -> np.ndarray:
+def spatial_stiffness(touch: Touch, near: Near) -> np.ndarray:
     """Return the spatial stiffness (6, 6) of a slot about the origin."""
     E, P = touch.axes, skew(touch.point)
     n = E[2]

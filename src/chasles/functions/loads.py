@@ -1,0 +1,47 @@
+"""Torques along a path: one program for the coefficients of all limits at a place of the path."""
+
+from collections.abc import Sequence
+
+from chasles import backends
+from chasles.backends.arrays import Kernel
+from chasles.expr import RULES, Arena, Number, Program, Variable
+from chasles.functions.programs import program
+from chasles.model import Model
+
+RATES = ("q", "qd", "qdd")
+"""Inputs of inverse dynamics that a path provides."""
+
+
+def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
+    """Return a kernel for the limited torques along a path.
+
+    Its inputs are q, q' and q''. Its outputs are the torques c at rest, c + a with accelerations
+    q', and c + b with velocities q' and accelerations q''. None if no torque is limited, or if
+    torques need more than a program (closed loops, robots that depend on time).
+    """
+    if model.constraints or model.timed or not any(limited):
+        return None
+
+    def trace() -> Program:
+        return _program(model, limited)
+
+    own = any(joint.custom is not None for joint in model.source.joints)
+    text = trace().hash if own else ""  # classes of joints may change
+    recipe = ("torques along a path", model.source, model.mimics, limited, text)
+    return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
+
+
+def _program(model: Model, limited: Sequence[bool]) -> Program:
+    """Return the three torques, which share the poses of the bodies; zero rates fold away."""
+    arena, torques = Arena(RULES), program(model, "inverse_dynamics")
+    assert tuple(v.name for v in torques.inputs) == RATES, "no other inputs"
+    inputs = [Variable(v.name, v.shape) for v in torques.inputs]
+    q, q1, q2 = ([arena.input(v.name, k) for k in range(v.size)] for v in inputs)
+    still: list[Number] = [0.0] * len(q1)
+    outputs = []
+    for name, *rates in (("held", still, still), ("pushed", still, q1), ("turned", q1, q2)):
+        given = dict(zip(RATES, (q, *rates), strict=True))
+        (tau,) = torques.applied(given, arena)
+        chosen = [x for x, wanted in zip(tau, limited, strict=True) if wanted]
+        outputs.append((Variable(name, (len(chosen),)), chosen))
+    return Program.from_outputs("torques_along", inputs, outputs)
