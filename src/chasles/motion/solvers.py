@@ -515,7 +515,8 @@ def _only(
     The smallest solution is returned if all solutions are `_alike`, or if no normal forces drive
     their own points together; in the latter case, slight compliance would select one of them.
     Otherwise, exact solutions are preferred. If these are different motions, the one that maintains
-    all contacts is chosen if it is stable: a body that lies flat stays flat.
+    all contacts is chosen if it is stable, or if every contact would close without forces: a body
+    that lies flat stays flat.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     forces, left, exact = _answers(M, d, low, high, scale)
@@ -528,7 +529,7 @@ def _only(
     if exact.any() and _alike(forces[exact], left[exact], effect, scale):
         return _smallest(forces[exact])
     stays = exact & np.all(np.abs(left) <= ACCURATE * scale, axis=-1)
-    if stays.any() and _stable(M):
+    if stays.any() and (np.all(d <= 0.0) or _stable(M)):
         return _smallest(forces[stays])
     what = "Painleve's paradox, indeterminate"
     problem = f"{len(forces)} sets of forces satisfy Coulomb's law here ({what})"
