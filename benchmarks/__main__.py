@@ -23,6 +23,11 @@ COMMANDS = {
         "benchmarks.command_identification",
         "identified parameters beside the truth; the throughput of normal equations",
     ),
+    "logs": ("benchmarks.command_logs", "logs larger than memory: states a second, and memory"),
+    "clusters": (
+        "benchmarks.command_clusters",
+        "many logs on local Dask clusters: scheduling overhead, killed workers",
+    ),
     "c": ("benchmarks.command_c", "exported C beside Pinocchio"),
     "gpu": ("benchmarks.command_gpu", "kernels on a GPU beside what it can do"),
     "verify": ("benchmarks.command_verify", "how long `chasles verify` takes"),

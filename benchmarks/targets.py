@@ -79,6 +79,14 @@ NORMAL_EQUATIONS = 20.0
 """Normal equations of an arm's parameters on one core: at least so many times NumPy over
 Pinocchio's regressor, state by state."""
 
+LOGS: dict[str, float] = {"rate": 2e6, "memory": 400e6}
+"""Torques of logs in Parquet files on two cores: at least so many states a second; at most so many
+bytes of anonymous memory, however many states there are, also of identification."""
+
+SCHEDULING = 0.05
+"""Torques of files of 100,000 states on a local cluster: at most this share of the tasks' processor
+time beside them."""
+
 EXPORTED_C: dict[str, float] = {"libm": 7.5, "own sine": 9.0}
 """Exported C of the Panda's inverse dynamics, one state at a time: at least so many times
 Pinocchio's own loop, on one thread."""

@@ -45,7 +45,6 @@ from chasles.motion.laws.restitution import (
     collide,
     contact_forces,
 )
-from chasles.motion.laws.sliding import Inconsistent, Indeterminate, NoUniqueMotion
 from chasles.motion.laws.soft import (
     AzadFeatherstone,
     HuntCrossley,
@@ -57,8 +56,11 @@ from chasles.motion.laws.soft import (
 )
 from chasles.motion.laws.viscoelastic import StandardSolid
 from chasles.motion.solvers import (
+    Inconsistent,
+    Indeterminate,
     Infeasible,
     Iterated,
+    NoUniqueMotion,
     accelerations_program,
     forces_program,
     gauss_seidel,

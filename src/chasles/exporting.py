@@ -14,6 +14,7 @@ from chasles import backends
 from chasles.algorithms import METHODS
 from chasles.backends.c.body import NUMBERS
 from chasles.backends.c.function import Function
+from chasles.backends.c.iterated import Iteration
 from chasles.backends.c.library import Library, Sample
 from chasles.backends.c.names import LONGEST, identifier, prefix_for, taken_by
 from chasles.backends.c.search import Search
@@ -33,6 +34,8 @@ from chasles.functions.targets import Pose
 from chasles.mechanisms.exported import STEP, TRIES, Reaching
 from chasles.mechanisms.postures import Bounds
 from chasles.model.spaces import PositionSpace
+from chasles.motion.exported import OPTIONS as STEP_OPTIONS
+from chasles.motion.exported import TIME_STEP, exported_step
 from chasles.motion.rates import ResolvedRate
 from chasles.robot import Robot
 from chasles.version import VERSION
@@ -52,6 +55,7 @@ SOLVERS = {
     REACH: ("frame", "targets", "tries", "seed"),
     ITERATION: ("frame", "targets"),
     RATE: ("frame", "tasks", "damping", "singular", "passes"),
+    TIME_STEP: STEP_OPTIONS,
 }
 """Solvers that can be exported in addition to functions of robots, with their options."""
 
@@ -78,8 +82,8 @@ def export(
         The robot.
     functions : str or sequence of str
         Names of methods of `Robot`. NAME_derivatives exports the derivatives of NAME with respect
-        to all its arguments. "inverse_kinematics", "inverse_kinematics_step" and "resolved_rate"
-        export solvers; see Notes.
+        to all its arguments. "inverse_kinematics", "inverse_kinematics_step", "resolved_rate" and
+        "time_step" export solvers; see Notes.
     directory : str or path
         Folder to write to.
     dtype : {"double", "float"}, optional
@@ -112,8 +116,12 @@ def export(
     a `seed`), and "inverse_kinematics_step" one iteration; both reach the pose of `frame`, or
     `targets` as in `Robot.inverse_kinematics`. "resolved_rate" is the step of
     `chasles.control.resolved_rate` for the twist of `frame`, or for `tasks`, with `damping`,
-    `singular` and `passes`. A name that C, C++, CMake or a system header already uses is prefixed
-    with "robot_"; a long name is shortened and ends in a digest. A note in the header reports both.
+    `singular` and `passes`. "time_step" is a step of `dt` of the integrator "time-stepping", with
+    `contacts`, `limits` and `control` as in `rollout`; with ctrl=True it takes controls of
+    actuators instead of joint torques.
+
+    A name that C, C++, CMake or a system header already uses is prefixed with "robot_"; a long name
+    is shortened and ends in a digest. A note in the header reports both.
 
     Examples
     --------
@@ -136,13 +144,18 @@ def export(
     number = NUMBERS[dtype]
     made: dict[str, tuple[Function, Sample]] = {}
     searches: list[Search] = []
+    iterations: list[Iteration] = []
 
     def add(name: str, summary: str, traced: Program, sample: Sample) -> Function:
         function = Function(f"{stem}_{name}", summary, traced, number, own_sine)
         return made.setdefault(name, (function, sample))[0]
 
     for name in names:
-        if name == RATE:
+        if name == TIME_STEP:
+            chosen = {key: options[key] for key in STEP_OPTIONS if key in options}
+            chosen |= {"own_sine": own_sine, "dissipation": dissipation, "count": STATES}
+            iterations.append(exported_step(robot, stem, number, **chosen))
+        elif name == RATE:
             add(name, _summary(name), *_rate(robot, number.dtype, options))
         elif name in SOLVERS:
             reaching = _reaching(robot, number.dtype, options)
@@ -155,8 +168,10 @@ def export(
             traced = _program(robot, name, **given)
             add(name, _summary(name), traced, _sample(robot, name, traced))
     notes = (*([f"Note: {note}.", ""] if note else []), *_notes(robot))
-    functions_, samples = zip(*made.values(), strict=True)
-    library = Library(stem, _title(robot), notes, number, functions_, samples, tuple(searches))
+    every = tuple(function for function, _ in made.values())
+    samples = tuple(sample for _, sample in made.values())
+    solvers = (tuple(searches), tuple(iterations))
+    library = Library(stem, _title(robot), notes, number, every, samples, *solvers)
     return _write(Path(directory), library.files(), overwrite=overwrite)
 
 

@@ -14,7 +14,6 @@ import pytest
 import chasles
 from chasles.backends.llvm import code as llvm_code
 from chasles.backends.llvm import kernel as llvm
-from chasles.backends.llvm import pieces as llvm_pieces
 from chasles.functions.programs import program
 
 MACHINE = {
@@ -25,8 +24,8 @@ MACHINE = {
 @pytest.fixture
 def short_pieces(monkeypatch):
     """Even short functions are pieces."""
-    monkeypatch.setattr(llvm_pieces, "LONG", 50)
-    monkeypatch.setattr(llvm_pieces, "WORTH", 100)
+    monkeypatch.setattr(llvm_code, "LONG", 50)
+    monkeypatch.setattr(llvm_code, "WORTH", 100)
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +52,9 @@ def same(a, b):
 
 def test_pieces_give_the_same_bits(short_pieces, traced, expected):
     text = llvm.source(traced).text
-    pieces = llvm_pieces.split(text, 3)
+    pieces = llvm_code.split(text, 3)
     assert len(pieces) > 2
-    code = llvm_pieces.compiled(text, MACHINE, 3, _refuse)
+    code = llvm_code.compiled(text, MACHINE, 3, _refuse)
     assert len(llvm_code.objects(code)) == len(pieces)
 
 
@@ -80,7 +79,7 @@ def test_pieces_survive_the_cache(short_pieces, traced, expected, monkeypatch):
 
 
 def test_one_core_one_module(short_pieces, traced):
-    assert len(llvm_pieces.split(llvm.source(traced).text, 1)) == 1
+    assert len(llvm_code.split(llvm.source(traced).text, 1)) == 1
 
 
 @pytest.mark.parametrize("broken", ["killed", "missing", "garbage"])
@@ -100,19 +99,19 @@ def test_what_a_process_does_not_deliver_is_compiled_here(
             process.kill()
         return process
 
-    monkeypatch.setattr(llvm_pieces.subprocess, "Popen", popen)
+    monkeypatch.setattr(llvm_code.subprocess, "Popen", popen)
     assert same(rows(llvm.compile(traced)), expected)
 
 
 @pytest.mark.parametrize("program_name", ["", "/opt/blender/blender", "/usr/bin/app"])
 def test_no_process_is_started_inside_an_application(monkeypatch, program_name):
     monkeypatch.setattr(sys, "executable", program_name)
-    assert llvm_pieces.interpreter() is None
+    assert llvm_code.interpreter() is None
 
 
 def test_no_process_is_started_by_a_frozen_program(monkeypatch):
     monkeypatch.setattr(sys, "frozen", True, raising=False)
-    assert llvm_pieces.interpreter() is None
+    assert llvm_code.interpreter() is None
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
@@ -127,7 +126,7 @@ def test_an_interrupt_ends_the_processes(short_pieces, traced):
         raise AssertionError("the interrupt did not come")
 
     with pytest.raises(KeyboardInterrupt):
-        llvm_pieces.compiled(text, MACHINE, 2, interrupted)
+        llvm_code.compiled(text, MACHINE, 2, interrupted)
     assert begun
     assert not set(begun) & set(workers())
 
@@ -146,9 +145,9 @@ def test_a_forked_child_compiles_too(tmp_path):
 import os, sys
 import chasles
 from chasles.backends.llvm import kernel as llvm
-from chasles.backends.llvm import pieces as llvm_pieces
+from chasles.backends.llvm import code as llvm_code
 from chasles.functions.programs import program
-llvm_pieces.LONG, llvm_pieces.WORTH, llvm.arrays.cores = 50, 100, lambda: 2
+llvm_code.LONG, llvm_code.WORTH, llvm.arrays.cores = 50, 100, lambda: 2
 traced = program(chasles.robots.puma560().model, "forward_dynamics")
 llvm.compile(traced)
 child = os.fork()
@@ -169,10 +168,10 @@ def test_a_daemonic_process_compiles_without_a_guard(tmp_path):
 import threading
 import chasles
 from chasles.backends.llvm import kernel as llvm
-from chasles.backends.llvm import pieces as llvm_pieces
+from chasles.backends.llvm import code as llvm_code
 from chasles.functions.programs import program
 print("main runs")
-llvm_pieces.LONG, llvm_pieces.WORTH, llvm.arrays.cores = 50, 100, lambda: 2
+llvm_code.LONG, llvm_code.WORTH, llvm.arrays.cores = 50, 100, lambda: 2
 traced = program(chasles.robots.puma560().model, "forward_dynamics")
 thread = threading.Thread(target=llvm.compile, args=(traced,), daemon=True)
 thread.start()

@@ -164,6 +164,45 @@ def moved(rows: int = 500) -> dict[str, np.ndarray]:
     return found
 
 
+@pytest.mark.parametrize(
+    ("kind", "code", "reason"),
+    [
+        ("swapped", "E-LOG-017", "files with swapped joints: 1"),
+        ("units", "E-LOG-018", "files in other units: 1"),
+        ("degrees", "E-LOG-007", "files in other units: 1"),
+        ("missing", "E-LOG-003", "files without a column: 1"),
+        ("truncated", "E-LOG-012", "unreadable files: 1"),
+    ],
+)
+def test_a_bad_log_among_good_ones(kind: str, code: str, reason: str, tmp_path: Path) -> None:
+    """It is named with its file; --skip-bad leaves it out, and says why."""
+    place, bad = tmp_path / "logs", moved()
+    place.mkdir()
+    parquet.write_table(pyarrow.table(moved()), place / "good.parquet")
+    if kind == "swapped":
+        bad["joint1.qd"], bad["joint3.qd"] = bad["joint3.qd"], bad["joint1.qd"]
+    elif kind == "units":
+        bad["joint2.qd"] = np.degrees(bad["joint2.qd"])
+    elif kind == "degrees":
+        bad["joint2.q"] = np.degrees(bad["joint2.q"])
+    elif kind == "missing":
+        del bad["joint4.qdd"]
+    parquet.write_table(pyarrow.table(bad), place / "bad.parquet")
+    if kind == "truncated":
+        whole = (place / "bad.parquet").read_bytes()
+        (place / "bad.parquet").write_bytes(whole[: len(whole) // 2])
+    answer = command(place, "-o", tmp_path / "out")
+    assert answer.exit_code == 2
+    assert code in answer.output
+    assert "bad.parquet" in answer.output.replace("\n", "")
+    answer = command(place, "-o", tmp_path / "out", "--skip-bad", "--json")
+    assert answer.exit_code == 0, answer.output
+    told = json.loads(answer.stdout)
+    assert told["states"] == 500
+    assert [f"{name}: {count}" for name, count in told["skipped"].items()] == [reason]
+    assert "E-CLI-272" in command(place, "-o", tmp_path / "out").output
+
+
 def test_rates_are_computed_by_differences(tmp_path: Path, monkeypatch: Any) -> None:
     """As for one motion file, whatever the blocks; of second order, 1e-4 here."""
     monkeypatch.setattr(sources, "ROWS", 70)

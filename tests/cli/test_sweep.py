@@ -15,6 +15,8 @@ import chasles
 from chasles.cli import sweep as work
 from chasles.cli.app import app
 from chasles.cli.axes import parsed
+from chasles.cli.scenario import read, with_flags
+from chasles.cli.scene import loaded, made
 
 SCENARIO = """
 format = "scenario"
@@ -44,7 +46,9 @@ def table(folder: Path) -> dict[str, np.ndarray]:
 
 
 def test_a_grid_has_the_runs_of_simulate(scenario: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    """The last states are those of `robot.simulate`, bit by bit; tables of a few runs each."""
+    """The last states are those of `robot.simulate`, to rounding, as masses are inputs of one
+    program; tables of a few runs each.
+    """
     monkeypatch.setattr(work, "RUNS", 4)
     over = ("--over", "link2.mass=0.5,2", "--over", "start.qd.joint2=-1:1:3")
     answer = command(scenario, *over, "-o", tmp_path / "out", "--json")
@@ -59,11 +63,45 @@ def test_a_grid_has_the_runs_of_simulate(scenario: Path, tmp_path: Path, monkeyp
         robot = chasles.robots.planar(2).with_parameters({"link2.mass": found["link2.mass"][k]})
         qd = [0.0, found["start.qd.joint2"][k]]
         run = robot.simulate([0.3, 0.0], qd, duration=0.05, dt=0.005)
-        assert [found["joint1.q"][k], found["joint2.q"][k]] == run.q[-1].tolist()
-        assert [found["joint1.qd"][k], found["joint2.qd"][k]] == run.qd[-1].tolist()
-        assert found["kinetic"][k] == robot.kinetic_energy(run.q, run.qd)[-1]
+        for name, exact in (
+            ("joint1.q", run.q[-1, 0]),
+            ("joint2.q", run.q[-1, 1]),
+            ("joint1.qd", run.qd[-1, 0]),
+            ("joint2.qd", run.qd[-1, 1]),
+            ("kinetic", robot.kinetic_energy(run.q, run.qd)[-1]),
+            ("potential", robot.potential_energy(run.q)[-1]),
+        ):
+            assert found[name][k] == pytest.approx(exact, rel=1e-12, abs=1e-13)
     assert np.all(found["energy.change"] < 1e-6)
     assert not found["failed"].any()
+
+
+@pytest.mark.parametrize(
+    ("extra", "over", "shared"),
+    [
+        ("", "link2.mass=1:2:3", True),
+        ('[control]\nlaw = "pd"\nstiffness = 3\ndamping = 1\n', "link2.mass=1:2:3", True),
+        ('[control]\nlaw = "gravity"\n', "link2.mass=1:2:3", False),
+        ("", "joint1.damping=1:2:3", False),
+        ("", "start.qd.joint1=1:2:3", False),
+    ],
+)
+def test_one_program_serves_all_masses(
+    extra: str, over: str, shared: bool, scenario: Path, tmp_path: Path
+) -> None:
+    """Where the law does not compute with the robot; all tables are those of single robots."""
+    scenario.write_text(SCENARIO + extra)
+    given = with_flags(read(str(scenario)), {})
+    swept = work.Sweep(given, loaded(given), parsed([over], None, 0))
+    for run in range(3):
+        _, changed = swept._given(run)
+        assert swept._shared(changed) is shared
+        robot = chasles.robots.planar(2)
+        robot = robot.with_parameters(changed) if changed else robot
+        alone = made(with_flags(given, swept._given(run)[0]), robot=robot).simulate()
+        _, found = swept.simulated(run)
+        np.testing.assert_allclose(found.q, alone.q, rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(found.qd, alone.qd, rtol=1e-11, atol=1e-12)
 
 
 def test_random_values_depend_on_the_seed_and_the_run(scenario: Path, tmp_path: Path) -> None:

@@ -175,6 +175,16 @@ def test_every_field_survives(tmp_path: Path) -> None:
                 same(*(flat(getattr(x, field.name)) for x in (mine, theirs)))
 
 
+@pytest.mark.parametrize("suffix", [".urdf", ".sdf", ".xml"])
+def test_writers_note_the_planes_that_they_omit(suffix: str, tmp_path: Path) -> None:
+    links = (LinkData("a", box(1.0, (0.1, 0.2, 0.3), X)),)
+    joints = (JointData("hinge", "revolute", None, "a"),)
+    arm = Description("arm", links, joints, planes=WHOLE.planes)
+    note = "planes (1) are ignored"
+    assert note in formats.write(arm, tmp_path / f"arm{suffix}")
+    assert note not in formats.write(replace(arm, planes=()), tmp_path / f"bare{suffix}")
+
+
 def test_the_sample_has_every_field() -> None:
     """Else the test above would not see that one is lost."""
     modules = [*vars(description).values(), *vars(machine).values()]

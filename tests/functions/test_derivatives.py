@@ -18,8 +18,7 @@ import chasles
 from chasles import backends
 from chasles.algorithms import DERIVATIVES, FUNCTIONS
 from chasles.backends import arrays
-from chasles.functions.derivatives import all_derivatives
-from chasles.functions.programs import Derivative, program
+from chasles.functions.programs import Derivative, all_derivatives, program
 from chasles.functions.tracing import signature
 from chasles.model import JOINTS
 from chasles.model.spaces import PositionSpace, WrenchesSpace

@@ -10,7 +10,7 @@ import chasles
 from chasles import backends
 from chasles.errors import InputError
 from chasles.functions.compiled import Compiled
-from chasles.functions.made import Tiered
+from chasles.functions.tiers import Tiered
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Excitation trajectories: gradients by differences, limits at instants that were not optimized."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,13 +22,17 @@ def search(robot: chasles.Robot, **limits: object) -> excitation.Search:
     bounds = excitation._bounds(robot, *(given.get(name) for name in names))
     model = LinearModel(robot, ("armature", "damping", "offset"))
     chosen = base(model, np.random.default_rng(0), excitation._none(robot))
-    return excitation.Search(model, chosen, bounds, 3, 4.0)
+    kind = {name: limits[name] for name in ("shape", "goal") if name in limits}
+    return excitation.Search(model, chosen, bounds, 3, 4.0, **kind)  # type: ignore[arg-type]
 
 
-def test_gradients_by_differences() -> None:
-    """Of the smooth condition number, and of every limit, violated here."""
+@pytest.mark.parametrize("shape", ["fourier", "spline"])
+@pytest.mark.parametrize("goal", ["condition", "information"])
+def test_gradients_by_differences(goal: str, shape: str) -> None:
+    """Of the smooth condition number, the information, and of every limit, violated here."""
     box = {"tool": [[0.1, 0.1, 0.1], [0.2, 0.2, 0.2]]}
-    tried = search(chasles.robots.puma560(), workspace=box, effort=5.0)
+    kind = {"goal": goal, "shape": shape}
+    tried = search(chasles.robots.puma560(), workspace=box, effort=5.0, **kind)
     theta = 2.0 * tried.random(RNG, 3)
     way, h = RNG.normal(size=theta.shape), 1e-6
     value, gradient = tried.objective(theta, 2.0, 5.0)
@@ -35,7 +40,13 @@ def test_gradients_by_differences() -> None:
     slope = np.sum(gradient * way, axis=(1, 2))
     np.testing.assert_allclose((ahead - behind) / (2.0 * h), slope, rtol=1e-5)
     assert np.all(tried.bounds.penalty(tried.states(theta), 0.0)[0] > 0.0)
-    assert np.all(value > np.log(tried.conditions(theta)) - 1e-9)  # an upper bound
+    conditions, goals = tried.conditions(theta)
+    if goal == "condition":
+        assert np.all(value > np.log(conditions) - 1e-9)  # an upper bound
+    else:
+        W = tried._columns(tried.states(theta))
+        exact = -np.linalg.slogdet(np.swapaxes(W, 1, 2) @ W)[1]
+        np.testing.assert_allclose(goals, exact, rtol=1e-9)
 
 
 def test_gradient_of_distances_by_differences() -> None:
@@ -102,7 +113,7 @@ def test_half_of_the_best_of_many_random_motions(name: str) -> None:
     model = LinearModel(robot, ())
     chosen = base(model, np.random.default_rng(0), excitation._none(robot))
     many = excitation.Search(model, chosen, bounds, 5, 10.0)
-    best = many.conditions(many.random(np.random.default_rng(1), 10_000)).min()
+    best = many.conditions(many.random(np.random.default_rng(1), 10_000))[0].min()
     assert found.condition < 0.5 * best
     q, qd, qdd = found.move(np.linspace(0.0, 10.0, 1501))
     assert robot.distance(q).least.min() > -1e-4
@@ -110,8 +121,37 @@ def test_half_of_the_best_of_many_random_motions(name: str) -> None:
     assert np.all(np.abs(robot.inverse_dynamics(q, qd, qdd)) <= robot.limits.effort)
 
 
+def test_splines_and_information(tmp_path: Path) -> None:
+    """A spline is at rest at both ends; the largest information beats the best condition in it."""
+    robot = chasles.robots.puma560()
+    given: Any = {"velocity": 2.0, "acceleration": 10.0, "effort": 150.0, "include": ["inertia"]}
+    given |= {"steps": 60, "starts": 60, "improved": 4}
+    found = {
+        goal: chasles.excite(robot, shape="spline", goal=goal, **given)  # type: ignore[arg-type]
+        for goal in ("condition", "information")
+    }
+    determinants = {}
+    for goal, each in found.items():
+        q, qd, qdd = each.move(np.linspace(0.0, 10.0, 4001))
+        assert np.abs(qd[[0, -1]]).max() < 1e-9
+        assert np.abs(qdd[[0, -1]]).max() < 1e-8
+        assert np.abs(qd).max() <= 2.0
+        assert np.abs(qdd).max() <= 10.0
+        assert np.all((q > robot.limits.lower) & (q < robot.limits.upper))
+        W = robot.regressor(q, qd, qdd).reshape(-1, 60)
+        sizes = np.linalg.svd(W, compute_uv=False)
+        determinants[goal] = np.log(sizes[sizes > 1e-9 * sizes[0]]).sum()
+        assert each.condition < each.random or goal == "information"
+    assert determinants["information"] > determinants["condition"] + 1.0
+    assert found["condition"].condition < found["information"].condition
+
+
 def test_refusals() -> None:
     robot = chasles.robots.planar(2)
+    with raises("E-IDENT-045", "shape"):
+        chasles.excite(robot, velocity=1.0, shape="circle")  # type: ignore[arg-type]
+    with raises("E-IDENT-045", "goal"):
+        chasles.excite(robot, velocity=1.0, goal="fun")  # type: ignore[arg-type]
     with raises("E-IDENT-013", "velocity"):
         chasles.excite(robot)
     with raises("E-IDENT-012", "effort"):

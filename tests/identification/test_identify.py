@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 from support import raises
 
 import chasles
-from chasles.identification import Identified
+from chasles.identification import Identified, log_cholesky
 from chasles.identification.consistent import LEAST, UNITS, Problem, matrices, solved
 from chasles.identification.unknowns import pseudo_inertia
 
@@ -198,7 +198,7 @@ def test_outliers_do_little_with_a_robust_loss() -> None:
     assert error["huber"] < 0.2 * error["squares"]
 
 
-@pytest.mark.parametrize("prior", ["pull-back", "entropic"])
+@pytest.mark.parametrize("prior", ["pull-back", "entropic", "log-cholesky"])
 @pytest.mark.parametrize("case", ["ten samples", "still", "millinewtons", "reversed", "garbage"])
 def test_parameters_are_always_consistent(case: str, prior: Any) -> None:
     """From few samples, poor motions, wrong units or noise alone; with a note that says so."""
@@ -267,6 +267,68 @@ def _without_inequalities(slope: np.ndarray, G: np.ndarray, away: np.ndarray) ->
     basis = np.vstack([*free, np.eye(len(slope))[10 * len(away) :]])
     factors, _ = nnls(basis @ G.T, basis @ slope)
     return np.asarray(slope - G.T @ factors)
+
+
+def test_log_cholesky_coordinates_are_optimal() -> None:
+    """The derivative by differences, and a gradient of zero at the result."""
+    rng = np.random.default_rng(4)
+    bodies, rows, signs = 3, 45, np.array([31, 32])
+    A = rng.normal(size=(rows, 33))
+    b = A @ (1.5 * rng.normal(size=33)) + rng.normal(size=rows)
+    inside = np.zeros(33)
+    inside[signs] = 1.0
+    problem = Problem(A, b, bodies, 3.0, np.eye(33)[signs], np.zeros(2), inside)
+    signed = np.isin(np.arange(33), signs)
+    x, way, h = rng.normal(size=33), rng.normal(size=33), 1e-6
+    slope = log_cholesky._mapped(x, bodies, signed)[1] @ way
+    ends = [log_cholesky._mapped(x + s * h * way, bodies, signed)[0] for s in (1.0, -1.0)]
+    np.testing.assert_allclose((ends[0] - ends[1]) / (2.0 * h), slope, rtol=1e-6, atol=1e-6)
+    pulled = rng.normal(size=33)
+    bent = log_cholesky._bend(x, pulled, bodies, signed) @ way
+    ends = [log_cholesky._mapped(x + s * h * way, bodies, signed)[1].T @ pulled for s in (1, -1)]
+    np.testing.assert_allclose((ends[0] - ends[1]) / (2.0 * h), bent, rtol=1e-5, atol=1e-5)
+    convex = solved(problem, "pull-back")
+    z = log_cholesky.log_cholesky(problem, convex)
+    assert problem.feasible(z)
+    x = log_cholesky._coordinates(z, bodies, signed)
+    gradient = problem.weights() * x
+    gradient += log_cholesky._mapped(x, bodies, signed)[1].T @ (A.T @ (A @ z - b))
+    cost = 0.5 * np.sum((A @ z - b) ** 2)
+    assert np.abs(gradient).max() < 1e-5 * cost
+    start = log_cholesky._coordinates(convex, bodies, signed)
+    costs = [0.5 * np.sum((A @ at - b) ** 2) + 0.5 * np.sum(problem.weights() * theta**2)
+             for at, theta in ((z, x), (convex, start))]  # fmt: skip
+    assert costs[0] <= costs[1]
+
+
+def test_log_cholesky_finds_the_robot() -> None:
+    """Data outweigh every prior: predictions are those of the other ones."""
+    robot, rng = chasles.robots.puma560(), np.random.default_rng(3)
+    at = states(robot, rng)
+    tau, sigma = measured(robot, at, rng)
+    new = states(robot, rng)
+    options: Any = dict(zip(("q", "qd", "qdd"), at, strict=True)) | {"tau": tau}
+    found = chasles.identify(spoiled(robot), **options, prior="log-cholesky", include=["inertia"])
+    assert np.all(found.validate(*new, robot.inverse_dynamics(*new)) < 0.2 * sigma)
+    with raises("E-IDENT-046", "shapes"):
+        chasles.identify(robot, **options, prior="log-cholesky", enclosed="box")
+
+
+def test_essential_parameters_are_estimated_without_the_others() -> None:
+    """By least squares on their columns alone; the others are zero within their deviations."""
+    robot, rng = chasles.robots.puma560(), np.random.default_rng(6)
+    q, qd, qdd = states(robot, rng)
+    tau, _ = measured(robot, [q, qd, qdd], rng, noise=0.05)
+    found = chasles.identify(robot, q=q, qd=qd, qdd=qdd, tau=tau, include=["inertia"])
+    essential = found.essential
+    assert 10 < len(essential) < len(found.base)
+    Y = robot.regressor(q, qd, qdd) / found.noise[:, None]
+    kept = [c for c, name in zip(found.columns, found.names, strict=True) if name in essential]
+    W, rest = Y.reshape(-1, 60)[:, kept], tau - found.model.known(q, qd, qdd)
+    x = np.linalg.lstsq(W, (rest / found.noise).ravel(), rcond=None)[0]
+    np.testing.assert_allclose(list(essential.values()), x, rtol=1e-3, atol=1e-6)
+    assert np.all(np.abs(x) > 2.99 * np.sqrt(np.diagonal(np.linalg.inv(W.T @ W))))
+    assert f"{len(essential)} parameters essential" in found.report()
 
 
 def test_external_wrenches_are_taken_off() -> None:

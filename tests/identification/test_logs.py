@@ -150,8 +150,8 @@ def spoiled(kind: str, log: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     elif kind == "units":
         log[f"{one}.qd"] *= 180.0 / np.pi
     else:
-        quantity = {"swapped torques": "tau", "swapped rates": "qd"}[kind]
-        a, b = f"{one}.{quantity}", f"{two}.{quantity}"
+        assert kind == "swapped rates"
+        a, b = f"{one}.qd", f"{two}.qd"
         log[a], log[b] = log[b], log[a]
     return log
 
@@ -176,18 +176,47 @@ def test_bad_logs_are_named(kind: str, code: str, line: int, tmp_path: Path) -> 
     assert caught.value.remedy
 
 
-def test_swapped_torques(tmp_path: Path) -> None:
-    """On an arm whose joints have torques that do not resemble each other."""
-    robot = chasles.robots.puma560()
-    log = table(robot)
-    log["joint2.tau"], log["joint3.tau"] = log["joint3.tau"], log["joint2.tau"]
-    log["joint1.tau"], log["joint2.tau"] = log["joint2.tau"], log["joint1.tau"]
-    _, q, qd, qdd = fourier(0, 6)
-    found = robot.inverse_dynamics(q, qd, qdd)
-    from chasles.identification import measured
+PUMA = chasles.robots.puma560()
+"""An arm whose joints have torques that do not resemble each other."""
 
-    assert measured._swapped(found, found) is None
-    assert measured._swapped(found, found[:, [2, 1, 0, 3, 4, 5]]) == (0, 2)
+
+def exchanged(quantities: list[str], log: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """A log in which some columns of joints 2 and 3 are swapped."""
+    other = {"joint2": "joint3", "joint3": "joint2"}
+    found = {}
+    for name, column in log.items():
+        joint, _, quantity = name.partition(".")
+        found[f"{other.get(joint, joint)}.{quantity}" if quantity in quantities else name] = column
+    return {"t": log["t"], **found}
+
+
+@pytest.mark.parametrize(
+    ("quantities", "code"),
+    [("tau", "E-LOG-016"), ("qd", "E-LOG-017"), ("q qd qdd tau", "E-LOG-025")],
+)
+def test_a_log_with_swapped_joints_among_good_ones(
+    quantities: str, code: str, tmp_path: Path
+) -> None:
+    """It is named with its file and row; with skip_bad, the others are used, and it is counted."""
+    for seed in (0, 5):
+        write(tmp_path / f"{seed}.parquet", table(PUMA, seed))
+    good = chasles.identify(PUMA, tmp_path)
+    bad = exchanged(quantities.split(), table(PUMA, 3))
+    write(tmp_path / "3.parquet", bad)
+    with raises(code, "3.parquet", "joint2", "joint3", "swapped") as caught:
+        chasles.identify(PUMA, tmp_path)
+    assert caught.value.line == 1
+    assert "columns=" in caught.value.remedy
+    found = chasles.identify(PUMA, tmp_path, skip_bad=True)
+    assert "left out: files with swapped joints: 1" in found.notes
+    np.testing.assert_allclose(found.base, good.base, rtol=1e-9)
+
+
+def test_no_joints_of_a_heavier_robot_are_called_swapped() -> None:
+    """The robot's own parameters may be far off, as before every identification."""
+    masses = {f"link{k}.mass": 2.0 ** (k - 3) for k in range(2, 7)}
+    log = table(PUMA.with_parameters(masses))
+    assert chasles.identify(PUMA, log).samples == 4000
 
 
 def test_positions_in_degrees_are_doubted() -> None:
@@ -350,6 +379,9 @@ def test_mixed_units_of_files(tmp_path: Path) -> None:
     write(tmp_path / "b.parquet", spoiled("units", table(ROBOT, 3)))
     with raises("E-LOG-018", "b.parquet", "deg/s"):
         chasles.identify(ROBOT, tmp_path)
+    found = chasles.identify(ROBOT, tmp_path, skip_bad=True)
+    assert "left out: files in other units: 1" in found.notes
+    assert found.samples == 4000
 
 
 @pytest.mark.parametrize("suffix", [".mcap", ".db3"])

@@ -79,6 +79,22 @@ def test_sdf_that_is_refused(tmp_path: Path) -> None:
     assert checks(tmp_path, text, ".sdf") == {IMPOSSIBLE, ("refused", "joint 'x'")}
 
 
+def test_every_refused_part_of_a_urdf(tmp_path: Path) -> None:
+    """The reader raises an error for the first only; lint names all four."""
+    more = (
+        joint("belt", "base", "tip", kind="belt"),
+        '  <joint name="loose" type="fixed"><parent link="tip"/></joint>\n',
+        joint("flat", "base", "tip").replace('xyz="0 0 1"', 'xyz="0 0 0"'),
+        link("tip"),
+    )
+    found = lint(written(tmp_path, arm(more="".join(more))))
+    refused = {f.part: f.what for f in found if f.check == "refused"}
+    assert set(refused) == {"joint 'belt'", "joint 'loose'", "joint 'flat'", "link 'tip'"}
+    assert "unknown type" in refused["joint 'belt'"]
+    assert "no <child>" in refused["joint 'loose'"]
+    assert len({f.line for f in found if f.check == "refused"}) == 4
+
+
 def test_moments_along_turned_axes_are_those_of_the_link(tmp_path: Path) -> None:
     """By a quarter turn about z, by an angle and by a quaternion, x and y change places."""
     half = math.sqrt(0.5)

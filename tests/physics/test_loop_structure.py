@@ -9,7 +9,7 @@ from support import close
 import chasles
 from chasles import Robot
 from chasles.mathematics.linear import Vector
-from chasles.mechanisms.equations import STARTS
+from chasles.mechanisms.ranks import STARTS
 from chasles.model import Description, JointData, LinkData, LoopData, gear
 from chasles.robots._solids import box
 from chasles.robots.mechanisms import four_bar

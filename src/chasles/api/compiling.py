@@ -16,8 +16,8 @@ from chasles.functions.doors import (
     derivative_names,
     wrench_arguments,
 )
-from chasles.functions.made import Tiered
 from chasles.functions.programs import Derivative, program
+from chasles.functions.tiers import Tiered
 from chasles.robot import Robot
 
 

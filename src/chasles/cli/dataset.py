@@ -21,10 +21,11 @@ import numpy as np
 from chasles import tasks
 from chasles.cli.motion import ACCELERATION, POSE, REACTION, VELOCITY, completed
 from chasles.cli.scene import digest
-from chasles.cli.tables import Table, resumed
+from chasles.cli.tables import Table, resumed, unlike
 from chasles.errors import InputError
 from chasles.formats.motion import MOTION_FILE, Motion
-from chasles.identification.logs import Log, Reader, column_names, extremes, files
+from chasles.identification.logs import Reader, column_names, extremes, files
+from chasles.identification.samples import Log
 from chasles.model.model import suggest
 from chasles.robot import Robot
 from chasles.tasks import THREADS, Told, ahead
@@ -168,13 +169,11 @@ class Job:
 
     @cached_property
     def recipe(self) -> str:
-        """Digest of everything except the log that determines a table."""
-        given = (
-            sorted(self.columns.items()),
-            sorted(self.units.items()),
-            self.skip_bad,
-            self.differentiate,
-        )
+        """Digest of everything except the log that determines a table.
+
+        A table without skipped rows is the same with and without `skip_bad`.
+        """
+        given = sorted(self.columns.items()), sorted(self.units.items()), self.differentiate
         parts = (VERSION, digest(self.robot), self.names, given)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
@@ -238,6 +237,8 @@ class Job:
         mark = self.mark(source)
         if target.exists() and not self.overwrite:
             done = Done.read(resumed(target, mark, "log"))
+            if done.skipped and not self.skip_bad:
+                raise unlike(target, "log")
             told(done.states)
             return done
         target.parent.mkdir(parents=True, exist_ok=True)

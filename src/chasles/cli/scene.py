@@ -53,13 +53,24 @@ class Scene:
     contacts: tuple[Pair, ...] | Literal["file"]
     digest: str
 
-    def simulate(self, steps: int | None = None, resume: End | None = None) -> Trajectory:
-        """Simulate some steps (default: all), from the start or from the end of an earlier run."""
+    def simulate(
+        self, steps: int | None = None, resume: End | None = None, **more: Any
+    ) -> Trajectory:
+        """Simulate some steps (default: all), from the start or from the end of an earlier run.
+
+        more: further options of `simulate`.
+        """
         top = self.scenario.top
         options = {key: top[key] for key in SETTINGS if key in top}
         if "ground" in top and self.stepped:  # as with contacts="file"
             options = {"integrator": TIME_STEPPING, "limits": True, "dissipation": True} | options
-        options |= {"control": self.control, "steps": steps, "resume": resume, **self.driven}
+        options |= {
+            "control": self.control,
+            "steps": steps,
+            "resume": resume,
+            **self.driven,
+            **more,
+        }
         return self.robot.simulate(self.q, self.qd, contacts=self.contacts, **options)
 
     @property

@@ -6,7 +6,7 @@ each is complete or missing, and an interrupted sweep continues with the missing
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from chasles.api import compile as compile_function
 from chasles.cli.axes import Axes
 from chasles.cli.scenario import Scenario, with_flags
 from chasles.cli.scenario_fields import TABLES, TOP
 from chasles.cli.scene import digest, made
 from chasles.cli.tables import Table, resumed
-from chasles.errors import ChaslesError, ConvergenceError, InputError
+from chasles.errors import ChaslesError, ConvergenceError, InputError, ModelError
 from chasles.formats import motion
 from chasles.robot import Robot
 from chasles.rollouts import Trajectory
@@ -32,6 +33,9 @@ RUNS = 64
 
 WHOLE = ("every", "random", "seed")
 """Values of a scenario that are integers."""
+
+REFUSALS = ("E-MOTION-098", "E-MOTION-135")
+"""Codes of motions whose model parameters are constants of the compiled code."""
 
 CONTACT = ("contact.deepest", "contact.force")
 RESULTS = ("kinetic", "potential", "energy.change", *CONTACT, "failed")
@@ -79,10 +83,55 @@ class Sweep:
         same; the grid varies the first quantity slowest.
         """
         given, changed = self._given(run)
+        scenario = with_flags(self.scenario, given)
+        if self._shared(changed):
+            self.robot.with_parameters(changed)  # errors of impossible values
+            moved = made(scenario, robot=self.robot).simulate(model_parameters=changed)
+            return self.robot, moved
         same = before is not None and run > 0 and self._given(run - 1)[1] == changed
         robot = before if same else self.robot.with_parameters(changed) if changed else self.robot
         assert robot is not None
-        return robot, made(with_flags(self.scenario, given), robot=robot).simulate()
+        return robot, made(scenario, robot=robot).simulate()
+
+    def _shared(self, changed: Mapping[str, float]) -> bool:
+        """Return True if one program serves all values of the robot's changed parameters.
+
+        A robot without a mass may have another program.
+        """
+        return bool(changed) and min(changed.values()) > 0.0 and self._compiled
+
+    @cached_property
+    def _compiled(self) -> bool:
+        """True if model parameters can be inputs of the compiled motion."""
+        given, changed = self._given(0)
+        if any(name.rpartition(".")[2] not in ("mass", "stiffness") for name in changed):
+            return False
+        scene = made(with_flags(self.scenario, given), robot=self.robot)
+        try:
+            scene.simulate(steps=1, model_parameters=dict.fromkeys(changed, 1.0))
+        except ConvergenceError:
+            return True
+        except (InputError, ModelError) as error:
+            if error.code not in REFUSALS:
+                raise
+            return False
+        return True
+
+    def _energies(self, robot: Robot, run: int, found: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+        """Return kinetic and potential energies (n,) of a run."""
+        _, changed = self._given(run)
+        if not self._shared(changed):
+            return robot.kinetic_energy(found.q, found.qd), robot.potential_energy(found.q)
+        kinetic, potential = self._energy
+        own = list(changed.values())
+        return kinetic(found.q, found.qd, *own), potential(found.q, *own)
+
+    @cached_property
+    def _energy(self) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]:
+        """Functions of states and of the values of the changed parameters."""
+        free = tuple(self._given(0)[1])
+        kinetic = compile_function(self.robot, "kinetic_energy", parameters=free)
+        return kinetic, compile_function(self.robot, "potential_energy", parameters=free)
 
     def _given(self, run: int) -> tuple[dict[str, Any], dict[str, float]]:
         """Return a run's values of the scenario, as flags give them, and of the robot."""
@@ -121,8 +170,7 @@ class Sweep:
         except ChaslesError as error:
             said = ", ".join(f"{name} = {x:g}" for name, x in values.items())
             raise error.at(part=f"run {run} ({said})") from None
-        kinetic = robot.kinetic_energy(found.q, found.qd)
-        potential = robot.potential_energy(found.q)
+        kinetic, potential = self._energies(robot, run, found)
         table = np.column_stack([found.t, found.q, found.qd, kinetic, potential])
         heads = np.broadcast_to(head, (len(table), len(head)))
         if self.motions:

@@ -13,12 +13,17 @@ MARK, SUMMARY = b"chasles", b"chasles summary"
 """Keys of a table's metadata that hold its origin, and the summary of its results."""
 
 
+GROUP = 65_536
+"""Number of rows from which a row group is written."""
+
+
 class Table:
-    """A Parquet table of doubles, to be used as a context; each addition is a row group."""
+    """A Parquet table of doubles, to be used as a context."""
 
     def __init__(self, path: Path, mark: bytes, names: Sequence[str]) -> None:
         self.path, self.mark, self.names = path, mark, names
         self.writer: Any = None
+        self.held: list[Any] = []
 
     def __enter__(self) -> "Table":
         return self
@@ -28,7 +33,7 @@ class Table:
             self.writer.close()
 
     def add(self, columns: Sequence[np.ndarray]) -> None:
-        """Write rows; there may be a first column t, which is not among the names."""
+        """Add rows; there may be a first column t, which is not among the names."""
         import pyarrow
         from pyarrow import parquet
 
@@ -37,12 +42,24 @@ class Table:
             fields = [(n, pyarrow.float64()) for n in (["t"] if timed else []) + [*self.names]]
             schema = pyarrow.schema(fields, metadata={MARK: self.mark})
             self.writer = parquet.ParquetWriter(self.path, schema, use_dictionary=False)
-        self.writer.write_batch(pyarrow.record_batch(list(columns), schema=self.writer.schema))
+        self.held.append(pyarrow.record_batch(list(columns), schema=self.writer.schema))
+        if sum(batch.num_rows for batch in self.held) >= GROUP:
+            self._write()
+
+    def _write(self) -> None:
+        """Write the rows so far as a row group."""
+        import pyarrow
+
+        if self.held:
+            self.writer.write_table(pyarrow.Table.from_batches(self.held))
+            self.held.clear()
+            pyarrow.default_memory_pool().release_unused()
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Add the summary to a complete table; without rows, it has no time."""
         if self.writer is None:
             self.add([np.zeros(0) for _ in self.names])
+        self._write()
         self.writer.add_key_value_metadata({SUMMARY: json.dumps(summary)})
 
 
@@ -55,7 +72,12 @@ def resumed(target: Path, mark: bytes, source: str) -> dict[str, Any]:
     except (ArrowException, OSError):
         there = {}
     if there.get(MARK) != mark:
-        problem = f"the table was not made from this {source} by the same command"
-        remedy = "choose another folder, or replace the tables with --overwrite"
-        raise ExistingFileError("E-CLI-272", problem, remedy, file=target)
+        raise unlike(target, source)
     return dict(json.loads(there[SUMMARY]))
+
+
+def unlike(target: Path, source: str) -> ExistingFileError:
+    """Return the error of a table that another command made."""
+    problem = f"the table was not made from this {source} by the same command"
+    remedy = "choose another folder, or replace the tables with --overwrite"
+    return ExistingFileError("E-CLI-272", problem, remedy, file=target)

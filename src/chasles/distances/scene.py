@@ -249,7 +249,39 @@ class Scene:
     def evaluated(
         self, q: np.ndarray, threads: int | None, *, points: bool
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return distances and, if `points` is True, nearest points and normals at q (..., nq)."""
+        """Return distances and, on request, nearest points and normals.
+
+        Parameters
+        ----------
+        q : ndarray, shape (..., nq)
+            Configurations; a CuPy array is evaluated on its GPU.
+        threads : int or None
+            Number of threads; None uses all cores for large batches.
+        points : bool
+            Compute the nearest points and normals too.
+
+        Returns
+        -------
+        distances : ndarray, shape (..., pairs)
+            Distances (m), negative for penetration.
+        points : ndarray, shape (..., pairs, 2, 3)
+            Nearest points of both shapes in the world (m); empty if `points` is False.
+        normals : ndarray, shape (..., pairs, 3)
+            Unit vectors from the first to the second shape; empty if `points` is False.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> from chasles import contact, distances
+        >>> ball = contact.Sphere("tip", 0.1)
+        >>> wall = contact.Sphere(None, 0.5, center=(3.0, 0.0, 0.0))
+        >>> arm = chasles.robots.planar(2)
+        >>> scene = distances.Scene(arm, obstacles={"wall": wall}, shapes=[ball])
+        >>> far, points, normals = scene.evaluated(np.zeros(2), None, points=True)
+        >>> far.round(6), points[0, 0]
+        (array([0.4]), array([2.1, 0. , 0. ]))
+        """
         if not isinstance(q, np.ndarray):
             return self._resident(q, points=points)
         lead, n = q.shape[:-1], len(self.pairs)
@@ -330,7 +362,36 @@ class Scene:
         return T[:, :3, :3] @ element.R, T[:, :3, :3] @ element.r + T[:, :3, 3]
 
     def gradient(self, q: np.ndarray, points: np.ndarray, normals: np.ndarray) -> np.ndarray:
-        """Return the derivative of n . (second point - first point) by joint velocities."""
+        """Return the derivatives of distances with respect to joint velocities.
+
+        Parameters
+        ----------
+        q : ndarray, shape (..., nq)
+            Configurations.
+        points : ndarray, shape (..., pairs, 2, 3)
+            Nearest points in the world (m), from `evaluated`.
+        normals : ndarray, shape (..., pairs, 3)
+            Unit vectors n from the first to the second shape.
+
+        Returns
+        -------
+        gradient : ndarray, shape (..., pairs, nv)
+            Derivatives of n . (second point - first point), in m/rad or m/m.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import chasles
+        >>> from chasles import contact, distances
+        >>> ball = contact.Sphere("tip", 0.1)
+        >>> wall = contact.Sphere(None, 0.5, center=(2.0, 0.0, 1.0))
+        >>> arm = chasles.robots.planar(2)
+        >>> scene = distances.Scene(arm, obstacles={"wall": wall}, shapes=[ball])
+        >>> q = np.zeros(2)
+        >>> _, points, normals = scene.evaluated(q, None, points=True)
+        >>> scene.gradient(q, points, normals).round(6)
+        array([[-2., -1.]])
+        """
         found = np.zeros_like(normals, shape=(*normals.shape[:-1], self.model.nv))
         frames = {element.owner: element.frame for element in self.elements}
         bodies: dict[str, tuple[np.ndarray, np.ndarray]] = {}

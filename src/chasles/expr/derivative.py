@@ -19,8 +19,35 @@ def jacobian(
 ) -> Program:
     """Return the program of all first derivatives with respect to the named inputs.
 
-    Output `d_<out>_d_<in>` has the output's shape followed by the input's. Forward mode suits few
-    inputs, reverse mode few outputs; both compute the same values, at different cost.
+    Parameters
+    ----------
+    program : Program
+        Program to differentiate.
+    wrt : sequence of str
+        Names of inputs.
+    mode : {"forward", "reverse"}, optional
+        Forward mode suits few inputs, reverse mode few outputs. Both compute the same values, at
+        different cost.
+
+    Returns
+    -------
+    derivatives : Program
+        Program with the same inputs. Output `d_<out>_d_<in>` has the shape of the output, followed
+        by that of the input.
+
+    Raises
+    ------
+    InputError
+        If the program has no input with a given name.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles import expr
+    >>> program = chasles.compile(chasles.robots.planar(1), "gravity_forces").program
+    >>> slope = expr.jacobian(program, ["q"])
+    >>> [(v.name, v.shape) for v in slope.outputs]
+    [('d_result_d_q', (1, 1))]
     """
     wrt = tuple(dict.fromkeys(wrt))
     seeds = [(name, k) for name in wrt for k in range(_variable(program, name).size)]
@@ -50,7 +77,33 @@ def jacobian(
 
 
 def forward(program: Program, wrt: Sequence[str]) -> Program:
-    """Return the directional derivative: inputs `d_<in>`, outputs `d_<out>` (Jacobian times d)."""
+    """Return the directional derivative: inputs `d_<in>`, outputs `d_<out>` (Jacobian times d).
+
+    Parameters
+    ----------
+    program : Program
+        Program to differentiate.
+    wrt : sequence of str
+        Names of inputs.
+
+    Returns
+    -------
+    derivative : Program
+        Program with the inputs of `program`, followed by the directions.
+
+    Raises
+    ------
+    InputError
+        If the program has no input with a given name.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles import expr
+    >>> program = chasles.compile(chasles.robots.planar(1), "gravity_forces").program
+    >>> [v.name for v in expr.forward(program, ["q"]).inputs]
+    ['q', 'd_q']
+    """
     directions = [Variable(f"d_{name}", _variable(program, name).shape) for name in wrt]
     with Arena(RULES) as arena:
         values = program.replay(program.variables(arena), arena)
@@ -70,7 +123,33 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
 
 
 def reverse(program: Program, wrt: Sequence[str]) -> Program:
-    """Return the pullback: inputs `bar_<out>`, outputs `bar_<in>` (Jacobian' times bar)."""
+    """Return the pullback: inputs `bar_<out>`, outputs `bar_<in>` (Jacobian' times bar).
+
+    Parameters
+    ----------
+    program : Program
+        Program to differentiate.
+    wrt : sequence of str
+        Names of inputs.
+
+    Returns
+    -------
+    derivative : Program
+        Program with the inputs of `program`, followed by the covectors.
+
+    Raises
+    ------
+    InputError
+        If the program has no input with a given name.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles import expr
+    >>> program = chasles.compile(chasles.robots.planar(1), "gravity_forces").program
+    >>> [v.name for v in expr.reverse(program, ["q"]).inputs]
+    ['q', 'bar_result']
+    """
     covectors = [Variable(f"bar_{v.name}", v.shape) for v in program.outputs]
     with Arena(RULES) as arena:
         values = program.replay(program.variables(arena), arena)

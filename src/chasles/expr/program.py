@@ -63,7 +63,24 @@ class Count:
 
     @staticmethod
     def of(ops: Iterable[str]) -> "Count":
-        """Return the count of some operations, given by name."""
+        """Return the count of some operations, given by name.
+
+        Parameters
+        ----------
+        ops : iterable of str
+            Names of operations, such as "mul"; inputs and constants are free.
+
+        Returns
+        -------
+        count : Count
+            Number of operations of each kind.
+
+        Examples
+        --------
+        >>> from chasles.expr import Count
+        >>> print(Count.of(["mul", "mul", "add", "sin"]))
+        2 multiplications, 1 addition, 1 sine or cosine
+        """
         columns = Counter(OPS[op].counts_as for op in ops)
         del columns["free"]
         return Count(**columns)
@@ -117,7 +134,26 @@ class Program(Interface):
     of states (`llvm.iterated`)."""
 
     def limb(self, array: int, index: int) -> int:
-        """Return the limb of an entry of an array (inputs, then outputs); -1 if it has none."""
+        """Return the limb of an entry of an array; -1 if it has none.
+
+        Parameters
+        ----------
+        array : int
+            Number of the array; inputs come first, then outputs.
+        index : int
+            Index of the entry in C order.
+
+        Returns
+        -------
+        limb : int
+            Number of the limb.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.compile(chasles.robots.planar(1), "gravity_forces").program.limb(0, 0)
+        0
+        """
         entries = self.limbs[array] if self.limbs else ()
         return entries[index] if entries else -1
 
@@ -125,7 +161,34 @@ class Program(Interface):
     def from_outputs(
         name: str, inputs: Sequence[Variable], outputs: Sequence[tuple[Variable, Sequence[Number]]]
     ) -> "Program":
-        """Return the program that computes the outputs, ordered depth first or as traced."""
+        """Return the program that computes given expressions.
+
+        Parameters
+        ----------
+        name : str
+            Name of the program.
+        inputs : sequence of Variable
+            Inputs; the expressions use no others.
+        outputs : sequence of (Variable, sequence of Number)
+            Outputs and the expressions of their entries, in C order.
+
+        Returns
+        -------
+        program : Program
+            Program whose instructions are ordered depth first, or as traced if the arena is
+            ordered.
+
+        Examples
+        --------
+        >>> from chasles.expr import RULES, Arena, Program, Variable, sin
+        >>> arena = Arena(RULES)
+        >>> outputs = [(Variable("y", ()), [2.0 * sin(arena.input("x", 0))])]
+        >>> print(Program.from_outputs("f", [Variable("x", ())], outputs), end="")
+        program f(x[])
+          t2 = sin(x[0])
+          t3 = 2.0 * t2
+          return y[] = t3
+        """
         position = {variable.name: k for k, variable in enumerate(inputs)}
         arena = next((e.arena for _, es in outputs for e in es if type(e) is Scalar), Arena({}))
         roots = [
@@ -154,7 +217,27 @@ class Program(Interface):
         )
 
     def given(self, name: str, values: Sequence[float]) -> "Program":
-        """Return the same program with constants in place of its last input, `name`."""
+        """Return the same program with constants in place of its last input.
+
+        Parameters
+        ----------
+        name : str
+            Name of the last input.
+        values : sequence of float
+            Its entries, in C order.
+
+        Returns
+        -------
+        program : Program
+            Program without this input.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> program = chasles.compile(chasles.robots.planar(1), "gravity_forces").program
+        >>> program.given("q", [0.5]).inputs
+        ()
+        """
         *inputs, last = self.inputs
         assert (last.name, last.size) == (name, len(values))
         code = tuple(
@@ -171,7 +254,27 @@ class Program(Interface):
         return Interface(self.name, self.inputs, self.outputs, self.nonzero)
 
     def replay(self, inputs: Mapping[str, Sequence[Number]], arena: Arena | None) -> list[Number]:
-        """Return the value of every instruction for other inputs: expressions or floats."""
+        """Return the value of every instruction for other inputs: expressions or floats.
+
+        Parameters
+        ----------
+        inputs : mapping from str to sequence of Number
+            Entries of each input, in C order.
+        arena : Arena or None
+            Arena of the expressions; None if all inputs are floats.
+
+        Returns
+        -------
+        values : list of Number
+            One value for each instruction.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> program = chasles.compile(chasles.robots.planar(1), "gravity_forces").program
+        >>> len(program.replay({"q": [0.5]}, None)) == len(program.code)
+        True
+        """
         build = apply if arena is None else arena.build
         columns = [inputs[v.name] for v in self.inputs]
         values: list[Number] = []
@@ -185,12 +288,53 @@ class Program(Interface):
         return values
 
     def applied(self, inputs: Mapping[str, Sequence[Number]], arena: Arena) -> list[list[Number]]:
-        """Return the entries of each output for other inputs, as in `replay`."""
+        """Return the entries of each output for other inputs, as in `replay`.
+
+        Parameters
+        ----------
+        inputs : mapping from str to sequence of Number
+            Entries of each input, in C order.
+        arena : Arena
+            Arena of the expressions.
+
+        Returns
+        -------
+        outputs : list of list of Number
+            Entries of each output, in C order.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles.expr import RULES, Arena
+        >>> program = chasles.compile(chasles.robots.planar(1), "gravity_forces").program
+        >>> arena = Arena(RULES)
+        >>> program.applied(program.variables(arena), arena)
+        [[mul(cos(q[0]), 4.905)]]
+        """
         values = self.replay(inputs, arena)
         return [[values[r] for r in refs] for refs in self.results]
 
     def variables(self, arena: Arena) -> dict[str, list[Scalar]]:
-        """Return symbols for all inputs of this program."""
+        """Return symbols for all inputs of this program.
+
+        Parameters
+        ----------
+        arena : Arena
+            Arena of the symbols.
+
+        Returns
+        -------
+        symbols : dict from str to list of Scalar
+            Symbols of each input, in C order.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles.expr import RULES, Arena
+        >>> program = chasles.compile(chasles.robots.planar(1), "gravity_forces").program
+        >>> program.variables(Arena(RULES))
+        {'q': [q[0]]}
+        """
         return {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in self.inputs}
 
     @cached_property
@@ -289,7 +433,33 @@ def _declare(variable: Variable) -> str:
 
 
 def interpret(program: Program, inputs: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
-    """Return the outputs for the given flat inputs; follows IEEE 754 and never raises on values."""
+    """Return the outputs for the given flat inputs.
+
+    Parameters
+    ----------
+    program : Program
+        Program to evaluate.
+    inputs : mapping from str to sequence of float
+        Entries of each input, in C order.
+
+    Returns
+    -------
+    outputs : dict from str to list of float
+        Entries of each output, in C order.
+
+    Notes
+    -----
+    The arithmetic follows IEEE 754. No value raises an error: 1/0 is infinite, and the square root
+    of -1 is NaN.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles import expr
+    >>> program = chasles.compile(chasles.robots.planar(1), "gravity_forces").program
+    >>> expr.interpret(program, {"q": [0.0]})
+    {'result': [4.905]}
+    """
     given = {v.name: [float(x) for x in inputs[v.name]] for v in program.inputs}
     values = program.replay(given, None)
     return {

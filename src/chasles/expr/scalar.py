@@ -16,8 +16,6 @@ Number = Any
 Rule = Callable[..., "Number | None"]
 """Function of an arena and an operation's arguments that returns a simpler expression or None."""
 
-_MASK = (1 << 64) - 1
-
 
 def _digest(text: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
@@ -27,7 +25,7 @@ def _mixed(op: str, nodes: tuple["Scalar", ...]) -> int:
     """Return the digest of an operation from those of its arguments."""
     mixed = _OP_DIGEST[op]
     for a in nodes:
-        mixed = ((mixed ^ a.digest) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK
+        mixed = ((mixed ^ a.digest) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & 0xFFFFFFFFFFFFFFFF
         mixed ^= mixed >> 29
     return mixed
 
@@ -107,7 +105,24 @@ class Scalar:
 
 
 def is_number(x: object) -> bool:
-    """Return True if x can be used as a `Number`."""
+    """Return True if an object can be used as a `Number`.
+
+    Parameters
+    ----------
+    x : object
+        Any object.
+
+    Returns
+    -------
+    bool
+        True for expressions, floats, integers and other real numbers.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> expr.is_number(1.0), expr.is_number("1.0")
+    (True, False)
+    """
     return type(x) is Scalar or type(x) is float or isinstance(x, (int, Real))
 
 
@@ -155,6 +170,7 @@ class Arena:
     ) -> None:
         self._rules, self._where, self._apart, self.ordered = rules, where, apart, ordered
         self._nodes: dict[tuple[Any, ...], Scalar] = {}
+        self._built: dict[tuple[str, tuple[Number, ...]], Number] = {}
         self.origins: dict[Scalar, Any] = {}
         self.seats: dict[Scalar, Seat] = {}
         self._collects = False
@@ -168,6 +184,7 @@ class Arena:
 
     def __exit__(self, *error: object) -> None:
         self._nodes.clear()
+        self._built.clear()
         self.origins.clear()
         self.seats.clear()
         if self._collects:
@@ -179,11 +196,48 @@ class Arena:
         return self._nodes.values()
 
     def cut(self) -> None:
-        """Begin a new segment, for the trace of another body."""
+        """Begin a new segment, for the trace of another body.
+
+        Returns
+        -------
+        None
+            `cuts` has one more entry.
+
+        Examples
+        --------
+        >>> from chasles.expr import RULES, Arena
+        >>> arena = Arena(RULES, ordered=True)
+        >>> _ = arena.input("q", 0)
+        >>> arena.cut()
+        >>> arena.cuts
+        [1]
+        """
         self.cuts.append(len(self._nodes))
 
     def input(self, name: str, index: int, seat: Seat | None = None) -> Scalar:
-        """Return entry `index` of the flat input `name`; with a seat if it belongs to a limb."""
+        """Return an entry of an input.
+
+        Parameters
+        ----------
+        name : str
+            Name of the input.
+        index : int
+            Index of the entry in C order.
+        seat : Seat, optional
+            Position of the entry among limbs of the same form.
+
+        Returns
+        -------
+        x : Scalar
+            Symbol; the same object for the same name and index.
+
+        Examples
+        --------
+        >>> from chasles.expr import RULES, Arena
+        >>> arena = Arena(RULES)
+        >>> arena.input("q", 0) + 1.0
+        add(q[0], 1.0)
+        """
         text = f"{name}[{index}]" if seat is None else f"{name} {seat.kind} {seat.place}"
         digest = len(self._nodes) if self.ordered else _digest(text.encode())
         node = self._intern(("input", (name, index)), (), digest)
@@ -192,7 +246,24 @@ class Arena:
         return node
 
     def const(self, value: float) -> Scalar:
-        """Return a constant, keyed by its bits."""
+        """Return a constant as a node.
+
+        Parameters
+        ----------
+        value : float
+            The value; constants are equal if their bits are.
+
+        Returns
+        -------
+        x : Scalar
+            The constant.
+
+        Examples
+        --------
+        >>> from chasles.expr import RULES, Arena
+        >>> Arena(RULES).const(2)
+        2.0
+        """
         value = float(value)
         bits = struct.pack("<d", value)
         found = self._nodes.get(("const", bits))
@@ -202,21 +273,70 @@ class Arena:
         return found
 
     def node(self, op: str, *args: Number) -> Scalar:
-        """Return the node without simplification, with commutative arguments in canonical order."""
-        nodes = tuple([a if type(a) is Scalar else self.const(a) for a in args])
-        if op in _COMMUTATIVE and nodes[1].digest < nodes[0].digest:
-            nodes = nodes[::-1]
-        key = (op, None, *nodes)
-        if self._apart:
-            return self._intern(key, nodes, _mixed(op, nodes))
+        """Return the node of an operation without simplification.
+
+        Parameters
+        ----------
+        op : str
+            Name of the operation, such as "add".
+        *args : Number
+            Arguments. Those of commutative operations are sorted, so that a + b and b + a are the
+            same node.
+
+        Returns
+        -------
+        x : Scalar
+            The node.
+
+        Examples
+        --------
+        >>> from chasles.expr import RULES, Arena
+        >>> arena = Arena(RULES)
+        >>> arena.node("mul", 1.0, arena.input("x", 0)).op
+        'mul'
+        """
+        for a in args:
+            if type(a) is not Scalar:
+                args = tuple([a if type(a) is Scalar else self.const(a) for a in args])
+                break
+        if op in _COMMUTATIVE and args[1].digest < args[0].digest:
+            args = args[::-1]
+        key = (op, None, *args)
+        if self._where is not None:
+            return self._intern(key, args, _mixed(op, args))
         found = self._nodes.get(key)
         if found is None:
-            aged = self.ordered and self._where is None
-            found = self._intern(key, nodes, len(self._nodes) if aged else _mixed(op, nodes))
+            digest = len(self._nodes) if self.ordered else _mixed(op, args)
+            found = self._nodes[key] = Scalar(self, op, args, None, digest)
         return found
 
     def build(self, op: str, *args: Number) -> Number:
-        """Return the simplest known expression for an operation, a float if it is constant."""
+        """Return the simplest known expression for an operation.
+
+        Parameters
+        ----------
+        op : str
+            Name of the operation, such as "add".
+        *args : Number
+            Arguments.
+
+        Returns
+        -------
+        x : Number
+            An expression, or a float if the result is constant.
+
+        Raises
+        ------
+        InputError
+            If an argument belongs to another arena.
+
+        Examples
+        --------
+        >>> from chasles.expr import RULES, Arena
+        >>> arena = Arena(RULES)
+        >>> arena.build("mul", 1.0, arena.input("x", 0))
+        x[0]
+        """
         symbolic, given = False, True
         for a in args:
             if type(a) is Scalar:
@@ -230,17 +350,28 @@ class Arena:
                     symbolic = True
             elif type(a) is not float:
                 given = False
-        plain = args if given else tuple([_plain(a) for a in args])
+        if not given:
+            args = tuple([_plain(a) for a in args])
         if not symbolic:
-            return OPS[op].value(*plain)
+            return OPS[op].value(*args)
+        if self._apart:
+            return self._simplest(op, args)
+        found = self._built.get((op, args))
+        if found is None:
+            found = self._simplest(op, args)
+            if 0.0 not in args:  # zeros of both signs are equal keys
+                self._built[op, args] = found
+        return found
+
+    def _simplest(self, op: str, args: tuple[Number, ...]) -> Number:
         rule = self._rules.get(op)
         if rule is not None:
-            simpler = rule(self, *plain)
+            simpler = rule(self, *args)
             if type(simpler) is Scalar:  # a constant as a float, so that it can fold
                 return simpler.data if simpler.op == "const" else simpler
             if simpler is not None:
                 return float(simpler)
-        return self.node(op, *plain)
+        return self.node(op, *args)
 
     def _intern(self, key: tuple[Any, ...], args: tuple[Scalar, ...], digest: int) -> Scalar:
         """Return the node for a key (operation, data and arguments)."""
@@ -265,55 +396,245 @@ def apply(op: str, *args: Number) -> Number:
 
 
 def sqrt(x: Number) -> Number:
-    """Return the square root; NaN below zero."""
+    """Return the square root; NaN below zero.
+
+    Parameters
+    ----------
+    x : Number
+        Float or expression.
+
+    Returns
+    -------
+    root : Number
+        Square root, a float if x is a float.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> expr.sqrt(9.0)
+    3.0
+    """
     return apply("sqrt", x)
 
 
 def sin(x: Number) -> Number:
-    """Return the sine of an angle in radians."""
+    """Return the sine of an angle.
+
+    Parameters
+    ----------
+    x : Number
+        Angle (rad).
+
+    Returns
+    -------
+    sine : Number
+        Sine, a float if x is a float.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> expr.sin(0.0)
+    0.0
+    """
     return apply("sin", x)
 
 
 def cos(x: Number) -> Number:
-    """Return the cosine of an angle in radians."""
+    """Return the cosine of an angle.
+
+    Parameters
+    ----------
+    x : Number
+        Angle (rad).
+
+    Returns
+    -------
+    cosine : Number
+        Cosine, a float if x is a float.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> expr.cos(0.0)
+    1.0
+    """
     return apply("cos", x)
 
 
 def atan2(y: Number, x: Number) -> Number:
-    """Return the angle of the point (x, y), in (-pi, pi]."""
+    """Return the angle of the point (x, y), in (-pi, pi].
+
+    Parameters
+    ----------
+    y, x : Number
+        Coordinates; y is first.
+
+    Returns
+    -------
+    angle : Number
+        Angle (rad), a float if both coordinates are floats.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> round(expr.atan2(1.0, 0.0), 6)
+    1.570796
+    """
     return apply("atan2", y, x)
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the smaller of two numbers; NaN if either is."""
+    """Return the smaller of two numbers; NaN if either is NaN.
+
+    Parameters
+    ----------
+    a, b : Number
+        Floats or expressions.
+
+    Returns
+    -------
+    smaller : Number
+        The smaller number.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> expr.minimum(1.0, 2.0)
+    1.0
+    """
     return apply("min", a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the larger of two numbers; NaN if either is."""
+    """Return the larger of two numbers; NaN if either is NaN.
+
+    Parameters
+    ----------
+    a, b : Number
+        Floats or expressions.
+
+    Returns
+    -------
+    larger : Number
+        The larger number.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> expr.maximum(1.0, 2.0)
+    2.0
+    """
     return apply("max", a, b)
 
 
 def absolute(x: Number) -> Number:
-    """Return the absolute value."""
+    """Return the absolute value.
+
+    Parameters
+    ----------
+    x : Number
+        Float or expression.
+
+    Returns
+    -------
+    size : Number
+        Absolute value.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> expr.absolute(-2.0)
+    2.0
+    """
     return apply("abs", x)
 
 
 def less(a: Number, b: Number) -> Number:
-    """Return 1.0 if a < b, else 0.0."""
+    """Return 1.0 if a < b, else 0.0.
+
+    Parameters
+    ----------
+    a, b : Number
+        Floats or expressions.
+
+    Returns
+    -------
+    result : Number
+        1.0 or 0.0, for `select`; 0.0 if either is NaN.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> expr.less(1.0, 2.0)
+    1.0
+    """
     return apply("less", a, b)
 
 
 def less_equal(a: Number, b: Number) -> Number:
-    """Return 1.0 if a <= b, else 0.0."""
+    """Return 1.0 if a <= b, else 0.0.
+
+    Parameters
+    ----------
+    a, b : Number
+        Floats or expressions.
+
+    Returns
+    -------
+    result : Number
+        1.0 or 0.0, for `select`; 0.0 if either is NaN.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> expr.less_equal(2.0, 2.0)
+    1.0
+    """
     return apply("less_equal", a, b)
 
 
 def equal(a: Number, b: Number) -> Number:
-    """Return 1.0 if a == b, else 0.0."""
+    """Return 1.0 if a == b, else 0.0.
+
+    Parameters
+    ----------
+    a, b : Number
+        Floats or expressions.
+
+    Returns
+    -------
+    result : Number
+        1.0 or 0.0, for `select`; 0.0 if either is NaN.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> expr.equal(1.0, 2.0)
+    0.0
+    """
     return apply("equal", a, b)
 
 
 def select(condition: Number, a: Number, b: Number) -> Number:
-    """Return a if the condition is nonzero, else b; both are evaluated."""
+    """Return a if the condition is nonzero, else b; both are evaluated.
+
+    Parameters
+    ----------
+    condition : Number
+        Result of `less`, `less_equal` or `equal`.
+    a, b : Number
+        Floats or expressions. Guard divisions and roots before the selection, because both are
+        evaluated.
+
+    Returns
+    -------
+    result : Number
+        a or b.
+
+    Examples
+    --------
+    >>> from chasles import expr
+    >>> expr.select(expr.less(1.0, 2.0), 10.0, 20.0)
+    10.0
+    """
     return apply("select", condition, a, b)

@@ -39,7 +39,28 @@ class Staged(Interface):
         return pairs
 
     def present(self, factor: int) -> list[frozenset[int]]:
-        """Return the columns of the nonzero entries in each row of a matrix."""
+        """Return the columns of the nonzero entries in each row of a matrix.
+
+        Parameters
+        ----------
+        factor : int
+            Number of an output of `head`, which is a matrix.
+
+        Returns
+        -------
+        columns : list of frozenset of int
+            One set for each row.
+
+        Examples
+        --------
+        >>> from chasles.expr import RULES, Arena, Program, Staged, Variable
+        >>> x = Arena(RULES).input("x", 0)
+        >>> name, shape = Variable("x", ()), Variable("A", (2, 2))
+        >>> head = Program.from_outputs("head", [name], [(shape, [x, 0.0, 0.0, x])])
+        >>> square = Staged("square", head.inputs, (Variable("B", (2, 2)),), (), head, ((0, 0),))
+        >>> square.present(0)
+        [frozenset({0}), frozenset({1})]
+        """
         rows, columns = self.head.outputs[factor].shape
         refs, code = self.head.results[factor], self.head.code
         return [
@@ -48,7 +69,30 @@ class Staged(Interface):
         ]
 
     def chosen(self, outputs: Sequence[Variable], numbers: Sequence[int]) -> "Staged":
-        """Return the same program with only some results, under other names."""
+        """Return the same program with only some results, under other names.
+
+        Parameters
+        ----------
+        outputs : sequence of Variable
+            Names and shapes of the results.
+        numbers : sequence of int
+            Their numbers in this program.
+
+        Returns
+        -------
+        program : Staged
+            The program; outputs of `head` that it does not need are omitted.
+
+        Examples
+        --------
+        >>> from chasles.expr import RULES, Arena, Program, Staged, Variable
+        >>> x = Arena(RULES).input("x", 0)
+        >>> name, shape = Variable("x", ()), Variable("A", (2, 2))
+        >>> head = Program.from_outputs("head", [name], [(shape, [x, 0.0, 0.0, x])])
+        >>> square = Staged("square", head.inputs, (Variable("B", (2, 2)),), (), head, ((0, 0),))
+        >>> square.chosen([Variable("C", (2, 2))], [0]).outputs[0].name
+        'C'
+        """
         kept = [self.chains[k] for k in numbers]
         used = sorted({k for chain in kept for k in chain})
         head = replace(

@@ -144,17 +144,18 @@ def write(
     file = os.fsdecode(path)
     shapes = (replace(s, file=renamed(s.file, description.where, file)) for s in description.shapes)
     there, left = writable(replace(description, shapes=tuple(shapes)))
-    writer = importlib.import_module(row_of(path, written=True).writer)
+    row = row_of(path, written=True)
+    writer = importlib.import_module(row.writer)
     check_target(path, overwrite=overwrite)
     notes: tuple[str, ...] = writer.write(there, path)
-    count = len(description.sensors)
-    lost = count and row_of(path, written=True) is not FORMATS["MJCF"]
-    unread: tuple[str, ...] = (f"sensors ({count}) are ignored",) if lost else ()
-    if count := len(description.fields):
-        unread += (f"height fields ({count}) are ignored",)
-    if count := len(description.paired):
-        unread += (f"pairs of shapes with a contact of their own ({count}) are ignored",)
-    return (*left, *unread, *notes)
+    counts = {
+        "sensors": 0 if row is FORMATS["MJCF"] else len(description.sensors),
+        "planes": 0 if row is FORMATS["TOML"] else len(description.planes),
+        "height fields": len(description.fields),
+        "pairs of shapes with a contact of their own": len(description.paired),
+    }
+    ignored = (f"{what} ({count}) are ignored" for what, count in counts.items() if count)
+    return (*left, *ignored, *notes)
 
 
 def inputs(description: Description) -> set[str]:

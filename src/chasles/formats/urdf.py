@@ -104,12 +104,28 @@ def _named(robot: Part, tag: str) -> Iterator[Part]:
     """Yield the links or the joints; their names must be distinct."""
     first: dict[str, str] = {}
     for element in robot.all(tag):
-        part, name = element.named(), element.text("name")
-        if name in first:
-            problem = f"{first[name]} has a {tag} of the same name"
-            raise part.error("E-URDF-003", problem, "rename one of them")
-        first[name] = part.where
-        yield part
+        yield _distinct(element, first)
+
+
+def _distinct(element: Part, first: dict[str, str]) -> Part:
+    """Return a link or joint as a named part; first: the places of earlier names."""
+    part, name = element.named(), element.text("name")
+    if name in first:
+        problem = f"{first[name]} has a {part.tag} of the same name"
+        raise part.error("E-URDF-003", problem, "rename one of them")
+    first[name] = part.where
+    return part
+
+
+def refusals(robot: Part) -> Iterator[ModelError]:
+    """Yield the first error of every link and joint; `read` raises only the first of all."""
+    for tag, reader in (("link", _link), ("joint", _joint)):
+        first: dict[str, str] = {}
+        for element in robot.all(tag):
+            try:
+                reader(_distinct(element, first))
+            except ModelError as error:
+                yield error
 
 
 def origin(part: Part) -> Transform:

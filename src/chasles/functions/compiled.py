@@ -1,4 +1,4 @@
-"""A function compiled for one robot, as returned by `chasles.compile` and called by `Robot`."""
+"""Functions compiled for one robot, as returned by `chasles.compile` and called by `Robot`."""
 
 import inspect
 import sys
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from types import BuiltinFunctionType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from weakref import WeakSet, WeakValueDictionary
 
 import numpy as np
@@ -16,11 +16,21 @@ from chasles.backends import cache
 from chasles.backends.arrays import COMPILING, Kernel, Target, checked, relaid, run
 from chasles.errors import ArgumentError, ChaslesError, InputError, ModelError, StateError
 from chasles.expr import Interface, Program, Staged
-from chasles.functions.derivatives import Derivative, Differential, differentiated
-from chasles.functions.doors import common, is_single, library_of, module
-from chasles.functions.programs import may_be_staged, program, runnable
+from chasles.functions.doors import caller, checked_options, is_single, module, taker
+from chasles.functions.programs import (
+    Derivative,
+    Differential,
+    differentiated,
+    may_be_staged,
+    program,
+    runnable,
+)
+from chasles.functions.tiers import Tiered, is_known
 from chasles.functions.tracing import WrenchKey, straight
 from chasles.model import Description, Model, build
+from chasles.model.description import Closure
+from chasles.model.given import a_name, check_hash, some_names
+from chasles.model.parameters import shape
 from chasles.model.spaces import PositionSpace
 
 
@@ -47,8 +57,6 @@ class Recipe:
         return any(j.custom is not None for j in (*self.source.joints, *self.source.loops))
 
 
-_TAKERS: dict[str, Callable[..., Any]] = {}
-"""Functions that accept arrays of another library, by package, for the libraries loaded."""
 _HOST = frozenset({np.ndarray, list, tuple})
 _ARRAYS, _SINGLE, _NAMED = {np.ndarray}, {np.dtype(np.float32)}, {"out", "threads"}
 _ALIVE: WeakSet["Compiled"] = WeakSet()
@@ -87,8 +95,8 @@ class Compiled:
         """Key, the same in all processes, of everything that determines the code."""
         _ALIVE.add(self)
         _KNOWN[self.key] = self
-        if "torch" in sys.modules and "torch" not in _TAKERS:
-            _TAKERS["torch"] = module("torch").call  # its compiler follows a call, but no import
+        if "torch" in sys.modules:
+            caller("torch")  # its compiler follows a call, but no import
         with COMPILING:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
@@ -99,13 +107,49 @@ class Compiled:
     tier: Literal["best"] = "best"
 
     def wait(self, timeout: float | None = None) -> Literal["best"]:
-        """Return at once, because the code is final (see `Tiered`)."""
+        """Return at once, because the code is final (see `Tiered`).
+
+        Parameters
+        ----------
+        timeout : float, optional
+            Not used here (s).
+
+        Returns
+        -------
+        tier : "best"
+            The tier of the code.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.compile(chasles.robots.planar(1), "mass_matrix").wait()
+        'best'
+        """
         return self.tier
 
     def key_of(self, recipe: Recipe) -> str:
         """Return the key of this program with another recipe, for another backend or dtype.
 
+        Parameters
+        ----------
+        recipe : Recipe
+            Function, options, backend and data type.
+
+        Returns
+        -------
+        key : str
+            Key in the cache of compiled code.
+
+        Notes
+        -----
         The program's hash distinguishes joint classes of the same name that differ or have changed.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> function = chasles.compile(chasles.robots.planar(1), "mass_matrix")
+        >>> function.key_of(function.recipe) == function.key
+        True
         """
         return cache.key(recipe, self.program.hash if self.recipe.has_own_joints else "")
 
@@ -153,7 +197,33 @@ class Compiled:
         return self.call(*arguments, **named)  # PyTorch's compiler can trace this call
 
     def call(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Call the function through Python, for arguments that the machine code does not accept."""
+        """Call the function through Python, for arguments that the machine code does not accept.
+
+        Parameters
+        ----------
+        *arguments : array_like
+            One array for each input, with leading shapes that broadcast together.
+        out : ndarray or tuple of ndarray, optional
+            Arrays for the results.
+        threads : int, optional
+            Number of threads. Default: all cores for large batches.
+
+        Returns
+        -------
+        results : ndarray or tuple of ndarray
+            Results; the same bits as those of a direct call.
+
+        Raises
+        ------
+        ArgumentError
+            If the number of arrays is wrong.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.compile(chasles.robots.planar(1), "gravity_forces").call([0.0])
+        array([4.905])
+        """
         inputs = self.interface.inputs
         if len(arguments) != len(inputs):
             names = ", ".join(v.name for v in inputs)
@@ -193,7 +263,30 @@ class Compiled:
         return [variable.name for variable in self.interface.inputs].index("t")
 
     def at(self, t: Any) -> "Compiled | AtTime":
-        """Return the function at a time (...) in s, without the time argument."""
+        """Return the function at a time, without the time argument.
+
+        Parameters
+        ----------
+        t : array_like, shape (...)
+            Time (s); not used if the robot does not depend on time.
+
+        Returns
+        -------
+        function : Compiled or AtTime
+            Function of the other inputs.
+
+        Raises
+        ------
+        ModelError
+            If the robot depends on time and t is None.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> function = chasles.compile(chasles.robots.planar(1), "gravity_forces")
+        >>> function.at(0.5) is function  # this robot does not depend on time
+        True
+        """
         if not self.timed:
             return self
         if t is None:
@@ -226,13 +319,47 @@ class Compiled:
     def pushforward(self, wrt: tuple[str, ...]) -> "Compiled":
         """Return the function that maps directions of some inputs to directions of the results.
 
-        Directions are extra inputs. They have the entries of the inputs (nq entries for q), as the
-        covectors of `pullback` do.
+        Parameters
+        ----------
+        wrt : tuple of str
+            Names of inputs.
+
+        Returns
+        -------
+        function : Compiled
+            Function of the same inputs, followed by the directions. A direction has the entries of
+            its
+            input (nq entries for q), like the covectors of `pullback`.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> function = chasles.compile(chasles.robots.planar(1), "gravity_forces")
+        >>> [v.name for v in function.pushforward(("q",)).interface.inputs]
+        ['q', 'd_q_1']
         """
         return self.differential(Differential("pushforward", wrt))
 
     def pullback(self, wrt: tuple[str, ...]) -> "Compiled":
-        """Return the function that maps covectors of all results to covectors of some inputs."""
+        """Return the function that maps covectors of all results to covectors of some inputs.
+
+        Parameters
+        ----------
+        wrt : tuple of str
+            Names of inputs.
+
+        Returns
+        -------
+        function : Compiled
+            Function of the same inputs, followed by the covectors of the results.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> function = chasles.compile(chasles.robots.planar(1), "gravity_forces")
+        >>> [v.name for v in function.pullback(("q",)).interface.inputs]
+        ['q', 'bar_result_1']
+        """
         return self.differential(Differential("pullback", wrt))
 
     def differential(self, applied: Differential) -> "Compiled":
@@ -317,28 +444,6 @@ class Compiled:
                 raise InputError("E-CALL-037", problem, remedy, part=self.recipe.function)
 
 
-def taker(function: Compiled, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
-    """Return the caller for arrays of another library; None if the kernel accepts them.
-
-    Kernels accept NumPy arrays; kernels of the CUDA backend accept CuPy arrays. Arrays of several
-    libraries raise an error that names two of them.
-    """
-    title = function.recipe.function
-    chosen = common(title, function.interface.inputs, arguments)
-    if chosen is None:
-        return None
-    for given in out if isinstance(out, tuple) else () if out is None else (out,):
-        if library_of(given) is not chosen:
-            kind = type(given).__name__
-            problem = f"out must be an array of {chosen.name}, like the other arguments, not {kind}"
-            raise ArgumentError("E-CALL-040", problem, part=title)
-    if chosen.package == backends.BACKENDS[function.recipe.backend].arrays:
-        return None
-    if chosen.package not in _TAKERS:
-        _TAKERS[chosen.package] = module(chosen.package).call
-    return _TAKERS[chosen.package]
-
-
 def recall(key: str) -> Compiled:
     """Return the function with a given key.
 
@@ -394,3 +499,73 @@ def _plain_signature(function: Callable[..., Any]) -> str:
     parameters = inspect.signature(function).parameters.values()
     bare = [p.replace(annotation=p.empty) for p in parameters]
     return str(inspect.Signature(bare))[1:-1]
+
+
+class Functions:
+    """Compiled functions of a model, made on demand and kept."""
+
+    def __init__(self, model: Model) -> None:
+        self.model = model
+        self._made: dict[tuple[Any, ...], Compiled] = {}
+
+    def __call__(
+        self, function: str, *, tier: Literal["best", "quick"] = "best", **options: Any
+    ) -> Compiled:
+        """Return the compiled function with these options (`key`), made once.
+
+        tier: "quick" for a function that starts with quickly compiled code (`Tiered`), unless the
+        best code is available.
+        """
+        key = self.key(function, **options)
+        if tier == "quick" and key not in self._made:
+            recipe = self._recipe(key)
+            if not is_known(recipe):
+                first = backends.row(recipe.backend).first
+                quick = Compiled(replace(recipe, backend=first), self.model)
+                return cast(Compiled, Tiered(quick, recipe, lambda: self.made(key)))
+        return self.made(key)
+
+    def made(self, key: tuple[Any, ...]) -> Compiled:
+        """Return the compiled function of a key."""
+        if key not in self._made:
+            with COMPILING:
+                if key not in self._made:
+                    self._made[key] = Compiled(self._recipe(key), self.model)
+        return self._made[key]
+
+    def _recipe(self, key: tuple[Any, ...]) -> Recipe:
+        return Recipe(self.model.source, self.model.mimics, *key)
+
+    def key(
+        self,
+        function: str,
+        *,
+        backend: str = backends.USUAL,
+        method: str = "fastest",
+        dissipation: bool = False,
+        wrenches: tuple[WrenchKey, ...] = (),
+        derivative: Derivative | None = None,
+        parameters: Sequence[str] = (),
+        dtype: str = "float64",
+        **options: Any,
+    ) -> tuple[Any, ...]:
+        """Return the checked fields of a recipe for given options."""
+        chosen = checked_options(self.model, function, options)
+        a_name("a method", method, function)
+        a_name("a backend", backend, function)
+        check_hash(function, "dissipation", dissipation)
+        right = isinstance(wrenches, tuple) and all(isinstance(w, WrenchKey) for w in wrenches)
+        if not (right and isinstance(derivative, Derivative | None)):
+            problem = "wrenches must be a tuple of WrenchKey, and derivative a Derivative"
+            raise ArgumentError("E-CALL-117", problem, part=function)
+        for name in some_names("parameters", parameters, function):
+            shape(self.model.source, name)
+        if a_name("dtype", dtype) not in ("float64", "float32"):
+            raise InputError("E-ROBOT-023", f"dtype must be 'float64' or 'float32', not {dtype!r}")
+        free = tuple(dict.fromkeys(parameters))
+        return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
+
+    def closed(self, closure: Closure) -> "Functions":
+        """Return the functions of the model with another closure of its loops."""
+        source = replace(self.model.source, closure=closure)
+        return Functions(replace(self.model, source=source))

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from chasles import backends
 from chasles.algorithms import FUNCTIONS, METHODS
 from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.backends.arrays import Load as Held
@@ -398,3 +399,33 @@ def refuse(function: str, *arguments: Any) -> None:
 def module(package: str) -> Any:
     """Return the loaded module for a library's arrays."""
     return importlib.import_module(f"chasles.functions.libraries.{package.replace('.', '_')}")
+
+
+_TAKERS: dict[str, Callable[..., Any]] = {}
+
+
+def caller(package: str) -> Callable[..., Any]:
+    """Return the function that accepts arrays of a library; it is loaded once."""
+    if package not in _TAKERS:
+        _TAKERS[package] = module(package).call
+    return _TAKERS[package]
+
+
+def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
+    """Return the caller for arrays of another library; None if the function's kernel accepts them.
+
+    Kernels accept NumPy arrays; kernels of the CUDA backend accept CuPy arrays. Arrays of several
+    libraries raise an error that names two of them.
+    """
+    title = function.recipe.function
+    chosen = common(title, function.interface.inputs, arguments)
+    if chosen is None:
+        return None
+    for given in out if isinstance(out, tuple) else () if out is None else (out,):
+        if library_of(given) is not chosen:
+            kind = type(given).__name__
+            problem = f"out must be an array of {chosen.name}, like the other arguments, not {kind}"
+            raise ArgumentError("E-CALL-040", problem, part=title)
+    if chosen.package == backends.BACKENDS[function.recipe.backend].arrays:
+        return None
+    return caller(chosen.package)

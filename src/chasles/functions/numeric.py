@@ -60,18 +60,6 @@ def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np
     return after[..., :n, :n].astype(A.dtype), after[..., :n, n:].astype(B.dtype)
 
 
-def checked_step(dt: Any, what: str = "linearize: dt") -> float:
-    """Return a time step after checking that it is a finite positive number."""
-    try:
-        step = float(dt)
-    except (TypeError, ValueError, OverflowError):
-        problem = f"{what} must be a number of seconds, not {dt!r}"
-        raise ArgumentError("E-MATH-030", problem) from None
-    if not (math.isfinite(step) and step > 0.0):
-        raise InputError("E-MATH-031", f"{what} must be finite and positive, not {dt!r}")
-    return step
-
-
 def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], slice]) -> np.ndarray:
     """Return S (nv, m) with joint forces S u, from an array or from the names of actuated joints.
 
@@ -236,7 +224,25 @@ class BaseParameters:
         return len(self.columns)
 
     def values(self, parameters: np.ndarray) -> np.ndarray:
-        """Return the base parameters (..., b) of inertia parameters (..., k)."""
+        """Return the base parameters of inertia parameters.
+
+        Parameters
+        ----------
+        parameters : array_like, shape (..., k)
+            Inertia parameters, ten for each body (SI units).
+
+        Returns
+        -------
+        values : ndarray, shape (..., b)
+            Base parameters.
+
+        Examples
+        --------
+        >>> import chasles, numpy as np
+        >>> base = chasles.robots.planar(1).base_parameters()
+        >>> len(base.values(np.zeros(base.combination.shape[1]))) == len(base)
+        True
+        """
         return np.asarray(parameters) @ self.combination.T
 
 

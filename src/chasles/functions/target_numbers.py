@@ -22,7 +22,7 @@ def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) 
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
         problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
-        remedy = "use Position(point) for a position without orientation"
+        remedy = "for a position without orientation, use chasles.targets.Position(point)"
         placed = shape == (4, 4) and array.shape[-1:] == (3,)
         raise InputError("E-CALL-360", problem, remedy if placed else "", part=PART)
     if not (np.abs(array) <= most).all():

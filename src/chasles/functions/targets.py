@@ -304,7 +304,7 @@ class Relative(Target):
         return [*(x for row in (B.T @ R).rows for x in row), *(B.T @ (p - b))]
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """Return errors in world axes; the wanted pose moves with the other frame."""
+        # In world axes. The wanted pose moves with the other frame.
         (R, p), (B, b) = at.pose(frame), at.pose(self.to)
         (w, v), (wb, vb) = at.jacobian(frame), at.jacobian(self.to)
         wanted = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
@@ -362,7 +362,7 @@ class LookAt(Target):
         return []
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """Return errors and rows; the direction d turns by -d x v / distance for velocity v."""
+        # The direction d turns by -d x v / distance for velocity v of the frame.
         R, p = at.pose(frame)
         w, v = at.jacobian(frame)
         a, way = R @ Vector(tuple(goal[3:])), Vector(tuple(goal[:3])) - p

@@ -8,7 +8,7 @@ factor of the prior's P, the constant pull-back metric becomes the norm of Z (Le
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from chasles.errors import InputError
 from chasles.identification.unknowns import parameters, pseudo_inertia
 from chasles.model.given import a_name, a_number
 from chasles.model.ranges import LARGEST
+
+Kind = Literal["pull-back", "entropic", "log-cholesky"]
+"""Distances from the prior."""
 
 LEAST = 1e-6
 """Smallest eigenvalue of 1 + Z; it limits how far a body can shrink relative to its prior."""
@@ -266,8 +269,8 @@ def _entropic(problem: Problem) -> np.ndarray:
 
 def checked_prior(prior: str, deviation: Any) -> float:
     """Return the deviation; raise an error for an unknown prior."""
-    if a_name("prior", prior, "identify") not in ("pull-back", "entropic"):
-        problem = f"prior must be 'pull-back' or 'entropic', not {prior!r:.60}"
+    if a_name("prior", prior, "identify") not in get_args(Kind):
+        problem = f"prior must be one of {', '.join(get_args(Kind))}, not {prior!r:.60}"
         raise InputError("E-IDENT-003", problem, part="identify")
     low, high = DEVIATIONS
     found = a_number("deviation", deviation, "identify")

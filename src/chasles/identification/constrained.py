@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from chasles.errors import InputError
-from chasles.identification.consistent import LEAST, Prior, Problem, matrices, prior, solved
+from chasles.identification.consistent import LEAST, Kind, Prior, Problem, matrices, prior, solved
 from chasles.identification.linear import LinearModel
+from chasles.identification.log_cholesky import log_cholesky
 from chasles.identification.regression import Factors, Fit
 from chasles.identification.shapes import (
     REGIONS,
@@ -99,11 +100,14 @@ def consistent(
     model: LinearModel,
     factors: Factors,
     fit: Fit,
-    kind: Literal["pull-back", "entropic"],
+    kind: Kind,
     deviation: float,
     constraints: Constraints,
 ) -> tuple[Prior, np.ndarray]:
     """Return the prior and the consistent solution in its coordinates."""
+    if kind == "log-cholesky" and constraints.enclosed is not None:
+        unable = "prior 'log-cholesky' cannot keep masses within shapes"
+        raise InputError("E-IDENT-046", unable, "use another prior", part="identify")
     start = _prior(model)
     R = factors.joined(fit.noise)
     rows, right = R[:-1, :-1], R[:-1, -1]
@@ -114,7 +118,9 @@ def consistent(
     G, within = _inequalities(model, start, constraints)
     g = G @ start.nominal
     problem = Problem(A, b, start.bodies, deviation, G @ start.map, g, within)
-    return start, solved(problem, kind)
+    if kind != "log-cholesky":
+        return start, solved(problem, kind)
+    return start, log_cholesky(problem, solved(problem, "pull-back"))
 
 
 def _prior(model: LinearModel) -> Prior:

@@ -9,6 +9,7 @@ samples, for any weights of the rows.
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -24,8 +25,8 @@ from chasles.tasks import THREADS, ahead
 BLOCK = 512
 """Number of states per block, whose equations fit into the processor's cache."""
 
-Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-"""q, qd, qdd and tau of some states."""
+Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+"""q, qd, qdd, tau and external wrenches (six columns for each frame) of some states."""
 
 
 @dataclass(frozen=True)
@@ -79,9 +80,10 @@ class Equations:
         return Program.from_outputs("equations", inputs, [output]), places
 
     def inputs(self) -> list[Variable]:
-        """Return the inputs of the equations: states and torques."""
+        """Return the inputs of the equations: states, torques, and external wrenches if any."""
         nq, nv = self.model.robot.nq, self.model.robot.nv
         shapes = {"q": nq, "qd": nv, "qdd": nv, "tau": nv}
+        shapes |= {"loads": 6 * len(self.model.wrenches)} if self.model.wrenches else {}
         return [Variable(name, (size,)) for name, size in shapes.items()]
 
     def rows(
@@ -90,11 +92,14 @@ class Equations:
         """Yield each row [W_j, e_j] as symbols, after the base parameters of its columns."""
         model = self.model.bare.model
 
-        def of(function: str) -> list[Number]:
-            made = program(model, function)
-            return made.applied({v.name: given[v.name] for v in made.inputs}, arena)[0]
+        keys = self.model.wrenches
+        loads = {key.argument: given["loads"][6 * k : 6 * k + 6] for k, key in enumerate(keys)}
 
-        Y, tau = self._inertias(of("regressor")), of("inverse_dynamics")
+        def of(function: str, **options: Any) -> list[Number]:
+            made, known = program(model, function, **options), {**given, **loads}
+            return made.applied({v.name: known[v.name] for v in made.inputs}, arena)[0]
+
+        Y, tau = self._inertias(of("regressor")), of("inverse_dynamics", wrenches=keys)
         known = self.model.nominal[10 * len(self.model.links) :]
         count = len(Y) // model.nv
         for j in range(model.nv):
@@ -137,7 +142,8 @@ class Equations:
         kernel, places = self._made
         own = backends.grams([backends.gram_width(len(place)) for place in places])
         rows = np.empty((BLOCK, *kernel.interface.outputs[0].shape))
-        arrays = [np.ascontiguousarray(x, float) for x in sample]
+        taken = zip(sample, self.inputs(), strict=False)
+        arrays = [np.ascontiguousarray(x, float) for x, _ in taken]
         for first in range(0, len(arrays[0]), BLOCK):
             part = [x[first : first + BLOCK] for x in arrays]
             some = rows[: len(part[0])]

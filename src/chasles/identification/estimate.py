@@ -1,7 +1,7 @@
 """`chasles.identify`: parameters of a robot from measured motions and torques."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -9,24 +9,26 @@ from typing import Any, Literal
 import numpy as np
 
 from chasles.errors import InputError
-from chasles.functions.doors import check_robot
-from chasles.identification.consistent import Prior, checked_prior
+from chasles.functions.doors import check_robot, wrench_arguments
+from chasles.functions.tracing import WrenchKey
+from chasles.identification.consistent import Kind, Prior, checked_prior
 from chasles.identification.constrained import (
     Constraints,
     checked_constraints,
     consistent,
     unknown_bodies,
 )
-from chasles.identification.equations import Equations, Grams
+from chasles.identification.equations import Equations, Grams, Sample
 from chasles.identification.filtering import Smoothing
 from chasles.identification.fitting import States, best_slip, factors_of, gains_of, robust
 from chasles.identification.gains import Gains
 from chasles.identification.linear import SLIP, Base, LinearModel, base, checked_terms, samples
 from chasles.identification.logs import Reader
-from chasles.identification.measured import Measured, summed
+from chasles.identification.measured import Lag, Measured, summed
 from chasles.identification.measured import arrays as from_arrays
 from chasles.identification.regression import Fit, fitted
 from chasles.identification.result import Identified
+from chasles.identification.samples import Measuring, checked_wrenches, external
 from chasles.identification.shapes import Enclosing
 from chasles.identification.written import written
 from chasles.model.description import freedom_names
@@ -38,6 +40,9 @@ POOR = 100.0
 
 UNLIKELY = 20.0
 """Ratio of fitted to prior torques that suggests wrong units."""
+
+Delay = float | Literal["estimate"]
+"""Time (s) by which a torque lags behind positions."""
 
 
 def identify(
@@ -51,10 +56,11 @@ def identify(
     t: Any = None,
     smoothing: Smoothing = "low-pass",
     cutoff: float | None = None,
-    delay: float | Literal["estimate"] = 0.0,
+    delay: Delay | Mapping[str, Delay] = 0.0,
     columns: Mapping[str, str] | None = None,
     units: Mapping[str, str] | None = None,
     skip_bad: bool = False,
+    wrenches: Mapping[str, Measuring] | None = None,
     include: Sequence[str] = ("inertia", "damping", "friction"),
     f_ext: Any = None,
     actuated: Sequence[str] | None = None,
@@ -65,7 +71,7 @@ def identify(
     total_mass: float | None = None,
     enclosed: Enclosing | None = None,
     loss: Literal["squares", "huber"] = "squares",
-    prior: Literal["pull-back", "entropic"] = "pull-back",
+    prior: Kind = "pull-back",
     deviation: float = 1.0,
     seed: int = 0,
     cluster: str | None = None,
@@ -101,21 +107,27 @@ def identify(
     cutoff : float, optional
         Cut-off frequency of the smoothing (Hz). Default: 1.5 times the highest frequency at which
         positions have more power than their noise.
-    delay : float or "estimate"
-        Time (s) by which logged torques lag behind positions; "estimate" finds it by correlation
-        with the torques that the robot predicts.
+    delay : float, "estimate" or dict
+        Time (s) by which torques lag behind positions; "estimate" finds it by correlation with the
+        torques that the robot predicts. {"elbow": 0.002, "wrist": "estimate"} gives delays of
+        single joints, and of wrenches by their frame.
     columns, units : dict, optional
         Names of the log's columns ({"elbow.q": "pos3"}), and units by quantity or column
         ({"q": "deg", "t": "ms"}).
     skip_bad : bool
         Skip bad rows and unreadable files of logs; `notes` counts them.
+    wrenches : dict, optional
+        Frames with external wrenches in the logs, such as contact forces of feet, in the columns
+        F.mx, F.my, F.mz, F.fx, F.fy, F.fz of frame F (N m and N, exerted on the robot). "sensor":
+        in the axes and about the origin of the frame. "plate": in world axes, about the world's
+        origin.
     include : sequence of str
         Terms to identify: "inertia" (always included), and terms of joints with one degree of
         freedom: "armature", "damping", "friction" (Coulomb), "asymmetric" (Coulomb friction that
         differs by direction), "stribeck", "stiffness" and "offset" (of a torque or current
         sensor). "elbow.friction" names one joint.
     f_ext : dict, optional
-        Known external wrenches, as in `robot.inverse_dynamics`.
+        Known external wrenches, as in `robot.inverse_dynamics`; arrays (n, 6) vary with time.
     actuated : sequence of str, optional
         For closed loops, the actuated degrees of freedom, as many as the mobility. Default: those
         whose torque is not always zero.
@@ -136,9 +148,9 @@ def identify(
         Require that each body's mass lies within a box or an ellipsoid around its collision shapes.
     loss : {"squares", "huber"}
         "huber" bounds the influence of outliers.
-    prior : {"pull-back", "entropic"}
-        Distance from the prior on pseudo-inertias: the constant pull-back metric, or the
-        log-determinant divergence.
+    prior : {"pull-back", "entropic", "log-cholesky"}
+        Distance from the prior on pseudo-inertias: the constant pull-back metric, the
+        log-determinant divergence, or the distance of log-Cholesky coordinates.
     deviation : float
         Standard deviation of the prior, relative to each body's inertia. Larger values give the
         data more weight.
@@ -164,6 +176,7 @@ def identify(
     -----
     Base parameters: Gautier (1991). Pseudo-inertias and linear matrix inequalities: Wensing, Kim
     and Slotine (2018). Pull-back metric and entropic divergence: Lee, Wensing and Park (2020).
+    Log-Cholesky coordinates: Rucker and Wensing (2022).
 
     Examples
     --------
@@ -184,24 +197,30 @@ def identify(
     how = Estimate(prior, deviation, checked_constraints(total_mass, enclosed), loss)
     robot, bodies = unknown_bodies(robot, payload, symmetry)
     slip = _velocity(stribeck_velocity)
-    lag = None if delay == "estimate" else a_number("delay", delay, "identify")
-    logs = Measured(Reader(robot, columns or {}, units or {}, skip_bad), smoothing, cutoff, lag)
+    loads = checked_wrenches(robot, wrenches)
+    lag = _lag(robot, delay, loads or wrench_arguments(robot.model, f_ext).keys)
+    reader = Reader(robot, columns or {}, units or {}, skip_bad, wrenches=loads)
+    logs = Measured(reader, smoothing, cutoff, lag)
+    if loads and data is None:
+        problem = "wrenches names columns of logs, but there are no logs"
+        raise InputError("E-IDENT-043", problem, "give arrays as f_ext", part="identify")
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None
     if data is not None and plain and len(robot.independent) == robot.nv:
-        model = LinearModel(robot, terms, bodies, slip or SLIP)
+        model = LinearModel(robot, terms, bodies, slip or SLIP, loads)
         total = partial(summed, logs=logs, data=data, cluster=cluster, told=progress)
         return _streamed(model, logs, total, how, rng)
     if data is not None:
         if cluster is not None:
             problem = "a cluster needs loss 'squares', and a tree without f_ext and gain"
             raise InputError("E-IDENT-041", problem, "omit cluster", part="identify")
-        parts = list(logs.samples(data))
-        q, qd, qdd, tau = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+        q, qd, qdd, tau, measured = _whole(logs.samples(data))
+        f_ext = {**(f_ext or {}), **(external(loads, measured) or {})} or None
     elif qd is None or qdd is None or lag != 0.0:
-        q, qd, qdd, tau = from_arrays(logs, t, q, qd, qdd, tau)
+        q, qd, qdd, tau, f_ext = from_arrays(logs, t, q, qd, qdd, tau, f_ext)
     *given, measured = samples(robot, "identify", q, qd, qdd, tau)
     states = (given[0], given[1], given[2])
-    model = LinearModel(_driven(robot, measured, actuated), terms, bodies, slip or SLIP)
+    driven = _driven(robot, measured, actuated)
+    model = LinearModel(driven, terms, bodies, slip or SLIP, loads)
     chosen = base(model, rng, states)
     if slip is None:
         model = replace(model, slip=best_slip(model, states, measured, f_ext, chosen))
@@ -209,7 +228,8 @@ def identify(
     if found is not None:
         measured = measured @ model.motors(found.values)
     measured = measured - model.known(*states, f_ext)
-    return _identified(model, states, measured, chosen, how, found, logs.notes())
+    result = _identified(model, states, measured, chosen, how, found, logs.notes())
+    return replace(result, delay=logs.delays())
 
 
 @dataclass(frozen=True)
@@ -256,13 +276,41 @@ def _streamed(
     chosen = base(model, rng, (np.zeros((0, nq)), np.zeros((0, nv)), np.zeros((0, nv))))
     grams = grams_of(Equations(model, chosen))
     if not grams.count:
-        problem = "there are no samples in the logs"
-        raise InputError("E-IDENT-020", problem, "give logs with rows", part="identify")
+        raise _empty()
     factors = grams.factors(chosen, model.nominal)
     fit = fitted(factors, chosen.columns)
     notes = (*logs.notes(), *_notes(model, chosen, fit, grams.count))
     solution = consistent(model, factors, fit, how.prior, how.deviation, how.constraints)
-    return _result(model, chosen, fit, *solution, grams.count, notes)
+    found = _result(model, chosen, fit, *solution, grams.count, notes)
+    return replace(found, delay=logs.delays())
+
+
+def _whole(parts: Iterable[Sample]) -> Sample:
+    """Return all samples of logs as one."""
+    arrays = list(zip(*parts, strict=True))
+    if not arrays:
+        raise _empty()
+    q, qd, qdd, tau, loads = map(np.concatenate, arrays)
+    return q, qd, qdd, tau, loads
+
+
+def _empty() -> InputError:
+    problem = "there are no samples in the logs"
+    return InputError("E-IDENT-020", problem, "give logs with rows", part="identify")
+
+
+def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
+    """Return the delay of torques, or delays by joint and frame; None: to be estimated."""
+    if not isinstance(delay, Mapping):
+        return None if delay == "estimate" else a_number("delay", delay, "identify")
+    frames, found = [key.frame for key in wrenches], dict[str, float | None]()
+    for name, each in delay.items():
+        if name not in robot.joints and (name not in frames or each == "estimate"):
+            problem = f"the delay of {name!r} cannot be found"
+            remedy = "name joints, or give the delay of a wrench in seconds"
+            raise InputError("E-IDENT-044", problem, remedy, part="delay")
+        found[name] = None if each == "estimate" else a_number("delay", each, "identify")
+    return found or 0.0
 
 
 def _velocity(given: float | Literal["estimate"]) -> float | None:

@@ -1,26 +1,29 @@
 """`chasles.excite`: motions with which parameters can be identified accurately.
 
-A motion is a Fourier series that is at rest at both ends. Many random motions are evaluated at
-once. The best ones are improved together by gradient steps, with derivatives of the compiled
-regressor. The result is the best motion that satisfies all limits on a finer grid (Swevers et al.
-1997).
+A motion is a Fourier series or a spline that is at rest at both ends. Many random motions are
+evaluated at once. The best ones are improved together by gradient steps, with derivatives of the
+compiled regressor. The result is the best motion that satisfies all limits on a finer grid (Swevers
+et al. 1997).
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.linalg import null_space
 
 from chasles.errors import InputError
 from chasles.functions.doors import check_robot, numbers
 from chasles.identification.bounds import Bounds, States, checked_workspace
+from chasles.identification.curves import CURVES, FourierSeries, Shape, Spline
 from chasles.identification.linear import Base, LinearModel, base, checked_terms
+from chasles.model.given import a_name
 from chasles.robot import Robot
-from chasles.trajectory.fourier import Fourier
 from chasles.trajectory.moves import Move
+
+Goal = Literal["condition", "information"]
+"""Quantities that motions improve: the condition number, or the determinant of the information."""
 
 PER_HARMONIC = 20
 """Number of samples per shortest period of the series."""
@@ -58,7 +61,7 @@ class Excitation:
     Attributes
     ----------
     move : Move
-        The Fourier series, at rest at both ends: `move(t)`, `move.save("motion.csv")`.
+        The motion, at rest at both ends: `move(t)`, `move.save("motion.csv")`.
     condition : float
         Condition number of the base regressor along the motion, with columns scaled to unit length.
     margins : dict
@@ -82,6 +85,8 @@ def excite(
     *,
     duration: float = 10.0,
     harmonics: int = 5,
+    shape: Shape = "fourier",
+    goal: Goal = "condition",
     include: Sequence[str] = ("inertia", "damping", "friction"),
     velocity: Any = None,
     acceleration: Any = None,
@@ -96,8 +101,9 @@ def excite(
 ) -> Excitation:
     """Find a motion with which the robot's parameters can be identified accurately.
 
-    The motion is a Fourier series that is at rest at both ends. It minimizes the condition number
-    of the base parameters' regressor (with columns scaled to unit length) within the limits.
+    The motion is a Fourier series or a spline that is at rest at both ends. By default it minimizes
+    the condition number of the base parameters' regressor (with columns scaled to unit length)
+    within the limits.
 
     Parameters
     ----------
@@ -107,7 +113,12 @@ def excite(
     duration : float
         Duration (s).
     harmonics : int
-        Number of harmonics of the series.
+        Number of harmonics of the series; a spline has twice as many points.
+    shape : {"fourier", "spline"}
+        Fourier series, which ends where it begins, or spline of fifth degree.
+    goal : {"condition", "information"}
+        Smallest condition number, or largest determinant of the base parameters' information, if
+        the torques of all joints have noise of the same size. The latter prefers large motions.
     include : sequence of str
         Terms to identify, as in `chasles.identify`.
     velocity, acceleration, effort : float or array_like, (nv,), optional
@@ -157,13 +168,18 @@ def excite(
         if count < (2 if name == "harmonics" else 1):
             problem = f"{name} is {count}"
             raise InputError("E-IDENT-011", problem, "give a larger number", part="excite")
+    for name, value, known in (("shape", shape, CURVES), ("goal", goal, get_args(Goal))):
+        if a_name(name, value, "excite") not in known:
+            problem = f"{name} must be {' or '.join(map(repr, known))}, not {value!r:.60}"
+            raise InputError("E-IDENT-045", problem, part="excite")
     bounds = _bounds(robot, velocity, acceleration, effort, clearance, obstacles, workspace)
     model, rng = LinearModel(robot, checked_terms(robot, include)), np.random.default_rng(seed)
-    search = Search(model, base(model, rng, _none(robot)), bounds, harmonics, float(duration))
+    chosen = base(model, rng, _none(robot))
+    search = Search(model, chosen, bounds, harmonics, float(duration), shape, goal)
     random = search.random(rng, starts)
-    conditions = search.conditions(random)
-    chosen = random[np.argsort(conditions)[:improved]]
-    return search.best(search.improve(chosen, steps), float(np.min(conditions)))
+    conditions, values = search.conditions(random)
+    start = random[np.argsort(values)[:improved]]
+    return search.best(search.improve(start, steps), float(np.min(conditions)))
 
 
 def _none(robot: Robot) -> States:
@@ -203,40 +219,26 @@ def _bounds(
 
 @dataclass(frozen=True)
 class Search:
-    """A search among Fourier series; motions are given by coefficients (S, P, n) of a basis."""
+    """A search among motions, which are given by coefficients (S, P, n) of a basis."""
 
     model: LinearModel
     base: Base
     bounds: Bounds
     harmonics: int
     duration: float
+    shape: Shape = "fourier"
+    goal: Goal = "condition"
 
     @cached_property
-    def modes(self) -> np.ndarray:
-        """Sine and cosine coefficients (2 harmonics, P - 1) of series with zero qd, qdd at time 0.
-
-        Coefficients of harmonic k are scaled by 1/k, so that all harmonics have similar velocities.
-        """
-        k = np.arange(1, self.harmonics + 1)
-        fall, none = 1.0 / k, np.zeros(self.harmonics)
-        free = null_space([np.append(k * fall, none), np.append(none, k**2 * fall)])
-        return np.asarray(np.append(fall, fall)[:, None] * free)
-
-    def shapes(self, t: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the basis (N, P) at times, and its first and second rates; the last entry is 1."""
-        w = 2.0 * np.pi / self.duration * np.arange(1, self.harmonics + 1)
-        s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
-        parts = [np.hstack([s, c]), np.hstack([w * c, -w * s]), -np.hstack([w**2 * s, w**2 * c])]
-        constant = np.ones((len(t), 1))
-        return tuple(  # type: ignore[return-value]
-            np.hstack([part @ self.modes, constant * (k == 0)]) for k, part in enumerate(parts)
-        )
+    def curve(self) -> FourierSeries | Spline:
+        """The family of motions."""
+        return CURVES[self.shape](self.harmonics, self.duration)
 
     @cached_property
     def basis(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Basis at the samples of the search."""
         count = PER_HARMONIC * self.harmonics
-        return self.shapes(np.arange(count) * (self.duration / count))
+        return self.curve.at(np.arange(count) * (self.duration / count))
 
     def states(self, theta: np.ndarray) -> States:
         """Return q, qd, qdd (S, N, n) of motions."""
@@ -271,22 +273,26 @@ class Search:
         A = self.model.matrix(q, qd, qdd)[..., self.base.columns]
         return A.reshape(S, -1, len(self.base))
 
-    def conditions(self, theta: np.ndarray) -> np.ndarray:
-        """Return the condition number (S,) of each motion."""
-        found = []
+    def conditions(self, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the condition number (S,) of each motion, and the value that is minimized."""
+        found, goals = [], []
         for first in range(0, len(theta), BATCH):
             W = self._columns(self.states(theta[first : first + BATCH]))
-            W = W / np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
-            values = np.linalg.eigvalsh(np.swapaxes(W, 1, 2) @ W)
-            found.append(np.sqrt(values[:, -1] / np.maximum(values[:, 0], 1e-300)))
-        return np.concatenate(found)
+            length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
+            W = W / length
+            values = np.maximum(np.linalg.eigvalsh(np.swapaxes(W, 1, 2) @ W), 1e-300)
+            found.append(np.sqrt(values[:, -1] / values[:, 0]))
+            logs = np.log(values).sum(axis=1) + 2.0 * np.log(length[:, 0]).sum(axis=1)
+            goals.append(found[-1] if self.goal == "condition" else -logs)
+        return np.concatenate(found), np.concatenate(goals)
 
     def objective(
         self, theta: np.ndarray, weight: float, power: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return smoothed log condition numbers with penalties (S,), and their gradient."""
+        """Return the smoothed goal of each motion with penalties (S,), and the gradient."""
         at = self.states(theta)
-        value, bars = self._excitation(at, power)
+        condition = self.goal == "condition"
+        value, bars = self._excitation(at, power) if condition else self._information(at)
         penalty, more = self.bounds.penalty(at, MARGIN)
         gradient = sum(
             part.T @ (bar + weight * other)
@@ -312,6 +318,17 @@ class Search:
         share = (top**p / up[:, None] - low**p / down[:, None]) / values
         P = unit @ (V * share[:, None]) @ np.swapaxes(V, 1, 2)
         P = (P - unit * np.sum(unit * P, axis=1, keepdims=True)) / length
+        return value, self._pulled(at, P)
+
+    def _information(self, at: States) -> tuple[np.ndarray, States]:
+        """Return -1/(2b) log det W'W for b base parameters, and its gradient."""
+        W = self._columns(at)
+        length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
+        unit, b = W / length, W.shape[-1]
+        values, V = np.linalg.eigh(np.swapaxes(unit, 1, 2) @ unit)
+        values = np.maximum(values, 1e-12)
+        value = -0.5 / b * np.log(values).sum(axis=1) - np.log(length[:, 0]).mean(axis=1)
+        P = -(unit @ (V / values[:, None]) @ np.swapaxes(V, 1, 2)) / (b * length)
         return value, self._pulled(at, P)
 
     def _pulled(self, at: States, P: np.ndarray) -> States:
@@ -370,25 +387,20 @@ class Search:
     def best(self, theta: np.ndarray, random: float) -> Excitation:
         """Return the best motion that satisfies the limits on a finer grid."""
         count = FINE * PER_HARMONIC * self.harmonics
-        fine = self.shapes(np.arange(count + 1) * (self.duration / count))
+        fine = self.curve.at(np.arange(count + 1) * (self.duration / count))
         broken: dict[str, float] = {}
         theta = self.within(theta, fine)
-        conditions = self.conditions(theta)
-        for k in np.argsort(conditions):
+        conditions, values = self.conditions(theta)
+        for k in np.argsort(values):
             q, qd, qdd = (part @ theta[k] for part in fine)
             margins = self.bounds.margins((q, qd, qdd))
             broken = {name: left for name, left in margins.items() if left < 0.0}
             if not broken:
-                return Excitation(self.move(theta[k]), float(conditions[k]), margins, random)
+                move = self.curve.move(theta[k], self.model.robot)
+                return Excitation(move, float(conditions[k]), margins, random)
         worst = min(broken, key=lambda name: broken[name])
         problem = (
             f"no motion was found within the limits; {worst} is exceeded by {-broken[worst]:.2g}"
         )
         remedy = "give a longer duration, wider limits, or more steps"
         raise InputError("E-IDENT-014", problem, remedy, part="excite")
-
-    def move(self, theta: np.ndarray) -> Move:
-        """Return the trajectory with coefficients (P, n)."""
-        rows = self.modes @ theta[:-1]
-        sines, cosines = rows[: self.harmonics], rows[self.harmonics :]
-        return Fourier(theta[-1], sines, cosines, self.duration, self.model.robot)

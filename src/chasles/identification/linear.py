@@ -12,6 +12,7 @@ from scipy.linalg import qr, solve_triangular
 from chasles.errors import InputError
 from chasles.functions import numeric
 from chasles.functions.doors import numbers
+from chasles.functions.tracing import WrenchKey
 from chasles.identification.unknowns import (
     ENTRIES,
     INCLUDED,
@@ -46,12 +47,14 @@ class LinearModel:
     loop forces do no work. x has ten entries for each of `bodies`, followed by one entry for each
     of `unknowns`. terms: rows of `TERMS`, for all joints ("friction") or one ("elbow.friction").
     given: unknown bodies; None for all bodies of the robot. slip: Stribeck velocity (rad/s or m/s).
+    wrenches: places of measured external wrenches.
     """
 
     robot: Robot
     terms: tuple[str, ...]
     given: tuple[Body, ...] | None = None
     slip: float = SLIP
+    wrenches: tuple[WrenchKey, ...] = ()
 
     @cached_property
     def bodies(self) -> tuple[Body, ...]:

@@ -2,8 +2,8 @@
 
 Columns are those of motion files: t (s), and for a joint J the columns J.q, J.qd, J.qdd and J.tau
 (J.q0, ... for joints with several coordinates). `columns=` maps them to other names, `units=` to
-other units. A fault in a log raises an error with its file and row; with skip_bad, it is counted
-instead.
+other units. External wrenches at a frame F have the columns F.mx, F.my, F.mz, F.fx, F.fy, F.fz. A
+fault in a log raises an error with its file and row; with skip_bad, it is counted instead.
 """
 
 import os
@@ -16,6 +16,8 @@ import numpy as np
 
 from chasles.errors import InputError, ModelError
 from chasles.formats import motion
+from chasles.functions.tracing import WrenchKey
+from chasles.identification.samples import Log, check, load_columns
 from chasles.identification.sources import SUFFIXES, Columns, blocks, table
 from chasles.model.model import suggest
 from chasles.robot import Robot
@@ -43,13 +45,23 @@ UNITS = {
 """Factors to SI units."""
 
 SIDE_BY_SIDE = 64
-"""Number of rows of a matrix that are compared as one."""
+"""Number of rows of a matrix that are compared in one block."""
 
 GAP = 5.0
 """Time step, relative to the median step, above which there is a gap."""
 
 OFTEN = 3.0
 """Distance of a joint from its middle, in half ranges, beyond which its units are questioned."""
+
+REASONS = {
+    "E-LOG-003": "files without a column",
+    "E-LOG-007": "files in other units",
+    "E-LOG-016": "files with swapped joints",
+    "E-LOG-017": "files with swapped joints",
+    "E-LOG-018": "files in other units",
+    "E-LOG-025": "files with swapped joints",
+}
+"""Reasons for leaving out a file, by code; all others are unreadable."""
 
 
 @dataclass
@@ -64,24 +76,6 @@ class Skipped:
 
     def __str__(self) -> str:
         return ", ".join(f"{reason}: {count}" for reason, count in self.counts.items())
-
-
-@dataclass(frozen=True)
-class Log:
-    """Consecutive samples of one log; first: the number of its first row, from 1.
-
-    begins: True if the samples start a file or follow a gap. tau: empty (n, 0) if torques are not
-    read.
-    """
-
-    file: str
-    first: int
-    begins: bool
-    t: np.ndarray | None
-    q: np.ndarray
-    qd: np.ndarray | None
-    qdd: np.ndarray | None
-    tau: np.ndarray
 
 
 @dataclass
@@ -103,7 +97,8 @@ class Reader:
 
     columns: {standard name: name in the log}. units: {quantity or standard name: unit}. needed:
     quantities that a log must have; torques are read only if they are among these. gaps: accept
-    gaps in time. threaded: let pyarrow read with threads of its own.
+    gaps in time. threaded: let pyarrow read with threads of its own. wrenches: external wrenches
+    that a log must have.
     """
 
     robot: Robot
@@ -113,10 +108,11 @@ class Reader:
     needed: tuple[str, ...] = ("q", "tau")
     gaps: bool = False
     threaded: bool = True
+    wrenches: tuple[WrenchKey, ...] = ()
     skipped: Skipped = field(default_factory=Skipped)
 
     def __post_init__(self) -> None:
-        names = column_names(self.robot)
+        names = {**column_names(self.robot), "loads": load_columns(self.wrenches)}
         known = {"t", *names, *(name for some in names.values() for name in some)}
         for name in (*self.columns, *self.units):
             if name not in known:
@@ -143,15 +139,16 @@ class Reader:
         wanted = [self.columns.get(name, name) for some in self._names().values() for name in some]
         try:
             yield from self._blocks(file, blocks(file, wanted, self.threaded))
-        except ModelError:
+        except ModelError as error:
             if not self.skip_bad:
                 raise
-            self.skipped.add("unreadable files", 1)
+            self.skipped.add(REASONS.get(error.code, "unreadable files"), 1)
 
     def _names(self) -> dict[str, list[str]]:
         """Return the standard names of the columns that are read, by quantity."""
         names = {"t": ["t"], **column_names(self.robot)}
-        return {x: some for x, some in names.items() if x != "tau" or x in self.needed}
+        names = {x: some for x, some in names.items() if x != "tau" or x in self.needed}
+        return names | ({"loads": load_columns(self.wrenches)} if self.wrenches else {})
 
     def _blocks(self, file: str, tables: Iterator[Columns]) -> Iterator[Log]:
         first, clock = 1, _Clock()
@@ -166,12 +163,23 @@ class Reader:
                 continue
             self._check_units(file, rows, values["q"])
             t = values["t"][:, 0] if "t" in values else None
-            tau = values.get("tau", np.zeros((len(rows), 0)))
-            rest = {name: values.get(name) for name in ("qd", "qdd")}
+            none = np.zeros((len(rows), 0))
+            every: dict[str, Any] = {
+                "qd": None,
+                "qdd": None,
+                "tau": none,
+                "loads": none,
+                **values,
+                "t": t,
+            }
             for part, begins in self._pieces(file, rows, t, clock):
-                some = {name: x if x is None else x[part] for name, x in rest.items()}
-                yield Log(file, int(rows[part.start]), begins, None if t is None else t[part],
-                          values["q"][part], **some, tau=tau[part])  # fmt: skip
+                some: dict[str, Any] = {
+                    name: x if x is None else x[part] for name, x in every.items()
+                }
+                log = Log(file, int(rows[part.start]), begins, **some)
+                if begins:
+                    check(self.robot, column_names(self.robot), log, self.wrenches)
+                yield log
 
     def _values(self, file: str, given: Columns) -> dict[str, np.ndarray]:
         """Return the quantities of a table in SI units."""
@@ -179,7 +187,7 @@ class Reader:
         for quantity, names in self._names().items():
             wanted = [self.columns.get(name, name) for name in names]
             missing = [name for name in wanted if name not in given]
-            if missing and (quantity in self.needed or len(missing) < len(wanted)):
+            if missing and (quantity in (*self.needed, "loads") or len(missing) < len(wanted)):
                 remedy = f"add it, or name the log's own with columns={{{names[0]!r}: ...}}"
                 raise ModelError("E-LOG-003", f"there is no column {missing[0]!r}", remedy,
                                  file=file, line=1)  # fmt: skip

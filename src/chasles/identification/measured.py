@@ -1,4 +1,4 @@
-"""Samples for identification from logs, with checks for wrong units and swapped joints."""
+"""Samples for identification from logs: missing rates, delays, and sums over files."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,44 +8,38 @@ import numpy as np
 
 from chasles import tasks
 from chasles.errors import InputError, ModelError
+from chasles.functions.doors import wrench_arguments
 from chasles.identification.equations import Equations, Grams, Sample
 from chasles.identification.filtering import Smoothing, delay, smoothed
-from chasles.identification.logs import Log, Reader, Skipped, column_names, partitions
-from chasles.robot import Robot
+from chasles.identification.logs import Reader, Skipped, partitions
+from chasles.identification.samples import Log, external
 from chasles.tasks import THREADS, Told
 
-LOOKED_AT = 20_000
-"""Number of rows of a log that are checked for swapped joints and wrong units."""
-
-ALIKE, UNLIKE = 0.9, 0.5
-"""Correlations above and below which columns belong to the same or to different joints."""
-
-UNIT = 0.2
-"""Relative difference between velocities and rates of positions that indicates another unit."""
+Lag = float | None | Mapping[str, float | None]
+"""Time (s) by which torques lag, or by joint and frame of a wrench; None: to be estimated."""
 
 
 @dataclass
 class Measured:
     """Samples of logs.
 
-    lag: time (s) by which torques lag behind positions; None estimates it for each log.
+    lag: delay of torques behind positions, which is estimated for each log where it is None. lags:
+    delays of the logs so far, by joint or frame; "" for all torques together.
     """
 
     reader: Reader
     smoothing: Smoothing = "low-pass"
     cutoff: float | None = None
-    lag: float | None = 0.0
+    lag: Lag = 0.0
     cutoffs: list[float] = field(default_factory=list)
-    lags: list[float] = field(default_factory=list)
+    lags: dict[str, list[float]] = field(default_factory=dict)
 
     def samples(self, data: Any) -> Iterator[Sample]:
-        """Yield states and torques of logs."""
+        """Yield states, torques and external wrenches of logs."""
         self.cutoffs.clear()
         self.lags.clear()
         self.reader.skipped.counts.clear()
         for log in self._whole(self.reader.read(data)):
-            if log.begins:
-                check(self.reader.robot, log)
             yield self.sample(log)
 
     def _whole(self, logs: Iterator[Log]) -> Iterator[Log]:
@@ -63,39 +57,71 @@ class Measured:
             yield _joined(held)
 
     def sample(self, log: Log) -> Sample:
-        tau, t = log.tau, log.t
-        if (self.lag != 0.0 or log.qd is None or log.qdd is None) and t is None:
+        """Return the states of a log, its torques and its external wrenches, without delays."""
+        t, n = log.t, log.tau.shape[1]
+        if log.qd is not None and log.qdd is not None and self.lag == 0.0:
+            return log.q, log.qd, log.qdd, log.tau, log.loads
+        if t is None:
             problem = "velocities, accelerations and delays need times"
             raise ModelError("E-LOG-015", problem, "add a column t (s)", file=log.file, line=1)
-        if self.lag != 0.0 and t is not None:
-            late = self.lag if self.lag is not None else self._estimated(log, t)
-            self.lags.append(late)
-            moved = [np.interp(t + late, t, column) for column in tau.T]
-            tau = np.column_stack(moved)
+        channels, known = np.concatenate([log.tau, log.loads], axis=1), slice(None)
+        if self.lag != 0.0:
+            late = self._late(log, t)
+            for column, lag in zip(channels.T, late, strict=True):
+                column[:] = np.interp(t + lag, t, column) if lag else column
+            first = np.searchsorted(t, t[0] - late.min(initial=0.0))
+            last = np.searchsorted(t, t[-1] - late.max(initial=0.0), side="right")
+            known = slice(int(first), int(last))
+        channels = channels[known]
         if log.qd is not None and log.qdd is not None:
-            return log.q, log.qd, log.qdd, tau
-        assert t is not None
-        found = smoothed(t, log.q, tau, self.smoothing, self.cutoff)
+            states = log.q[known], log.qd[known], log.qdd[known]
+            return *states, channels[:, :n], channels[:, n:]
+        found = smoothed(t[known], log.q[known], channels, self.smoothing, self.cutoff)
         self.cutoffs.append(found.cutoff)
-        return found.q, found.qd, found.qdd, found.tau
+        return found.q, found.qd, found.qdd, found.tau[:, :n], found.tau[:, n:]
 
-    def _estimated(self, log: Log, t: np.ndarray) -> float:
-        """Return the delay of a log's torques behind those that the robot predicts."""
+    def _late(self, log: Log, t: np.ndarray) -> np.ndarray:
+        """Return the delay (s) of each torque and of each column of wrenches."""
+        late = np.zeros(log.tau.shape[1] + log.loads.shape[1])
+        robot, n = self.reader.robot, log.tau.shape[1]
+        places = {name: robot.velocity_slice(name) for name in robot.joints}
+        for k, key in enumerate(self.reader.wrenches):
+            places[key.frame] = slice(n + 6 * k, n + 6 * k + 6)
+        places[""] = slice(0, n)
+        given = self.lag if isinstance(self.lag, Mapping) else {"": self.lag}
+        for name, lag in given.items():
+            place = places[name]
+            late[place] = self._estimated(log, t, place) if lag is None else lag
+            self.lags.setdefault(name, []).append(float(late[place][0]))
+        return late
+
+    def _estimated(self, log: Log, t: np.ndarray, place: slice) -> float:
+        """Return the delay of some torques of a log behind those that the robot predicts."""
+        robot, f_ext = self.reader.robot, external(self.reader.wrenches, log.loads)
         if log.qd is not None and log.qdd is not None:
-            state = (log.q, log.qd, log.qdd)
-            return delay(t, log.tau, self.reader.robot.inverse_dynamics(*state))
-        found = smoothed(t, log.q, log.tau, self.smoothing, self.cutoff)
-        predicted = self.reader.robot.inverse_dynamics(found.q, found.qd, found.qdd)
+            predicted = robot.inverse_dynamics(log.q, log.qd, log.qdd, f_ext=f_ext)
+            return delay(t, log.tau[:, place], predicted[:, place])
+        channels = np.concatenate([log.tau, log.loads], axis=1)
+        found = smoothed(t, log.q, channels, self.smoothing, self.cutoff)
+        loads = external(self.reader.wrenches, found.tau[:, log.tau.shape[1] :])
+        predicted = robot.inverse_dynamics(found.q, found.qd, found.qdd, f_ext=loads)[:, place]
         even = np.column_stack([np.interp(t, found.t, column) for column in predicted.T])
         inside = (t >= found.t[0]) & (t <= found.t[-1])
-        return delay(t[inside], log.tau[inside], even[inside])
+        return delay(t[inside], log.tau[inside, place], even[inside])
 
     def add(self, remarks: "Remarks") -> None:
         """Add the remarks on a log."""
         self.cutoffs += remarks.cutoffs
-        self.lags += remarks.lags
+        for name, lags in remarks.lags.items():
+            self.lags.setdefault(name, []).extend(lags)
         for reason, count in remarks.skipped.items():
             self.reader.skipped.add(reason, count)
+
+    def delays(self) -> dict[str, float]:
+        """Return the mean delay (s) by joint, and by frame of a wrench."""
+        found = {name: float(np.mean(lags)) for name, lags in self.lags.items()}
+        every = found.pop("", None)
+        return found if every is None else dict.fromkeys(self.reader.robot.joints, every)
 
     def notes(self) -> tuple[str, ...]:
         """Return remarks: cut-offs, delays, and skipped data."""
@@ -105,8 +131,9 @@ class Measured:
             low, high = min(self.cutoffs), max(self.cutoffs)
             span = f"{low:.3g} Hz" if low == high else f"{low:.3g} to {high:.3g} Hz"
             found.append(f"velocities and accelerations by {self.smoothing}, cut-off {span}, {how}")
-        if self.lags:
-            found.append(f"torques lag by {1e3 * float(np.mean(self.lags)):.2f} ms")
+        for name, lags in self.lags.items():
+            what = f"{name} lags" if name else "torques lag"
+            found.append(f"{what} by {1e3 * float(np.mean(lags)):.2f} ms")
         if self.reader.skipped.counts:
             found.append(f"left out: {self.reader.skipped}")
         return tuple(found)
@@ -117,7 +144,7 @@ class Remarks:
     """Cut-off frequencies (Hz) and delays (s) of logs, and skipped rows and files by reason."""
 
     cutoffs: list[float]
-    lags: list[float]
+    lags: Mapping[str, list[float]]
     skipped: Mapping[str, int]
 
 
@@ -132,7 +159,7 @@ class Summing:
     def __call__(self, data: Any, told: Told) -> tuple[Grams, Remarks]:
         threaded = self.threads > 1
         reader = replace(self.measured.reader, skipped=Skipped(), threaded=threaded)
-        logs = replace(self.measured, reader=reader, cutoffs=[], lags=[])
+        logs = replace(self.measured, reader=reader, cutoffs=[], lags={})
 
         def samples() -> Iterator[Sample]:
             for sample in logs.samples(data):
@@ -165,71 +192,16 @@ def _joined(logs: list[Log]) -> Log:
     if len(logs) == 1:
         return logs[0]
     parts: dict[str, Any] = {}
-    for name in ("t", "q", "qd", "qdd", "tau"):
+    for name in ("t", "q", "qd", "qdd", "tau", "loads"):
         arrays = [getattr(log, name) for log in logs]
         parts[name] = None if arrays[0] is None else np.concatenate(arrays)
     return Log(logs[0].file, logs[0].first, logs[0].begins, **parts)
 
 
-def check(robot: Robot, log: Log) -> None:
-    """Raise an error for a log whose rates are in other units, or whose joints are swapped."""
-    n = min(len(log.q), LOOKED_AT)
-    if n < 50 or robot.nq != robot.nv:
-        return
-    if log.t is not None and log.qd is not None:
-        rate = np.gradient(log.q[:n], log.t[:n], axis=0)
-        _check_rates(robot, log, rate, log.qd[:n])
-    if log.qd is not None and log.qdd is not None:
-        predicted = robot.inverse_dynamics(log.q[:n], log.qd[:n], log.qdd[:n])
-        pair = _swapped(predicted, log.tau[:n])
-        if pair is not None:
-            one, other = (column_names(robot)["tau"][k] for k in pair)
-            problem = f"{one} and {other} are probably swapped: each fits the other's joint"
-            remedy = f"give columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
-            raise ModelError("E-LOG-016", problem, remedy, file=log.file, line=log.first)
-
-
-def _check_rates(robot: Robot, log: Log, rate: np.ndarray, qd: np.ndarray) -> None:
-    names = column_names(robot)
-    pair = _swapped(rate, qd)
-    if pair is not None:
-        one, other = (names["qd"][k] for k in pair)
-        problem = f"{one} and {other} are probably swapped: each is the rate of the other's q"
-        remedy = f"give columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
-        raise ModelError("E-LOG-017", problem, remedy, file=log.file, line=log.first)
-    alike = np.diagonal(_correlations(rate, qd))
-    for k, name in enumerate(names["qd"]):
-        squares = float(np.sum(rate[:, k] ** 2))
-        if squares == 0.0 or alike[k] < ALIKE:
-            continue
-        slope = float(np.sum(rate[:, k] * qd[:, k])) / squares
-        if abs(slope - 1.0) > UNIT:
-            problem = f"{name} is {slope:.4g} times the rate of {names['q'][k]}: units differ"
-            remedy = f"give units={{{name!r}: 'deg/s'}}, or those of q or t"
-            raise ModelError("E-LOG-018", problem, remedy, file=log.file, line=log.first)
-
-
-def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return correlations of columns of x with columns of y."""
-    a, b = x - x.mean(axis=0), y - y.mean(axis=0)
-    sizes = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
-    return np.asarray(a.T @ b / np.maximum(sizes, 1e-300))
-
-
-def _swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
-    """Return two columns that each fit the other's place but not their own, or None."""
-    found = _correlations(expected, given)
-    n = len(found)
-    for i in range(n):
-        for j in range(i + 1, n):
-            crossed = min(found[i, j], found[j, i])
-            if crossed > ALIKE and max(found[i, i], found[j, j]) < UNLIKE:
-                return i, j
-    return None
-
-
-def arrays(logs: Measured, t: Any, q: Any, qd: Any, qdd: Any, tau: Any) -> Sample:
-    """Return samples of arrays, like those of a log without the missing rates or with a delay."""
+def arrays(
+    logs: Measured, t: Any, q: Any, qd: Any, qdd: Any, tau: Any, f_ext: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Any]:
+    """Return q, qd, qdd, tau, f_ext of arrays without the missing rates or with a delay."""
     robot = logs.reader.robot
     if t is None:
         problem = "t is missing; velocities, accelerations and delays need times"
@@ -240,4 +212,11 @@ def arrays(logs: Measured, t: Any, q: Any, qd: Any, qdd: Any, tau: Any) -> Sampl
         raise InputError("E-IDENT-019", problem, "give qd and qdd", part="identify")
     times, place, torque = (np.asarray(x, float) for x in (t, q, tau))
     speed, push = (None if missing else np.asarray(x, float) for x in (qd, qdd))
-    return logs.sample(Log("arrays", 1, True, times, place, speed, push, torque))
+    keys, values = wrench_arguments(robot.model, f_ext)
+    every = [np.zeros((len(torque), 0)), *(np.broadcast_to(x, (len(torque), 6)) for x in values)]
+    logs = replace(logs, reader=replace(logs.reader, wrenches=keys))
+    loads = np.concatenate(every, axis=1)
+    q, qd, qdd, tau, loads = logs.sample(
+        Log("arrays", 1, True, times, place, speed, push, torque, loads)
+    )
+    return q, qd, qdd, tau, external(keys, loads)

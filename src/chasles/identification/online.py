@@ -124,14 +124,56 @@ class OnlineEstimator:
         return out[0]
 
     def base(self, state: Any) -> np.ndarray:
-        """Return the base parameters (b,) of a state, in the order of `names`."""
+        """Return the base parameters of a state, in the order of `names`.
+
+        Parameters
+        ----------
+        state : array_like, shape (k,)
+            State of the estimator.
+
+        Returns
+        -------
+        ndarray, shape (b,)
+            Base parameters (SI units).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> estimator = chasles.online_estimator(chasles.robots.planar(1), include=["inertia"])
+        >>> len(estimator.base(estimator.initial)) == len(estimator.names)
+        True
+        """
         b, x = len(self.equations.base), np.asarray(state, float)
         if self.method == "least-squares":
             return x[:b].copy()
         return np.asarray(self.equations.base.combination @ x[: len(self.equations.model.names)])
 
     def robot(self, state: Any) -> Robot:
-        """Return the robot with the parameters of a state; method "manifold" only."""
+        """Return the robot with the parameters of a state.
+
+        Parameters
+        ----------
+        state : array_like, shape (k,)
+            State of an estimator with method "manifold".
+
+        Returns
+        -------
+        Robot
+            Robot with physically consistent inertias.
+
+        Raises
+        ------
+        InputError
+            If the method is "least-squares", whose parameters may be physically impossible.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> arm = chasles.robots.planar(1)
+        >>> estimator = chasles.online_estimator(arm, include=["inertia"], method="manifold")
+        >>> estimator.robot(estimator.initial).joints == arm.joints
+        True
+        """
         if self.method != "manifold":
             problem = "base parameters of least squares may be physically impossible"
             remedy = "use method='manifold', or chasles.identify"

@@ -11,6 +11,7 @@ import numpy as np
 from chasles.errors import escaped
 from chasles.identification.equations import Sample
 from chasles.identification.result import Identified
+from chasles.identification.samples import external
 
 SHOWN = 2000
 """Largest number of plotted samples."""
@@ -26,8 +27,9 @@ def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> st
     """Return the HTML page; samples are from the logs or, if `validated`, from held-out logs."""
     robot = found.model.robot
     what = "Validation on logs that were left out" if validated else "Torques of the logs"
-    q, qd, qdd, tau = (np.concatenate(x)[:SHOWN] for x in zip(*samples, strict=True))
-    predicted, measured = found.predict(q, qd, qdd), found.model.rows(q, tau)
+    q, qd, qdd, tau, loads = (np.concatenate(x)[:SHOWN] for x in zip(*samples, strict=True))
+    f_ext = external(found.model.wrenches, loads)
+    predicted, measured = found.predict(q, qd, qdd, f_ext=f_ext), found.model.rows(q, tau)
     error = np.sqrt(np.mean((predicted - measured) ** 2, axis=0))
     names = robot.independent
     parts = [

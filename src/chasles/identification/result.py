@@ -12,6 +12,9 @@ from chasles.robot import Robot
 SURE = 0.1
 """Relative standard deviation below which a base parameter counts as well known."""
 
+SIGNIFICANT = 3.0
+"""Ratio of value to standard deviation above which a base parameter is essential."""
+
 MOST_SHOWN = 60
 """Largest number of base parameters in a report."""
 
@@ -44,6 +47,8 @@ class Identified:
         Consistent values of all joint terms by name, such as "elbow.stribeck" (N m or N).
     gain : dict
         Motor constant of each torque, if `gain` was given (N m/A; 1 for a measured torque).
+    delay : dict
+        Delay of each torque, and of each wrench of the logs, if `delay` was given (s).
     vector : ndarray, (k,)
         Consistent values of all entries of the linear model.
     combination : ndarray, (b, k)
@@ -70,11 +75,32 @@ class Identified:
     model: LinearModel = field(repr=False)
     joint_terms: dict[str, float] = field(default_factory=dict)
     gain: dict[str, float] = field(default_factory=dict)
+    delay: dict[str, float] = field(default_factory=dict)
 
     @property
     def deviations(self) -> np.ndarray:
         """Standard deviations (b,) of `base`."""
         return np.sqrt(np.diagonal(self.covariance))
+
+    @property
+    def essential(self) -> dict[str, float]:
+        """Base parameters that the data show to differ from zero, by name.
+
+        The parameter with the smallest ratio of value to standard deviation is removed, and the
+        others are estimated again without it, until all ratios exceed three (Pham and Gautier
+        1991, with the noise of the data as the limit).
+        """
+        kept, x, C = np.arange(len(self.base)), self.base, self.covariance
+        while len(kept):
+            ratio = np.abs(x) / np.maximum(np.sqrt(np.diagonal(C)), 1e-300)
+            k = int(np.argmin(ratio))
+            if ratio[k] > SIGNIFICANT:
+                break
+            gain = C[:, k] / max(C[k, k], 1e-300)
+            rest = np.arange(len(kept)) != k
+            x, C = (x - gain * x[k])[rest], (C - np.outer(gain, C[k]))[np.ix_(rest, rest)]
+            kept = kept[rest]
+        return {self.names[k]: float(value) for k, value in zip(kept, x, strict=True)}
 
     def predict(
         self, q: Any, qd: Any, qdd: Any, *, consistent: bool = True, f_ext: Any = None
@@ -117,7 +143,7 @@ class Identified:
         return np.asarray(A[..., self.columns] @ self.base + known)
 
     def validate(
-        self, q: Any, qd: Any, qdd: Any, tau: Any, *, consistent: bool = True
+        self, q: Any, qd: Any, qdd: Any, tau: Any, *, consistent: bool = True, f_ext: Any = None
     ) -> np.ndarray:
         """Return the rms error of predicted torques on other measurements.
 
@@ -131,6 +157,8 @@ class Identified:
             Measured joint torques (N m or N).
         consistent : bool, optional
             Use the consistent parameters (the default), or the base parameters of least squares.
+        f_ext : mapping, optional
+            External wrenches, as in `Robot.inverse_dynamics`.
 
         Returns
         -------
@@ -149,7 +177,7 @@ class Identified:
         True
         """
         q, qd, qdd, tau = samples(self.model.robot, "validate", q, qd, qdd, tau)
-        found = self.predict(q, qd, qdd, consistent=consistent)
+        found = self.predict(q, qd, qdd, consistent=consistent, f_ext=f_ext)
         measured = self.model.rows(q, tau)
         return np.asarray(np.sqrt(np.mean((found - measured) ** 2, axis=0)))
 
@@ -175,8 +203,8 @@ class Identified:
         sure = self.deviations < SURE * np.abs(self.base)
         lines = [
             f"{self.model.robot.name}: {len(self.base)} base parameters from {self.samples} states",
-            f"condition number {self.condition:.3g}; {int(sure.sum())} parameters known to "
-            f"{SURE:.0%} or better",
+            f"condition number {self.condition:.3g}; {len(self.essential)} parameters essential, "
+            f"{int(sure.sum())} known to {SURE:.0%} or better",
             "",
             f"{'parameter':32}{'value':>12}{'deviation':>12}{'before':>12}",
         ]

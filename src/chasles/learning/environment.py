@@ -118,6 +118,11 @@ class RobotVectorEnv(VectorEnv):
             Observations of the first states.
         info : dict
             Empty.
+
+        Raises
+        ------
+        InputError
+            If the mask does not have one entry, True or False, for each environment.
         """
         if seed is not None:
             self._rng = a_generator(seed, "reset")
@@ -158,6 +163,11 @@ class RobotVectorEnv(VectorEnv):
         info : dict
             With `autoreset="same-step"`, "final_obs" has the last observations of episodes that
             ended.
+
+        Raises
+        ------
+        InputError
+            If no episode has begun, or the actions are not finite numbers of the right shape.
         """
         state = self.state
         if state is None:

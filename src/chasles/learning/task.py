@@ -47,6 +47,29 @@ class Task(Protocol):
     ----------
     observations, actions : int
         Sizes of an observation and of an action. Actions are clipped to [-1, 1].
+
+    Examples
+    --------
+    >>> import chasles, numpy as np
+    >>> from chasles.learning import RobotVectorEnv
+    >>> class Upright:
+    ...     observations, actions = 2, 1
+    ...     def start(self, rng, count):  # q, qd and commands
+    ...         q = np.pi / 2 + rng.uniform(-0.1, 0.1, (count, 1))
+    ...         return q, np.zeros((count, 1)), np.zeros((count, 0))
+    ...     def control(self, state):
+    ...         return 10.0 * state.action  # N m
+    ...     def observe(self, state):
+    ...         return np.concatenate([state.q, state.qd], axis=1)
+    ...     def reward(self, state):
+    ...         return -((state.q[:, 0] - np.pi / 2) ** 2)
+    ...     def failed(self, state):
+    ...         return np.abs(state.q[:, 0] - np.pi / 2) > 1.0
+    >>> env = RobotVectorEnv(chasles.robots.planar(1), Upright(), 8, control=lambda t, q, qd, p: p)
+    >>> observations, info = env.reset(seed=0)
+    >>> observations, rewards, terminated, truncated, info = env.step(np.zeros((8, 1)))
+    >>> observations.shape, bool(terminated.any())
+    ((8, 2), False)
     """
 
     observations: int

@@ -16,7 +16,7 @@ from chasles.formats.walled import NotInstalled
 from chasles.lint.checks import CHECKS
 from chasles.lint.repair import unrepaired
 from chasles.lint.sheet import SEVERITIES, Finding, Found, Sheet, at_least
-from chasles.lint.surveys import joined
+from chasles.lint.surveys import joined, why
 from chasles.model.ranges import admitted, outside
 from chasles.robot import Robot
 
@@ -112,9 +112,7 @@ def surveyed(
     except NotInstalled:
         raise
     except ModelError as error:
-        place = error.place or file
-        why = Found(error.part or "file", place, error.problem, error.remedy)
-        return replace(sheet, refusal=why)
+        return replace(sheet, refusals=(why(file, error), *sheet.refusals))
 
 
 __all__ = ["CHECKS", "SEVERITIES", "Finding", "at_least", "findings", "lint", "surveyed"]

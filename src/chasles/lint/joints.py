@@ -27,9 +27,8 @@ def recovered(sheet: Sheet) -> Iterator[Found]:
 
 
 def refused(sheet: Sheet) -> Iterator[Found]:
-    """Yield the reason why the file does not load."""
-    if sheet.refusal is not None:
-        yield sheet.refusal
+    """Yield the reasons why the file does not load, each place once."""
+    yield from {found.where: found for found in reversed(sheet.refusals)}.values()
 
 
 def unknown_link(sheet: Sheet) -> Iterator[Found]:

@@ -237,9 +237,9 @@ class Sheet:
     references: references of transmissions and extensions to joints and links, as (where, who,
     "joint", "link" or "part", name). faults: invalid numbers. recovered: parts that are read
     differently than written. needs_limits: True if the format requires limits for every revolute
-    and prismatic joint. refusal: reason why the file does not load. robot: the robot, if it loads.
-    outside: finite numbers outside their ranges. reductions: gear ratios of transmissions, as
-    (where, joint, ratio).
+    and prismatic joint. refusals: reasons why the file does not load. robot: the robot, if it
+    loads. outside: finite numbers outside their ranges. reductions: gear ratios of transmissions,
+    as (where, joint, ratio).
     """
 
     file: str
@@ -250,7 +250,7 @@ class Sheet:
     recovered: tuple[Found, ...] = ()
     needs_limits: bool = False
     document: Document | None = None
-    refusal: Found | None = None
+    refusals: tuple[Found, ...] = ()
     robot: Robot | None = None
     outside: tuple[Entry, ...] = ()
     reductions: tuple[tuple[str, str, float], ...] = ()

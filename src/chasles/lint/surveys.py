@@ -169,6 +169,11 @@ def _found(source: Source) -> tuple[Found, ...]:
     return tuple(Found(*fault) for fault in source.faults or ())
 
 
+def why(file: str, error: ModelError) -> Found:
+    """Return the reason why a file does not load as a finding."""
+    return Found(error.part or "file", error.place or file, error.problem, error.remedy)
+
+
 def _noted(notes: Iterable[str]) -> tuple[Found, ...]:
     """Return notes "file:line: part: fact" as findings."""
     told = (note.split(": ", 2) for note in dict.fromkeys(notes))
@@ -227,7 +232,10 @@ def _urdf(file: str, root: etree._Element, meshes: bool, notes: Sequence[str]) -
     joints = tuple(map(_urdf_joint, parts["joint"]))
     mended, ratios = _noted([*notes, *robot.source.notes]), tuple(_reductions(robot))
     found, seen = _found(robot.source), tuple(_references(robot))
-    return Sheet(file, links, joints, seen, found, mended, needs_limits=True, reductions=ratios)
+    strict = replace(robot, source=replace(robot.source, faults=None))
+    errors = tuple(why(file, error) for error in urdf_file.refusals(strict))
+    sheet = Sheet(file, links, joints, seen, found, mended, needs_limits=True, reductions=ratios)
+    return replace(sheet, refusals=errors)
 
 
 def _urdf_link(part: Part, meshes: bool) -> Link:

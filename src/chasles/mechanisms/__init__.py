@@ -3,9 +3,9 @@
 from chasles.mechanisms.closed import Closed
 from chasles.mechanisms.closing import Chart, assemble
 from chasles.mechanisms.dynamics import TOLERANCE
-from chasles.mechanisms.equations import CLOSED
 from chasles.mechanisms.mechanism import Coordinates, Mechanism, Named, Timed
 from chasles.mechanisms.mobility import Cluster, clusters, equivalent, mobility
+from chasles.mechanisms.ranks import CLOSED
 from chasles.mechanisms.reports import (
     ImpossiblePosition,
     LoopError,

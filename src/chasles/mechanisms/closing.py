@@ -10,12 +10,12 @@ import numpy as np
 
 from chasles.backends.arrays import check_tolerance
 from chasles.functions import numeric
+from chasles.functions.compiled import Functions
 from chasles.functions.doors import leading_shape
-from chasles.functions.made import Functions
 from chasles.mechanisms import reports
-from chasles.mechanisms.equations import CLOSED
-from chasles.mechanisms.freedoms import Freedoms
+from chasles.mechanisms.equations import Freedoms
 from chasles.mechanisms.ranks import (
+    CLOSED,
     RANK,
     SINGULAR,
     choose,

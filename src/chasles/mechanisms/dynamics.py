@@ -12,10 +12,9 @@ from chasles.algorithms import CLOSED_LOOPS, OPEN
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import ArgumentError, ChaslesError
 from chasles.functions.callers import Caller, Guarded
-from chasles.functions.compiled import Compiled
+from chasles.functions.compiled import Compiled, Functions
 from chasles.functions.doors import Load, refuse, wrench_arguments
-from chasles.functions.made import Functions
-from chasles.functions.numeric import checked_step, delivered, filled
+from chasles.functions.numeric import delivered, filled
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import singular_values
 from chasles.mechanisms.closing import REGULAR, Loops, assemble, coordinates
@@ -23,7 +22,7 @@ from chasles.mechanisms.mechanism import Accelerations, Mechanism, Timed, check_
 from chasles.mechanisms.ranks import choose
 from chasles.mechanisms.reports import LoopError, SingularPosition
 from chasles.model import Model, ModelError, build
-from chasles.model.given import a_name
+from chasles.model.given import a_name, checked_step
 
 WEAK = 1e-4
 """Margin below which the compiled equations lose accuracy; singular values then solve the state.

@@ -1,63 +1,40 @@
-"""Dimensionless equations of closed loops, and the choice of the active ones.
+"""Dimensionless equations of closed loops, and their coordinates.
 
 Lengths are divided by the size of their loop, which is the sum of the fixed distances around it.
-
-Loops in files are often closed only to the digits of the file. For example, a planar four-bar whose
-axes are parallel to six digits has five equations for its three joints. Two of them determine the
-motion; the others repeat these two up to six digits. If all five are solved to machine precision,
-they have no solution, or they lock the mechanism. Therefore equations that are implied by others up
-to a tolerance are dropped, once for all states.
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from copy import copy
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
 from chasles.algorithms.homogeneous import coupling_matrix
+from chasles.errors import ModelError
 from chasles.functions import blocks, numeric
 from chasles.functions.compiled import AtTime, Compiled
 from chasles.mathematics.linear import Vector
-from chasles.mechanisms.ranks import RANK, independent_columns, null_space, rank_of, smallest
-from chasles.mechanisms.reports import ImpossiblePosition, how_open
+from chasles.mechanisms.ranks import (
+    CLOSED,
+    RANK,
+    Agreement,
+    agreement,
+    determine,
+    independent_columns,
+    rank_of,
+    regular,
+    spans,
+)
+from chasles.mechanisms.reports import LockedMechanism
 from chasles.model import Coupling, Model
+from chasles.model.description import freedom_names
+from chasles.model.given import some_names, some_numbers
 from chasles.model.spaces import freedom_units, loop_size
 
 SAMPLES = 16
 """Number of points at which the slope of a coupling is evaluated."""
-
-CLOSED = 1e-13
-"""Residual to which loops are solved, in rad and relative to the size of the loop."""
-
-STARTS = 16
-"""Number of configurations from which closed ones are searched."""
-
-STRIDE, STRIDES = 0.1, 30
-"""Step size along each motion on which dropped equations are tested, and steps to each side.
-
-The step size is in rad, and relative to the size of the largest loop.
-"""
-
-BRANCHING = 0.2
-"""Fraction of the smallest initial singular value along a motion that indicates a branch point.
-
-Below this fraction, motions meet that the dropped equations distinguish.
-"""
-
-
-class Agreement(NamedTuple):
-    """Active equations, and closed configurations.
-
-    rows: scales of the equations, 0 for dropped ones. references: closed configurations of full
-    rank (states, nq). misfit: largest dimensionless residual of each dropped equation in the
-    references and along the motions from them; 0 for active equations.
-    """
-
-    rows: np.ndarray
-    references: np.ndarray
-    misfit: np.ndarray
 
 
 class Equations:
@@ -118,9 +95,9 @@ class Equations:
     def agreed(self) -> Agreement:
         """Closed configurations and active equations; all velocity-level equations are active."""
         if self.positions is self:
-            return _agreement(self)
+            return agreement(self)
         found = self.positions.agreed
-        return found._replace(references=_regular(self, found.references, found.rows))
+        return found._replace(references=regular(self, found.references, found.rows))
 
     @property
     def rows(self) -> np.ndarray:
@@ -202,6 +179,148 @@ class Equations:
         return blocks.solve(residual, matrix, integrate, q, self.blocks, **limits)
 
 
+class Freedoms(Equations):
+    """Velocity coordinates, and the independent ones, which are chosen at t = 0 for all times."""
+
+    def at(self, time: np.ndarray) -> Self:
+        """Return the same loops, with the same choices, at another time (...) in s."""
+        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # chosen once
+        moved = copy(self)
+        moved.__dict__.pop("positions", None)
+        if self.positions is not self:
+            moved.positions = self.positions.at(time)
+        moved.time = time
+        return moved
+
+    @cached_property
+    def freedoms(self) -> tuple[str, ...]:
+        """Names of the velocity coordinates: the joint's name, with [k] if it has several."""
+        bodies = [self.model.bodies[i] for i in self.model.movers]
+        return tuple(n for b in bodies for n in freedom_names(b.data.name, b.joint.nv))
+
+    @cached_property
+    def places(self) -> tuple[int | None, ...]:
+        """Index in q of the coordinate whose rate is each velocity coordinate, or None."""
+        found: list[int | None] = []
+        for i, where in self.model.position_slices.items():
+            joint = self.model.bodies[i].joint
+            found += range(where.start, where.stop) if joint.additive else [None] * joint.nv
+        return tuple(found)
+
+    # Independent coordinates -------------------------------------------------------------------
+
+    @cached_property
+    def reference_matrix(self) -> np.ndarray:
+        """Matrices A of the loops in the references: (states, rows, nv)."""
+        return self.raw_matrix(self.references)
+
+    @cached_property
+    def reference_equations(self) -> np.ndarray:
+        """Matrices A of the loops in the references, in dimensionless form."""
+        return self.scaled(self.reference_matrix)
+
+    @cached_property
+    def independent(self) -> np.ndarray:
+        """Independent velocity coordinates, in increasing order.
+
+        If some equations constrain only velocities, the independent coordinates of the
+        position-level equations include these.
+        """
+        if self._whole is not None:
+            A = self.reference_equations.copy()
+            A[..., self._whole.independent] = 0.0
+            rank = rank_of(self.reference_equations[0])[0]
+            return independent_columns(A, rank, self._last_first)
+        names = self.model.source.independent
+        return self.select(names) if names else self.automatic
+
+    @cached_property
+    def automatic(self) -> np.ndarray:
+        """Automatic choice of independent coordinates."""
+        A = self.reference_equations
+        return independent_columns(A, rank_of(A[0])[0], self._last_first)
+
+    def select(self, names: Sequence[str]) -> np.ndarray:
+        """Return the coordinates that the user chose; they must determine the others."""
+        if not len(names):
+            problem = (
+                "name its independent coordinates, for example "
+                f"{self.names(self.automatic) or 'none: it is locked'}"
+            )
+            raise ModelError("E-LOOP-003", problem, part=self.part)
+        given = self.indices(names, "to be independent")
+        self.check_moves(given, self.automatic)
+        still = np.intersect1d(given, self.immobile)
+        if len(still):
+            able = np.delete(np.arange(self.model.nv), self.immobile)
+            problem = f"{self.names(still)} cannot move: {self.around(still)} lock it"
+            remedy = f"choose among {self.names(able)}, or use a loop joint with fewer constraints"
+            raise LockedMechanism("E-LOOP-010", problem, remedy, part=self.part)
+        if len(given) != len(self.automatic) or not determine(self.reference_equations, given):
+            problem = f"{self.names(given)} cannot be the independent coordinates"
+            remedy = (
+                f"it has {len(self.automatic)} degrees of freedom, for example "
+                f"{self.names(self.automatic)}"
+            )
+            raise ModelError("E-LOOP-004", problem, remedy, part=self.part)
+        return given
+
+    def indices(self, names: Sequence[str], purpose: str) -> np.ndarray:
+        """Return the velocity coordinates with the given names, in increasing order."""
+        names = some_names("freedoms", names)
+        for name in names:
+            if name not in self.freedoms:
+                problem = f"there is no degree of freedom {name!r} {purpose}"
+                remedy = f"use one of {', '.join(map(repr, self.freedoms))}"
+                raise ModelError("E-LOOP-005", problem, remedy, part=self.part)
+        return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
+
+    def rank(self, freedoms: np.ndarray) -> int:
+        """Return the number of equations between some coordinates, with the others given."""
+        return max(rank_of(A)[0] for A in self.reference_equations[..., freedoms])
+
+    @cached_property
+    def _last_first(self) -> list[int]:
+        """Order in which coordinates become dependent: those not in q first, then last joints."""
+        return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
+
+    @cached_property
+    def dependent(self) -> np.ndarray:
+        """Velocity coordinates that the loops determine."""
+        return np.delete(np.arange(self.model.nv), self.independent)
+
+    @cached_property
+    def immobile(self) -> np.ndarray:
+        """Velocity coordinates that are zero in all closed motions."""
+        rank = self.model.nv - len(self.automatic)
+        lengths = [spans(A, rank) for A in self.reference_equations]
+        return np.flatnonzero(np.max(lengths, axis=0) <= RANK)
+
+    def check_moves(self, asked: Any, independent: np.ndarray) -> None:
+        """Raise an error if values are given, but there are no independent coordinates."""
+        if not len(independent) and self.model.nv and some_numbers("y", asked).size:
+            every = np.arange(self.model.nv)
+            loose = f"{self.around(every)} leaves no degree of freedom to {self.names(every)}"
+            remedy = "use a loop joint with fewer constraints, remove a coupling, or add a joint"
+            problem, part = (
+                f"{loose}, so there are no independent coordinates",
+                f"{self.part}: locked",
+            )
+            raise LockedMechanism("E-LOOP-009", problem, remedy, part=part)
+
+    def names(self, freedoms: Sequence[int] | np.ndarray) -> str:
+        return ", ".join(repr(self.freedoms[k]) for k in freedoms)
+
+    def around(self, freedoms: np.ndarray) -> str:
+        """Describe the loops and couplings that involve any of the given coordinates."""
+        owners = {self.owners[k] for k in freedoms}
+        found = []
+        for what, among in (("loop", self.model.loops), ("coupling", self.model.couplings)):
+            names = [repr(x.name) for x in among if owners & self.model.owners(x.bodies)]
+            found += [f"{what} {', '.join(names)}"] if names else []
+        return " and ".join(found)
+
+
 def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
     """Return the smallest sets of loops and couplings that share no joint (Featherstone 8.9).
 
@@ -218,139 +337,6 @@ def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
                 apart.append(cluster)
         found = [*apart, (sorted(numbers), movers)]
     return sorted(found, key=lambda cluster: cluster[0])
-
-
-# Active equations ---------------------------------------------------------------------------------
-
-
-def _agreement(loops: Equations) -> Agreement:
-    """Return all equations, if they have solutions and their rank does not depend on rounding.
-
-    Otherwise, equations that others imply up to the tolerance are dropped.
-    """
-    starts, scales = _starts(loops), loops.scales
-    found = _mixed(loops, loops.solve(starts, loops.columns, scales))
-    closed, near = (found.q[found.size <= most] for most in (CLOSED, loops.tolerance))
-    sure = len(closed) and len(closed) == len(near)
-    if not (sure and _rank(loops, closed, RANK) == _rank(loops, closed, loops.tolerance)):
-        fewer = _fewer(loops, starts)
-        if fewer is not None:
-            return fewer
-    if not len(closed):
-        best = how_open(loops.model, found.residual[int(np.argmin(found.size))])
-        when = " at t = 0, where independent coordinates are chosen" if loops.model.timed else ""
-        problem = f"no configuration was found that closes the loops{when}"
-        remedy = f"check lengths, frames and couplings; smallest residual: {best}"
-        raise ImpossiblePosition("E-LOOP-002", problem, remedy, part=loops.part)
-    return Agreement(scales, _regular(loops, closed, scales), np.zeros(len(scales)))
-
-
-def _starts(loops: Equations) -> np.ndarray:
-    """Return the neutral configuration, and configurations around it: (STARTS, nq)."""
-    nv = loops.model.nv
-    inside = np.isin(np.arange(nv), loops.looped)
-    spread = np.linspace(0.0, 3.0, STARTS)[:, None] * loops.columns * inside
-    away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (STARTS, nv))
-    return np.asarray(loops.function("integrate")(np.tile(loops.neutral, (STARTS, 1)), away))
-
-
-def _mixed(loops: Equations, found: numeric.Found) -> numeric.Found:
-    """Replace clusters that did not close in a state by configurations in which they closed.
-
-    With many clusters, it is rare that all of them close from one start.
-    """
-    q, r = found.q.copy(), found.residual.copy()
-    for each in loops.blocks:
-        closed = each.sizes(r) <= CLOSED
-        for k, (rows, places) in enumerate(zip(each.rows, each.q, strict=True)):
-            good, bad = np.flatnonzero(closed[:, k]), np.flatnonzero(~closed[:, k])
-            if len(good):
-                taken = np.resize(good, len(bad))
-                q[np.ix_(bad, places)], r[np.ix_(bad, rows)] = (
-                    q[taken][:, places],
-                    r[taken][:, rows],
-                )
-    return numeric.Found(q, r, np.linalg.norm(r, axis=-1)) if loops.blocks else found
-
-
-def _fewer(loops: Equations, starts: np.ndarray) -> Agreement | None:
-    """Return the fewest equations that imply the others up to the tolerance; None if all.
-
-    The tolerance is the largest singular value that rounding in the file may cause. A small
-    singular value may also be a property of the mechanism; its motion then violates the dropped
-    equations.
-    """
-    scales, most = loops.scales, loops.tolerance
-    found = loops.solve(starts, loops.columns, scales, tolerance=most, rank=most)
-    near = found.q[found.size <= most]
-    if not len(near):
-        return None
-    A = scales[:, None] * loops.raw_matrix(near) * loops.columns
-    least = min(rank_of(a, share=most)[0] for a in A)
-    exact, across = max(rank_of(a)[0] for a in A), np.swapaxes(A, -1, -2)
-    for rank in range(least, max(exact, least + 1)):
-        spare = independent_columns(across, rank, range(len(scales)))
-        dropped = np.intersect1d(spare, np.flatnonzero(loops.model.holonomic_rows))
-        rows = scales.copy()
-        rows[dropped] = 0.0
-        solved = loops.solve(near, loops.columns, rows)
-        closed = solved.q[solved.size <= CLOSED]
-        agree = closed[_size(loops, closed, dropped) <= most]
-        tried = _walked(loops, agree, rows, rank)
-        if len(agree) and np.all(_size(loops, tried, dropped) <= most):
-            misfit = np.zeros(len(scales))
-            misfit[dropped] = np.max(np.abs(_residual(loops, tried)[:, dropped]), axis=0)
-            contradict = rank < exact or np.max(misfit, initial=0.0) > CLOSED
-            return Agreement(rows, _regular(loops, agree, rows), misfit) if contradict else None
-    return None
-
-
-def _walked(loops: Equations, q: np.ndarray, rows: np.ndarray, rank: int) -> np.ndarray:
-    """Return configurations q, and others along every motion that the equations `rows` allow."""
-    found, inside, integrate = [q], loops.looped, loops.function("integrate")
-
-    def equations(at: np.ndarray) -> np.ndarray:
-        return (rows[:, None] * loops.raw_matrix(at) * loops.columns)[..., inside]
-
-    least = smallest(equations(q), rank)
-    best = np.flatnonzero(least == np.max(least, initial=0.0))[:1]
-    ways = np.swapaxes(null_space(equations(q[best]), rank), -1, -2).reshape(-1, len(inside))
-    along = np.concatenate([ways, -ways])
-    at = np.repeat(q[best], len(along), axis=0)
-    for _ in range(STRIDES):
-        N = null_space(equations(at), rank)
-        along = np.einsum("sik,sjk,sj->si", N, N, along)
-        along = along / np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), RANK)
-        step = np.zeros((len(at), loops.model.nv))
-        step[:, inside] = STRIDE * along
-        solved = loops.solve(integrate(at, loops.columns * step), loops.columns, rows)
-        goes_on = solved.size <= CLOSED
-        goes_on &= smallest(equations(solved.q), rank) > BRANCHING * np.max(least, initial=0.0)
-        at, along = solved.q[goes_on], along[goes_on]
-        found.append(at)
-    return np.concatenate(found)
-
-
-def _rank(loops: Equations, q: np.ndarray, share: float) -> int:
-    """Return the largest rank of all equations at q; share: see `rank_of`."""
-    A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
-    return max(rank_of(a, share=share)[0] for a in A)
-
-
-def _regular(loops: Equations, q: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the configurations in which the equations have full rank."""
-    ranks = [rank_of(A)[0] for A in rows[:, None] * loops.raw_matrix(q) * loops.columns]
-    return np.asarray(q[np.array(ranks) == max(ranks)])
-
-
-def _residual(loops: Equations, q: np.ndarray) -> np.ndarray:
-    """Return the dimensionless residuals of all equations: (states, rows)."""
-    return np.asarray(loops.scales * loops.function("loop_residual")(q))
-
-
-def _size(loops: Equations, q: np.ndarray, some: np.ndarray) -> np.ndarray:
-    """Return the norm of the residuals of some equations: (states,)."""
-    return np.asarray(np.linalg.norm(_residual(loops, q)[:, some], axis=-1))
 
 
 # Scales -------------------------------------------------------------------------------------------

@@ -13,9 +13,8 @@ from chasles.algorithms import CLOSED_LOOPS
 from chasles.backends.arrays import check_tolerance
 from chasles.errors import InputError
 from chasles.functions.callers import Caller, Loaded
-from chasles.functions.compiled import AtTime, Compiled
+from chasles.functions.compiled import AtTime, Compiled, Functions
 from chasles.functions.doors import checked_time, derivative_names, order_option, wrench_arguments
-from chasles.functions.made import Functions
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms.closing import Charts, Loops
@@ -74,11 +73,45 @@ class Named:
         return tuple(self.model.bodies[i].data.name for i in self.model.driven)
 
     def position_slice(self, joint: str) -> slice:
-        """Return the slice of a joint's coordinates in q."""
+        """Return the slice of a joint's coordinates in q.
+
+        Parameters
+        ----------
+        joint : str
+            Name of the joint.
+
+        Returns
+        -------
+        slice
+            Slice of q (nq,).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.quadruped().position_slice("floating_base")
+        slice(0, 7, None)
+        """
         return self.model.position_slices[self.model.mover(joint)]
 
     def velocity_slice(self, joint: str) -> slice:
-        """Return the slice of a joint's velocities in qd, and of its torques in tau."""
+        """Return the slice of a joint's velocities in qd, and of its torques in tau.
+
+        Parameters
+        ----------
+        joint : str
+            Name of the joint.
+
+        Returns
+        -------
+        slice
+            Slice of qd (nv,) and tau (nv,).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> chasles.robots.quadruped().velocity_slice("floating_base")
+        slice(0, 6, None)
+        """
         return self.model.velocity_slices[self.model.mover(joint)]
 
 

@@ -1,10 +1,23 @@
-"""Ranks of the matrices of closed loops, and the choice of pivots for their equations."""
+"""Ranks of the matrices of closed loops: active equations, independent columns, and pivots.
+
+Loops in files are often closed only to the digits of the file. For example, a planar four-bar whose
+axes are parallel to six digits has five equations for its three joints. Two of them determine the
+motion; the others repeat these two up to six digits. If all five are solved to machine precision,
+they have no solution, or they lock the mechanism. Therefore equations that are implied by others up
+to a tolerance are dropped, once for all states.
+"""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from chasles.functions import numeric
+from chasles.mechanisms.reports import ImpossiblePosition, how_open
 from chasles.model.description import Closure
+
+if TYPE_CHECKING:
+    from chasles.mechanisms.equations import Equations
 
 RANK = 1e-8
 """Singular values of the loop matrix below this fraction of the largest one count as zero."""
@@ -21,6 +34,24 @@ SHARE = 0.1
 A pivot is acceptable if it is at least this fraction of the largest remaining entry in its column.
 That entry must be at least the square of the fraction times the largest initial entry, unless no
 column satisfies this.
+"""
+
+CLOSED = 1e-13
+"""Residual to which loops are solved, in rad and relative to the size of the loop."""
+
+STARTS = 16
+"""Number of configurations from which closed ones are searched."""
+
+STRIDE, STRIDES = 0.1, 30
+"""Step size along each motion on which dropped equations are tested, and steps to each side.
+
+The step size is in rad, and relative to the size of the largest loop.
+"""
+
+BRANCHING = 0.2
+"""Fraction of the smallest initial singular value along a motion that indicates a branch point.
+
+Below this fraction, motions meet that the dropped equations distinguish.
 """
 
 NOTHING = 1e-12
@@ -94,6 +125,152 @@ def independent_columns(
 def determine(A: np.ndarray, given: np.ndarray) -> bool:
     """Return True if the given coordinates determine all others in some state."""
     return bool(np.max(margin(np.delete(A, given, axis=-1))) > SINGULAR)
+
+
+# Active equations ---------------------------------------------------------------------------------
+
+
+class Agreement(NamedTuple):
+    """Active equations, and closed configurations.
+
+    rows: scales of the equations, 0 for dropped ones. references: closed configurations of full
+    rank (states, nq). misfit: largest dimensionless residual of each dropped equation in the
+    references and along the motions from them; 0 for active equations.
+    """
+
+    rows: np.ndarray
+    references: np.ndarray
+    misfit: np.ndarray
+
+
+def agreement(loops: "Equations") -> Agreement:
+    """Return all equations, if they have solutions and their rank does not depend on rounding.
+
+    Otherwise, equations that others imply up to the tolerance are dropped.
+    """
+    starts, scales = _starts(loops), loops.scales
+    found = _mixed(loops, loops.solve(starts, loops.columns, scales))
+    closed, near = (found.q[found.size <= most] for most in (CLOSED, loops.tolerance))
+    sure = len(closed) and len(closed) == len(near)
+    if not (sure and _rank(loops, closed, RANK) == _rank(loops, closed, loops.tolerance)):
+        fewer = _fewer(loops, starts)
+        if fewer is not None:
+            return fewer
+    if not len(closed):
+        best = how_open(loops.model, found.residual[int(np.argmin(found.size))])
+        when = " at t = 0, where independent coordinates are chosen" if loops.model.timed else ""
+        problem = f"no configuration was found that closes the loops{when}"
+        remedy = f"check lengths, frames and couplings; smallest residual: {best}"
+        raise ImpossiblePosition("E-LOOP-002", problem, remedy, part=loops.part)
+    return Agreement(scales, regular(loops, closed, scales), np.zeros(len(scales)))
+
+
+def _starts(loops: "Equations") -> np.ndarray:
+    """Return the neutral configuration, and configurations around it: (STARTS, nq)."""
+    nv = loops.model.nv
+    inside = np.isin(np.arange(nv), loops.looped)
+    spread = np.linspace(0.0, 3.0, STARTS)[:, None] * loops.columns * inside
+    away = spread * np.random.default_rng(0).uniform(-1.0, 1.0, (STARTS, nv))
+    return np.asarray(loops.function("integrate")(np.tile(loops.neutral, (STARTS, 1)), away))
+
+
+def _mixed(loops: "Equations", found: numeric.Found) -> numeric.Found:
+    """Replace clusters that did not close in a state by configurations in which they closed.
+
+    With many clusters, it is rare that all of them close from one start.
+    """
+    q, r = found.q.copy(), found.residual.copy()
+    for each in loops.blocks:
+        closed = each.sizes(r) <= CLOSED
+        for k, (rows, places) in enumerate(zip(each.rows, each.q, strict=True)):
+            good, bad = np.flatnonzero(closed[:, k]), np.flatnonzero(~closed[:, k])
+            if len(good):
+                taken = np.resize(good, len(bad))
+                q[np.ix_(bad, places)], r[np.ix_(bad, rows)] = (
+                    q[taken][:, places],
+                    r[taken][:, rows],
+                )
+    return numeric.Found(q, r, np.linalg.norm(r, axis=-1)) if loops.blocks else found
+
+
+def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
+    """Return the fewest equations that imply the others up to the tolerance; None if all.
+
+    The tolerance is the largest singular value that rounding in the file may cause. A small
+    singular value may also be a property of the mechanism; its motion then violates the dropped
+    equations.
+    """
+    scales, most = loops.scales, loops.tolerance
+    found = loops.solve(starts, loops.columns, scales, tolerance=most, rank=most)
+    near = found.q[found.size <= most]
+    if not len(near):
+        return None
+    A = scales[:, None] * loops.raw_matrix(near) * loops.columns
+    least = min(rank_of(a, share=most)[0] for a in A)
+    exact, across = max(rank_of(a)[0] for a in A), np.swapaxes(A, -1, -2)
+    for rank in range(least, max(exact, least + 1)):
+        spare = independent_columns(across, rank, range(len(scales)))
+        dropped = np.intersect1d(spare, np.flatnonzero(loops.model.holonomic_rows))
+        rows = scales.copy()
+        rows[dropped] = 0.0
+        solved = loops.solve(near, loops.columns, rows)
+        closed = solved.q[solved.size <= CLOSED]
+        agree = closed[_size(loops, closed, dropped) <= most]
+        tried = _walked(loops, agree, rows, rank)
+        if len(agree) and np.all(_size(loops, tried, dropped) <= most):
+            misfit = np.zeros(len(scales))
+            misfit[dropped] = np.max(np.abs(_residual(loops, tried)[:, dropped]), axis=0)
+            contradict = rank < exact or np.max(misfit, initial=0.0) > CLOSED
+            return Agreement(rows, regular(loops, agree, rows), misfit) if contradict else None
+    return None
+
+
+def _walked(loops: "Equations", q: np.ndarray, rows: np.ndarray, rank: int) -> np.ndarray:
+    """Return configurations q, and others along every motion that the equations `rows` allow."""
+    found, inside, integrate = [q], loops.looped, loops.function("integrate")
+
+    def equations(at: np.ndarray) -> np.ndarray:
+        return (rows[:, None] * loops.raw_matrix(at) * loops.columns)[..., inside]
+
+    least = smallest(equations(q), rank)
+    best = np.flatnonzero(least == np.max(least, initial=0.0))[:1]
+    ways = np.swapaxes(null_space(equations(q[best]), rank), -1, -2).reshape(-1, len(inside))
+    along = np.concatenate([ways, -ways])
+    at = np.repeat(q[best], len(along), axis=0)
+    for _ in range(STRIDES):
+        N = null_space(equations(at), rank)
+        along = np.einsum("sik,sjk,sj->si", N, N, along)
+        along = along / np.maximum(np.linalg.norm(along, axis=-1, keepdims=True), RANK)
+        step = np.zeros((len(at), loops.model.nv))
+        step[:, inside] = STRIDE * along
+        solved = loops.solve(integrate(at, loops.columns * step), loops.columns, rows)
+        goes_on = solved.size <= CLOSED
+        goes_on &= smallest(equations(solved.q), rank) > BRANCHING * np.max(least, initial=0.0)
+        at, along = solved.q[goes_on], along[goes_on]
+        found.append(at)
+    return np.concatenate(found)
+
+
+def _rank(loops: "Equations", q: np.ndarray, share: float) -> int:
+    """Return the largest rank of all equations at q; share: see `rank_of`."""
+    A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
+    return max(rank_of(a, share=share)[0] for a in A)
+
+
+def regular(loops: "Equations", q: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the configurations in which the equations have full rank."""
+    ranks = [rank_of(A)[0] for A in rows[:, None] * loops.raw_matrix(q) * loops.columns]
+    return np.asarray(q[np.array(ranks) == max(ranks)])
+
+
+def _residual(loops: "Equations", q: np.ndarray) -> np.ndarray:
+    """Return the dimensionless residuals of all equations: (states, rows)."""
+    return np.asarray(loops.scales * loops.function("loop_residual")(q))
+
+
+def _size(loops: "Equations", q: np.ndarray, some: np.ndarray) -> np.ndarray:
+    """Return the norm of the residuals of some equations: (states,)."""
+    return np.asarray(np.linalg.norm(_residual(loops, q)[:, some], axis=-1))
 
 
 # Pivots -------------------------------------------------------------------------------------------

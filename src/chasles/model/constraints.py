@@ -35,6 +35,28 @@ class FrameState:
 
     @staticmethod
     def of(pose: tuple[Number, ...], twist: tuple[Number, ...]) -> "FrameState":
+        """Create the state of a frame from the inputs of a constraint.
+
+        Parameters
+        ----------
+        pose : tuple of 12 Number
+            Rotation matrix by rows, then the position (m).
+        twist : tuple of 6 Number
+            Angular velocity (rad/s), then linear velocity of the origin (m/s), along the world
+            axes.
+
+        Returns
+        -------
+        state : FrameState
+            The state.
+
+        Examples
+        --------
+        >>> from chasles.model import FrameState
+        >>> pose = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 0.0)
+        >>> FrameState.of(pose, (0.0,) * 6).position
+        Vector(entries=(0.5, 0.0, 0.0))
+        """
         R = Matrix((tuple(pose[0:3]), tuple(pose[3:6]), tuple(pose[6:9])))
         return FrameState(Vector(pose[9:]), R, Vector(twist[3:]), Vector(twist[:3]))
 
@@ -50,6 +72,13 @@ class FrameState:
         -------
         axis : Vector
             Unit vector.
+
+        Examples
+        --------
+        >>> from chasles.model import FrameState
+        >>> pose = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 0.0)
+        >>> FrameState.of(pose, (0.0,) * 6).axis(2)
+        Vector(entries=(0.0, 0.0, 1.0))
         """
         return Vector(self.rotation.T.rows[k])
 
@@ -65,6 +94,13 @@ class FrameState:
         -------
         point : Vector
             Position (m).
+
+        Examples
+        --------
+        >>> from chasles.model import FrameState
+        >>> pose = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 0.0)
+        >>> FrameState.of(pose, (0.0,) * 6).point(0.25, 0.0, 1.0)
+        Vector(entries=(0.75, 0.0, 1.0))
         """
         return self.position + self.rotation @ Vector.of(x, y, z)
 
@@ -80,6 +116,14 @@ class FrameState:
         -------
         velocity : Vector
             Velocity along the world's axes (m/s).
+
+        Examples
+        --------
+        >>> from chasles.model import FrameState
+        >>> pose = (1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+        >>> turning = FrameState.of(pose, (0.0, 0.0, 2.0, 0.0, 0.0, 0.0))  # 2 rad/s about z
+        >>> turning.velocity_at(turning.point(0.5, 0.0, 0.0))
+        Vector(entries=(0.0, 1.0, 0.0))
         """
         return self.velocity + self.angular_velocity.cross(point - self.position)
 
@@ -146,7 +190,21 @@ class Coupling:
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
 
     def moment(self) -> list[Number]:
-        """Return the time, if the constraint depends on it."""
+        """Return the time, if the constraint depends on it.
+
+        Returns
+        -------
+        list of Number
+            The time (s), or an empty list.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles.model import gear
+        >>> robot = chasles.robots.planar(2).with_couplings(gear("gear", "joint2", {"joint1": 2.0}))
+        >>> robot.model.couplings[0].moment()
+        []
+        """
         assert self.t is not None or not self.data.timed, (
             "the time is needed to evaluate this constraint"
         )

@@ -61,6 +61,18 @@ def a_number(what: str, value: Any, part: str = "") -> float:
     return float(found)
 
 
+def checked_step(dt: Any, what: str = "linearize: dt") -> float:
+    """Return a time step after checking that it is a finite positive number."""
+    try:
+        step = float(dt)
+    except (TypeError, ValueError, OverflowError):
+        problem = f"{what} must be a number of seconds, not {dt!r}"
+        raise ArgumentError("E-MATH-030", problem) from None
+    if not (math.isfinite(step) and step > 0.0):
+        raise InputError("E-MATH-031", f"{what} must be finite and positive, not {dt!r}")
+    return step
+
+
 def a_flag(what: str, value: Any, part: str = "") -> bool:
     """Return the truth value of an argument; raise an error if it has none, such as an array."""
     try:

@@ -466,11 +466,17 @@ class Model:
         return sorted(found.values())
 
     @property
-    def floating(self) -> bool:
-        """Return True for a floating base: a single free joint carries the whole tree."""
+    def base(self) -> int:
+        """Body of a floating base, whose single free joint carries the tree; WORLD if fixed."""
         roots = self.children[WORLD]
         root = self.bodies[roots[0]] if len(roots) == 1 else None
-        return root is not None and root.owns and root.joint.floating
+        free = root is not None and root.owns and root.joint.floating
+        return roots[0] if free else WORLD
+
+    @property
+    def floating(self) -> bool:
+        """Return True for a floating base: a single free joint carries the whole tree."""
+        return self.base != WORLD
 
     def frame(self, name: str) -> Frame:
         """Return a frame by name; links are frames too.

@@ -1,6 +1,7 @@
 """Compiled motions of a plan, with the controller traced into the step, on CPU or GPU."""
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import FunctionType
@@ -9,12 +10,13 @@ from typing import Any
 import numpy as np
 
 from chasles.backends.arrays import checked_count
-from chasles.errors import InputError, MissingPackageError, ModelError, said
+from chasles.errors import ArgumentError, InputError, MissingPackageError, ModelError, said
 from chasles.expr import RULES, Arena
 from chasles.functions.doors import library_of
-from chasles.functions.numeric import checked_step
 from chasles.model import Model
-from chasles.model.given import some_numbers
+from chasles.model.given import checked_step, some_numbers
+from chasles.model.parameters import shape
+from chasles.motion import tensors
 from chasles.motion.apart import MayRemember, apart
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controllers import BUILT_IN, follows
@@ -70,6 +72,7 @@ def stepped(
         (compiled is False, "compiled=False"),
         (plan.free != "body", "free='mixed'"),
         (plan.f_ext, "f_ext"),
+        (plan.model_parameters, "model_parameters"),
         (plan.events, "events"),
         (plan.times is not None, "times"),
         ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),
@@ -99,7 +102,7 @@ def stepped(
             problem = f"this motion cannot be compiled: {outside}"
             raise ModelError("E-MOTION-181", problem, part="simulate")
         why = f"{why}; {outside}" if why else outside
-    run = partial(made, host=host)
+    run = made if host is None else partial(made, host=host)
     return replace(_run(robot, run, q, qd, plan, dt, total, device, threads), why=why)
 
 
@@ -143,10 +146,11 @@ def _made(
 ) -> tuple[Rollout, str]:
     """Return the compiled step of a plan, and why it may differ from the controller, or ""."""
     control, rest = plan.control, (plan.dissipation, plan.contacts or None, dt, plan.parameters)
+    make = partial(prepared, robot, plan.integrator, free=tuple(plan.model_parameters or ()))
     function = isinstance(plan.asked, FunctionType)
     if compiled or not function:
-        return prepared(robot, plan.integrator, control, *rest, again=function), ""
-    made = prepared(robot, plan.integrator, _apart(control), *rest, again=True)
+        return make(control, *rest, again=function), ""
+    made = make(_apart(control), *rest, again=True)
     return made, _changes(robot, _apart(control), made, batch=batch)
 
 
@@ -223,14 +227,42 @@ def _run(
     counts = (dt, steps, every, start, threads, done, total)
 
     def motion(q: Any, qd: Any, tau: Any, states: Any, parameters: Any, *last: Any) -> Trajectory:
-        return made(Course(q, qd, tau, states, parameters, *counts, "simulate", *last))
+        course = Course(q, qd, tau, states, parameters, *counts, "simulate", *last)
+        library = tensors.array_library(course)
+        if library is None:
+            return made(course)
+        if not isinstance(made, Rollout | stepping.Stepped) or device == "cuda":
+            problem = f"motions of {library.name} arrays need a traced controller, and the CPU"
+            remedy = "use NumPy arrays; derivatives are not propagated"
+            raise ArgumentError("E-MOTION-198", problem, remedy, part="simulate")
+        return tensors.moved(robot, made, replace(course, total=None), library)
 
-    given = (q, qd, tau, states, plan.parameters, watch, ctrl, act)
+    values = _values(robot.model, plan.model_parameters)
+    given = (q, qd, tau, states, plan.parameters, watch, ctrl, act, values)
     moved = _transfers(device, q, qd)
     if moved is None:
         return motion(*given)
     send, bring = moved
     return bring(motion(*map(send, given)))
+
+
+def _values(model: Model, given: Mapping[str, Any] | None) -> np.ndarray | None:
+    """Return the values of model parameters, side by side (..., m)."""
+    if not given:
+        return None
+    parts = []
+    for name, value in given.items():
+        array, own = some_numbers(name, value, "simulate").astype(float), shape(model.source, name)
+        if array.shape[array.ndim - len(own) :] != own:
+            problem = f"{name} must have shape (..., {', '.join(map(str, own))})"
+            raise InputError("E-MOTION-201", problem, part="model_parameters")
+        flat = array.reshape(*array.shape[: array.ndim - len(own)], math.prod(own))
+        if not np.all(np.isfinite(flat)) or (name.endswith(".mass") and flat.min(initial=1.0) < 0):
+            problem = f"{name} must be finite, and a mass must not be negative"
+            raise InputError("E-MOTION-202", problem, part="model_parameters")
+        parts.append(flat)
+    lead = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
+    return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in parts], axis=-1)
 
 
 def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
@@ -265,8 +297,9 @@ def _transfers(
     if device not in (None, "cpu", "cuda"):
         problem = f"device must be 'cpu' or 'cuda', not {device!r}"
         raise InputError("E-MOTION-097", problem, part="simulate")
-    there = any(library_of(a) is not None for a in states)
-    if device is None or there == (device == "cuda"):
+    found = {row.package for row in map(library_of, states) if row is not None}
+    there = "cupy" in found
+    if device is None or there == (device == "cuda") or found & set(tensors.DIFFERENTIABLE):
         return None
     try:
         import cupy

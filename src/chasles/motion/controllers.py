@@ -294,10 +294,30 @@ def _linear_errors(
 
 
 def traced(model: Model, control: Any, parameters: int = 0) -> Program:
-    """Return the program of a controller, with inputs t, q, qd (and parameters) and output tau.
+    """Return the program of a controller.
 
-    parameters: number of parameters. The program of `Controls` has further inputs and outputs
-    (`Controls.program`).
+    Parameters
+    ----------
+    model : Model
+        Model of the robot (`robot.model`).
+    control : callable or built-in controller
+        Function tau(t, q, qd), or tau(t, q, qd, p) if there are parameters.
+    parameters : int, optional
+        Number of parameters.
+
+    Returns
+    -------
+    program : Program
+        Inputs t, q, qd (and parameters), output tau (nv,). The program of `Controls` has further
+        inputs and outputs (`Controls.program`).
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles import rollouts
+    >>> program = rollouts.traced(chasles.robots.planar(1).model, lambda t, q, qd: -2.0 * qd)
+    >>> [v.name for v in program.inputs]
+    ['t', 'q', 'qd']
     """
     if isinstance(control, Controls):
         return control.program(model, parameters)
@@ -358,7 +378,33 @@ def _following(mechanism: Mechanism, control: Any) -> Callable[..., np.ndarray]:
 
 
 def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
-    """Return a built-in controller as a compiled function tau(t, q, qd) of arrays."""
+    """Return a built-in controller as a compiled function tau(t, q, qd) of arrays.
+
+    Parameters
+    ----------
+    model : Model
+        Model of a robot without loops (`robot.model`).
+    control : PDControl, ComputedTorque or GravityCompensation
+        Controller.
+
+    Returns
+    -------
+    function : callable
+        Function of t (s), q (..., nq) and qd (..., nv) that returns joint torques (..., nv).
+
+    Raises
+    ------
+    ModelError
+        If the robot has loops or depends on time.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles import rollouts
+    >>> law = rollouts.computed(chasles.robots.planar(1).model, rollouts.GravityCompensation())
+    >>> law(0.0, [0.0], [0.0])
+    array([4.905])
+    """
     require_tree(
         model,
         type(control).__name__,
@@ -388,7 +434,29 @@ def checked_parameters(parameters: Any, control: Any) -> int:
 
 
 def parameter_count(parameters: Any) -> int:
-    """Return the number m of controller parameters, given an array (..., m); 0 for None."""
+    """Return the number of controller parameters.
+
+    Parameters
+    ----------
+    parameters : array_like, shape (..., m), or None
+        Parameters.
+
+    Returns
+    -------
+    m : int
+        Number of parameters; 0 for None.
+
+    Raises
+    ------
+    InputError
+        If the array is empty or a single number.
+
+    Examples
+    --------
+    >>> from chasles import rollouts
+    >>> rollouts.parameter_count([[1.0, 2.0, 3.0]])
+    3
+    """
     if parameters is None:
         return 0
     shape = np.shape(

@@ -29,9 +29,7 @@ _OF_FORCES = ("accelerometer", "force", "torque", "force_torque", "touch")
 
 def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
     """Return the trajectory with the values of the sensors that the plan selects."""
-    if plan.sensors is False:
-        return run
-    names = None if plan.sensors is True else plan.sensors
+    names = None if isinstance(plan.sensors, bool) else plan.sensors
     sensors = chosen(mechanism.model, names)
     if any(library_of(array) for array in (run.q, run.qd)):
         problem = "sensors need a motion on the CPU with NumPy arrays"

@@ -10,9 +10,6 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from chasles.backends.arrays import checked_count
-from chasles.errors import ArgumentError, InputError
-from chasles.functions.numeric import checked_step
 from chasles.motion.contract import Array
 from chasles.motion.controls import Controls
 from chasles.motion.drivers.loops import ClosureFunction
@@ -63,12 +60,14 @@ class Loads:
     """Joint torques or a controller with its parameters, external wrenches, and joint friction.
 
     ctrl: controls of the file's actuators instead of joint torques; act: initial activations.
+    model_parameters: values of the robot's parameters by name, one for all or one per state.
     """
 
     control: Forces = None
     ctrl: Any = None
     act: Array = None
     parameters: Array = None
+    model_parameters: Mapping[str, Array] | None = None
     f_ext: Mapping[str, Any] | None = None
     dissipation: bool = False
 
@@ -151,6 +150,7 @@ class Options(TypedDict, total=False):
     ctrl: Any
     act: Array
     parameters: Array
+    model_parameters: Mapping[str, Array] | None
     f_ext: Mapping[str, Any] | None
     dissipation: bool
     contact_states: Array
@@ -178,50 +178,3 @@ GROUPS: dict[str, type] = {
 
 NAMES = {field.name: field.default for field in fields(Plan)}
 """Default of every individual option."""
-
-
-def check_resolution(start: float, dt: float, function: str) -> None:
-    """Raise an error if dt is too small to change the time at `start`."""
-    if start + dt == start:
-        problem = f"a step of {dt:g} s is too small to change the time {start:g} s"
-        remedy = "start closer to 0 (start=), or increase dt"
-        raise InputError("E-MOTION-122", problem, remedy, part=function)
-
-
-def planned(options: Mapping[str, Any]) -> Plan:
-    """Return the plan for grouped and individual options; duration defaults to steps times dt."""
-    values: dict[str, Any] = {}
-    for name, kind in GROUPS.items():
-        group = options.get(name)
-        if group is not None and not isinstance(group, kind):
-            problem = f"{name} must be {kind.__name__}(...), not {group!r:.60}"
-            raise ArgumentError("E-MOTION-091", problem, part="simulate")
-        values |= vars(group) if group is not None else {}
-    for name, value in options.items():
-        if name in NAMES:
-            values[name] = value
-        elif name not in GROUPS and name != "tau":
-            problem = f"simulate() got an unexpected keyword argument {name!r}"
-            raise ArgumentError("E-MOTION-090", problem)
-    if options.get("tau") is not None:
-        if options.get("control") is not None:
-            raise ArgumentError(
-                "E-MOTION-089", "give `control` or `tau`, not both", part="simulate"
-            )
-        values["control"] = options["tau"]
-    if values.get("ctrl") is not None:
-        if values.get("control") is not None:
-            problem = "give ctrl, or control or tau, not both"
-            raise ArgumentError("E-MOTION-143", problem, part="simulate")
-        values["control"] = Controls.of(values["ctrl"])
-    if isinstance(values.get("control"), str):
-        problem = f"control must be a controller or a function, not {values['control']!r:.60}"
-        remedy = "give PDControl, GravityCompensation or ComputedTorque of chasles.rollouts"
-        raise ArgumentError("E-MOTION-190", problem, remedy, part="simulate")
-    if values.get("duration") is None:
-        if values.get("steps") is None:
-            problem = "give `duration` in s, or `steps` and `dt`"
-            raise ArgumentError("E-MOTION-094", problem, part="simulate")
-        steps = checked_count("simulate: steps", values["steps"])
-        values["duration"] = steps * checked_step(values.get("dt") or DT, "simulate: dt")
-    return Plan(**values)

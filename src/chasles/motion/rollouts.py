@@ -4,13 +4,21 @@ from collections.abc import Sequence
 from typing import Any, Required, TypedDict, Unpack
 
 from chasles.errors import ArgumentError
+from chasles.functions.doors import library_of
+from chasles.model.given import some_numbers
+from chasles.motion import tensors
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.contract import Array, Machine
 from chasles.motion.controls import Controls
+from chasles.motion.drivers import stepping
 from chasles.motion.drivers.compiled import Course, Rollout, checked_steps, prepared
+from chasles.motion.drivers.stepping import TIME_STEPPING, Stepped
 from chasles.motion.keywords import renamed, shown
+from chasles.motion.options import Plan
 from chasles.motion.records import Trajectory
+from chasles.motion.simulation import with_file
+from chasles.motion.stability import check_damping
 from chasles.motion.steps.traced import RolloutGradient
 
 
@@ -27,8 +35,9 @@ class Steps(TypedDict, total=False):
     integrator: str
     start: float
     dissipation: bool
-    contacts: Sequence[Pair] | None
+    contacts: Sequence[Pair] | str | None
     contact_states: Array
+    limits: bool
     threads: int | None
 
 
@@ -48,10 +57,11 @@ def _course(
     integrator: str = "semi-implicit",
     start: float = 0.0,
     dissipation: bool = False,
-    contacts: Sequence[Pair] | None = None,
+    contacts: Sequence[Pair] | str | None = None,
     contact_states: Array = None,
+    limits: bool = False,
     threads: int | None = None,
-) -> tuple[Rollout, Course]:
+) -> tuple[Rollout | Stepped, Course]:
     """Return the compiled step for the options, and the inputs of the motion."""
     if tau is not None and control is not None:
         raise ArgumentError("E-MOTION-103", "give `tau` or `control`, not both", part="rollout")
@@ -61,12 +71,29 @@ def _course(
             raise ArgumentError("E-MOTION-144", "give ctrl or tau, not both", part="rollout")
         tau = Controls.of(ctrl)
     numbers = checked_steps(dt, steps, every, start, threads)
-    made = prepared(robot, integrator, tau, dissipation, contacts, numbers[0], parameters)
+    made: Rollout | Stepped
+    if integrator == TIME_STEPPING:
+        plan = Plan(
+            integrator=integrator,
+            dissipation=dissipation,
+            parameters=parameters,
+            contacts=() if contacts is None else contacts,
+            limits=limits,
+        )
+        made = stepping.prepared(robot, with_file(robot, plan), numbers[0], tau, q)
+    else:
+        for name, given in (("limits", limits is not False), ("contacts", contacts == "file")):
+            if given:
+                problem = f"{name} needs integrator {TIME_STEPPING!r}, not {integrator!r:.60}"
+                raise ArgumentError("E-MOTION-196", problem, part="rollout")
+        made = prepared(robot, integrator, tau, dissipation, contacts, numbers[0], parameters)
+        place = q if library_of(q) else some_numbers("q", q, "rollout")
+        check_damping("rollout", robot, place, numbers[0], integrator, tau, dissipation=dissipation)
     driven = isinstance(tau, Controls)
     forces = None if driven or callable(tau) else tau
-    given = (q, qd, forces, contact_states, parameters)
+    start_of = (q, qd, forces, contact_states, parameters)
     own = ctrl if driven and not callable(ctrl) else None
-    return made, Course(*given, *numbers, ctrl=own, act=act)
+    return made, Course(*start_of, *numbers, ctrl=own, act=act)
 
 
 @renamed(method="integrator")
@@ -79,7 +106,8 @@ def rollout(
     Parameters
     ----------
     robot : Robot
-        A robot without loops that does not depend on time; otherwise use `simulate`.
+        A robot that does not depend on time, without loops unless the integrator is
+        "time-stepping"; otherwise use `simulate`.
     q : array_like, shape (..., nq)
         Initial joint positions (rad or m).
     qd : array_like, shape (..., nv)
@@ -102,16 +130,21 @@ def rollout(
         Number of steps between recorded states; the last state is always recorded.
     parameters : array_like, shape (..., m), optional
         Parameters p of a controller tau(t, q, qd, p), which is traced only once for all values.
-    integrator : {"semi-implicit", "euler", "heun2", "heun3", "rk4"}, optional
-        Integrator on the configuration space, of order 1, 1, 2, 3 and 4.
+    integrator : {"semi-implicit", "euler", "heun2", "heun3", "rk4", "time-stepping"}, optional
+        Integrator on the configuration space, of order 1, 1, 2, 3 and 4, or "time-stepping" with
+        rigid contact, joint limits and dry friction (docs/time-stepping.md).
     start : float, optional
         Time of the first step (s).
     dissipation : bool, optional
         As in `simulate`.
     contacts : sequence of Pair, optional
-        Pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`.
+        Pairs of shapes with a soft law, `contact.Pair(body, surface, SoftContact(...))`. For
+        "time-stepping", pairs with the law `Rigid(...)` or `Compliant(...)`, or "file", as in
+        `simulate`.
     contact_states : array_like, shape (..., states), optional
         Initial states of surfaces and friction. Default: at rest.
+    limits : bool, optional
+        Stop joints at their limits ("time-stepping" only).
     threads : int, optional
         Number of threads. Default: all for large batches.
 
@@ -127,6 +160,11 @@ def rollout(
     With CuPy arrays, the motion is computed on their GPU in one launch, in float32 if all arrays
     are float32, without checks for finite values.
 
+    With arrays of PyTorch (on the CPU) or JAX, `q` and `qd` of the result are arrays of that
+    library, differentiable once by `rollout_pullback`; the result has no other records. The motion
+    is computed in float64 on the CPU. Gradients with respect to quaternions are tangent to the unit
+    sphere.
+
     Examples
     --------
     >>> import chasles
@@ -135,6 +173,9 @@ def rollout(
     (11, 2)
     """
     made, course = _course(robot, q, qd, tau, **options)
+    library = tensors.array_library(course)
+    if library is not None:
+        return tensors.moved(robot, made, course, library)
     return watching.told("rollout", made(course))
 
 
@@ -172,6 +213,12 @@ def rollout_pullback(
     -----
     Memory grows with the square root of `steps`, in addition to the arguments and results (adjoint
     method with checkpoints: Griewank and Walther 2008, chapter 12).
+
+    A step of "time-stepping" is differentiated at its solution by the implicit function theorem:
+    contacts and limits that act, stick or slide in the step keep doing so for small changes. The
+    gradient is exact while this holds. Where a contact is made or lost, or begins to stick or to
+    slide, the motion has a kink, or a jump with restitution, and the gradient is that of the side
+    on which the motion lies. Motions with closed loops or height fields have no gradient.
 
     Examples
     --------

@@ -1,27 +1,31 @@
 """Simulation of a robot from an initial state, compiled if possible, else step by step."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import FunctionType
 from typing import Any, Unpack
 
 import numpy as np
 
+from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.functions.doors import check_robot, library_of
-from chasles.model.given import some_numbers
+from chasles.model.given import checked_step, some_numbers
+from chasles.model.parameters import shape
 from chasles.motion.compiling import attempted, stepped
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.from_file import file_pairs
 from chasles.motion.contract import Array, Machine
-from chasles.motion.controllers import BUILT_IN, follows
+from chasles.motion.controllers import BUILT_IN, ComputedTorque, GravityCompensation, follows
 from chasles.motion.controls import Controls
 from chasles.motion.drivers.compiled import DONE
 from chasles.motion.drivers.interpreted import interpreted, rigid_contacts
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.keywords import shown
 from chasles.motion.measuring import measured
-from chasles.motion.options import AUTOMATIC, GROUPS, NAMES, Options, Plan, planned
+from chasles.motion.options import AUTOMATIC, DT, GROUPS, NAMES, Options, Plan
 from chasles.motion.records import End, Trajectory
+from chasles.motion.stability import check_damping
 from chasles.motion.steps.integrators import known
 
 DEFAULTS = NAMES | dict.fromkeys(["tau", *GROUPS])
@@ -80,6 +84,10 @@ def simulate(
         objects. It must not write to q and qd. Use compiled=False for a function with state.
     parameters : array_like, shape (..., m), optional
         Parameters p of a traced function tau(t, q, qd, p).
+    model_parameters : mapping from str to array_like, optional
+        Values of the robot's parameters in this motion, such as {"link3.mass": masses}, one for all
+        or one for each member of a batch. Names are those of `chasles.compile(parameters=)`. All
+        values share one compiled program. Needs a compiled motion, without sensors.
     tau : array_like, shape (..., nv), optional
         Constant joint torques (N m or N) instead of `control`. A compiled motion also takes one row
         per step, (..., steps, nv).
@@ -183,9 +191,56 @@ def simulate(
         a if library_of(a) else some_numbers(name, a, "simulate")
         for name, a in (("q", q), ("qd", qd))
     )
-    plan = _chosen(robot, planned(options))
+    plan = with_file(robot, planned(options))
+    for name in plan.model_parameters or ():
+        shape(robot.model.source, name)
+    if plan.model_parameters and plan.sensors is not False:
+        problem = "sensors= measures the robot with its own parameters, not with model_parameters"
+        remedy = "give robot.with_parameters(...) instead"
+        raise InputError("E-MOTION-203", problem, remedy, part="simulate")
     run = _motion(robot, plan, q, qd, compiled, device, threads)
-    return watching.told("simulate", measured(robot.mechanism, run, plan))
+    if plan.sensors is not False:
+        run = measured(robot.mechanism, run, plan)
+    return run if run.unstable is None else watching.told("simulate", run)
+
+
+def planned(options: Mapping[str, Any]) -> Plan:
+    """Return the plan for grouped and individual options; duration defaults to steps times dt."""
+    values: dict[str, Any] = {}
+    for name, kind in GROUPS.items():
+        group = options.get(name)
+        if group is not None and not isinstance(group, kind):
+            problem = f"{name} must be {kind.__name__}(...), not {group!r:.60}"
+            raise ArgumentError("E-MOTION-091", problem, part="simulate")
+        values |= vars(group) if group is not None else {}
+    for name, value in options.items():
+        if name in NAMES:
+            values[name] = value
+        elif name not in GROUPS and name != "tau":
+            problem = f"simulate() got an unexpected keyword argument {name!r}"
+            raise ArgumentError("E-MOTION-090", problem)
+    if options.get("tau") is not None:
+        if options.get("control") is not None:
+            raise ArgumentError(
+                "E-MOTION-089", "give `control` or `tau`, not both", part="simulate"
+            )
+        values["control"] = options["tau"]
+    if values.get("ctrl") is not None:
+        if values.get("control") is not None:
+            problem = "give ctrl, or control or tau, not both"
+            raise ArgumentError("E-MOTION-143", problem, part="simulate")
+        values["control"] = Controls.of(values["ctrl"])
+    if isinstance(values.get("control"), str):
+        problem = f"control must be a controller or a function, not {values['control']!r:.60}"
+        remedy = "give PDControl, GravityCompensation or ComputedTorque of chasles.rollouts"
+        raise ArgumentError("E-MOTION-190", problem, remedy, part="simulate")
+    if values.get("duration") is None:
+        if values.get("steps") is None:
+            problem = "give `duration` in s, or `steps` and `dt`"
+            raise ArgumentError("E-MOTION-094", problem, part="simulate")
+        steps = checked_count("simulate: steps", values["steps"])
+        values["duration"] = steps * checked_step(values.get("dt") or DT, "simulate: dt")
+    return Plan(**values)
 
 
 def _motion(
@@ -200,6 +255,10 @@ def _motion(
     """Run a plan by time stepping, compiled, or step by step with the reason in `why`."""
     if plan.integrator == TIME_STEPPING:
         return stepped(robot, plan, q, qd, compiled, device, threads)
+    dt = DT if plan.dt is None else checked_step(plan.dt, "simulate: dt")
+    known(plan.integrator)  # which raises an error for other names
+    way = (q, dt, plan.integrator, plan.control)
+    check_damping("simulate", robot, *way, dissipation=plan.dissipation)
     why = "compiled=False was given" if compiled is False else obstacle(robot, plan, compiled)
     if not why:
         found = attempted(robot, plan, q, qd, compiled, device, threads)
@@ -212,12 +271,13 @@ def _motion(
     return replace(interpreted(robot.mechanism, q, qd, plan), why=why)
 
 
-def _chosen(robot: Machine, plan: Plan) -> Plan:
+def with_file(robot: Machine, plan: Plan) -> Plan:
     """Return the plan with an integrator, and with the file's contacts if requested."""
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":
             problem = f"contacts must be pairs or 'file', not {plan.contacts!r:.60}"
-            raise ArgumentError("E-MOTION-134", problem, part="simulate")
+            remedy = "for a floor at z = 0, use chasles.contact.file_pairs(robot, ground=True)"
+            raise ArgumentError("E-MOTION-134", problem, remedy, part="simulate")
         kept = robot.mechanism.kept
         if "contacts of the file" not in kept:
             kept["contacts of the file"] = tuple(file_pairs(robot))
@@ -245,6 +305,10 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
         (plan.events, "events"),
         (remembers and not compiled, "control is an object, which may hold state"),
         (follows(control), "control follows a trajectory"),
+        (
+            plan.model_parameters and isinstance(control, GravityCompensation | ComputedTorque),
+            "control computes with the robot's own parameters",
+        ),
         (plan.times is not None, "times"),
         (rigid_contacts(plan), "rigid contacts or joint limits"),
         ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),
@@ -261,7 +325,11 @@ def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
 def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: Array) -> None:
     """Raise an error for options that only compiled motions support."""
     control: Any = plan.control
-    for name, value in (("threads", threads), ("parameters", plan.parameters)):
+    for name, value in (
+        ("threads", threads),
+        ("parameters", plan.parameters),
+        ("model_parameters", plan.model_parameters),
+    ):
         if value is not None:
             problem = f"{name} needs a compiled motion, but this one is not compiled: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")

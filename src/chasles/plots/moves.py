@@ -19,7 +19,30 @@ TITLES = ("position", "velocity", "acceleration", "jerk")
 def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
     """Draw positions, velocities, accelerations and jerks of a trajectory over time.
 
-    axes: up to four Matplotlib axes, filled in this order; if None, a new figure is created.
+    Parameters
+    ----------
+    given : Move
+        Trajectory, from a function of `chasles.trajectory`.
+    axes : sequence of matplotlib Axes, optional
+        Up to four axes, filled in this order. Default: a new figure with four axes.
+
+    Returns
+    -------
+    axes : sequence of matplotlib Axes
+        The axes.
+
+    Raises
+    ------
+    InputError
+        If the number of axes is not 1 to 4.
+
+    Examples
+    --------
+    >>> import chasles
+    >>> from chasles import plots
+    >>> reach = chasles.trajectory.minimum_jerk([0.0], [1.0], duration=2.0)
+    >>> len(plots.move(reach))
+    4
     """
     if axes is None:
         from matplotlib import pyplot

@@ -15,7 +15,7 @@ from chasles.functions.graphs import Graph, captured, shapes_of
 from chasles.functions.programs import Derivative, spaces
 from chasles.functions.tracing import WrenchKey
 from chasles.mechanisms import Coordinates
-from chasles.model.given import a_name
+from chasles.model.given import a_name, checked_step
 from chasles.robot.identity import Array
 from chasles.robot.motions import Moving
 
@@ -318,7 +318,7 @@ class Deriving(Moving):
         if dt is None and actuation is None:
             return pair(out, threads)
         doors.refuse("linearize with dt= or actuation=", q, qd, tau)
-        step = None if dt is None else numeric.checked_step(dt)
+        step = None if dt is None else checked_step(dt)
         S = None
         if actuation is not None:
             S = numeric.actuation_matrix(actuation, self.nv, self.velocity_slice)

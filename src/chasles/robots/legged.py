@@ -35,10 +35,10 @@ class Solid(NamedTuple):
         x, y, z = self.center
         return self._replace(inertia=mirrored(self.inertia), center=_at(x, -y, z))
 
-    def shape(self, link: str) -> ShapeData:
+    def shape(self, link: str, color: tuple[float, float, float, float] = SHELL) -> ShapeData:
         """Return the visual shape of a link made of this solid."""
         pose = standing((_X, _Y, _Z)[self.along], self.center)
-        return ShapeData(link, self.kind, self.size, pose, color=SHELL)
+        return ShapeData(link, self.kind, self.size, pose, color=color)
 
 
 class Part(NamedTuple):
@@ -219,15 +219,23 @@ def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False)
         joint = replace(joint, armature=2e-4 * torque, damping=2e-3 * torque)
         joints.append(replace(joint, friction=5e-3 * torque))
         links.append(LinkData(link, solid.inertia))
-        shapes += [solid.shape(link), _motor(link, part)]
+        shapes += _drawn(link, part, solid)
     return limb
 
 
-def _motor(link: str, part: Part) -> ShapeData:
-    """Return a cylinder about the axis of a joint, with a volume proportional to the torque."""
+def _drawn(link: str, part: Part, solid: Solid) -> list[ShapeData]:
+    """Return the shapes of a link: its solid, and its motor, a cylinder about the joint's axis.
+
+    The motor's volume is proportional to the torque. It encloses a bone along its axis, and a
+    smaller cylinder has its color, so that no surfaces of two colors coincide.
+    """
     radius = 0.0115 * part.effort ** (1.0 / 3.0)
+    if solid.kind == "capsule" and part.axis == _Z:
+        radius = max(radius, 1.15 * solid.size[0])
+    housing = solid.kind == "cylinder" and solid.size[0] < radius
     pose = standing(part.axis, ORIGIN)
-    return ShapeData(link, "cylinder", (radius, 1.8 * radius), pose, color=MOTOR)
+    motor = ShapeData(link, "cylinder", (radius, 1.8 * radius), pose, color=MOTOR)
+    return [solid.shape(link, MOTOR if housing else SHELL), motor]
 
 
 def _frame(name: str, link: str, at: Vector) -> FrameData:

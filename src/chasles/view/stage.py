@@ -132,6 +132,14 @@ class Stage:
         camera.up, camera.fov = up, FIELD_OF_VIEW
         server.on_client_connect(self.fit)
 
+    def expect_recording(self, size: tuple[int, int]) -> None:
+        """Fit the first camera of new pages to pictures of a size in pixels, without the panel.
+
+        A slow page applies its first camera late, after `fit`.
+        """
+        self.recorded, camera = True, self.server.initial_camera
+        camera.position, camera.look_at = self._fitted(size[0] / size[1], 0.0)
+
     def _fitted(self, aspect: float, covered: float) -> Camera:
         ahead = np.cross(self.aside, self.up)
         direction = ahead + 0.55 * self.aside + 0.5 * self.up

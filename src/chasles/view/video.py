@@ -103,7 +103,7 @@ def record(
     instants = np.arange(playback.first, playback.last + 0.5 * speed / rate, speed / rate)
     with (
         whole(file, overwrite=overwrite) as part,
-        _page(viewer, (width, height)) as client,
+        page(viewer, (width, height)) as client,
         writer(part, file.suffix.lower(), rate, (width, height)) as add,
     ):
         for t in instants:
@@ -114,12 +114,12 @@ def record(
 
 
 @contextmanager
-def _page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
+def page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
     """Open the page of a viewer in a headless browser; yield its viser client."""
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
     flags.append(f"--window-size={size[0]},{size[1] + 200}")  # a new window has bars at its top
     known = set(viewer.server.get_clients())
-    viewer.stage.recorded = True
+    viewer.stage.expect_recording(size)
     with tempfile.TemporaryDirectory(prefix="chasles-", ignore_cleanup_errors=True) as profile:
         command = [_browser(), *flags, f"--user-data-dir={profile}", viewer.url]
         quiet = subprocess.DEVNULL

@@ -15,7 +15,7 @@ import pytest
 from support import raises
 
 import chasles
-from chasles.functions import compiled, libraries
+from chasles.functions import doors, libraries
 from chasles.functions.compiled import Compiled
 from chasles.robots import planar
 
@@ -53,9 +53,9 @@ def cupy(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     module.cuda = SimpleNamespace(get_current_stream=None)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "cupy", module)
     monkeypatch.delitem(sys.modules, "chasles.functions.libraries.cupy", raising=False)
-    monkeypatch.delitem(compiled._TAKERS, "cupy", raising=False)
+    monkeypatch.delitem(doors._TAKERS, "cupy", raising=False)
     yield
-    compiled._TAKERS.pop("cupy", None)
+    doors._TAKERS.pop("cupy", None)
     sys.modules.pop("chasles.functions.libraries.cupy", None)
 
 
@@ -103,11 +103,11 @@ def test_numbers_follow_the_arrays(inverse: Compiled) -> None:
 def test_a_function_of_the_gpu_takes_them_itself(inverse: Compiled) -> None:
     """Its kernel does; to ask for the function of the GPU once more would never end."""
     arrays = [Array(np.zeros(2))] * 3
-    assert compiled.taker(inverse, arrays, None) is not None
+    assert doors.taker(inverse, arrays, None) is not None
     there = SimpleNamespace(
         recipe=replace(inverse.recipe, backend="cuda"), interface=inverse.interface
     )
-    assert compiled.taker(there, arrays, None) is None
+    assert doors.taker(there, arrays, None) is None
 
 
 def test_bad_arguments(inverse: Compiled) -> None:

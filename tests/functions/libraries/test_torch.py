@@ -386,5 +386,5 @@ def test_what_numpy_decides_refuses_tensors() -> None:
         with raises("E-CALL-041"):
             refused()
     arm = puma560()
-    with raises("E-MOTION-013"):
-        arm.rollout(*tensors(arm, 2), dt=1e-3, steps=1)
+    with raises("E-CALL-041"):
+        arm.rollout_pullback(*tensors(arm, 2), dt=1e-3, steps=1, covectors=(None, None))

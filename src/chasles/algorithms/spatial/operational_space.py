@@ -14,7 +14,14 @@ from chasles.mathematics.linear import (
     solve_ltdl,
     symmetric_products,
 )
-from chasles.mathematics.spatial import ArticulatedInertia, Force, Motion, Motions, Transform
+from chasles.mathematics.spatial import (
+    ArticulatedInertia,
+    Force,
+    Motion,
+    Motions,
+    RigidInertia,
+    Transform,
+)
 from chasles.model.model import WORLD, Frame, Handles, Model, each_of
 from chasles.model.spaces import Jacobian, Position, SpatialMatrix, stack
 
@@ -90,24 +97,20 @@ def generalized_jacobian(
     """Return J_i - J_0 I_0^-1 F_i, for zero momentum I_0 v_0 + F qd (Featherstone, example 9.4).
 
     I_0 and F are the momenta for unit velocities of the base and the joints, in base coordinates. A
-    fixed base does not recoil, and the result is J.
+    fixed base has no velocities, does not recoil, and the result is J.
     """
-    J = jacobian(model, q, frame=frame, axes=axes, at=at)
-    if not model.floating or not J:
-        return J
-    (b, _, root, I), *outward = model.outward()
-    Ic, X, Xb = {b: I}, {}, {b: Transform.identity()}
-    for i, p, joint, I in outward:
-        X[i], Ic[i] = joint.transform(q[i]), I
-        Xb[i] = X[i] @ Xb[p]
-    for i, p, *_ in reversed(outward):
+    b, X, S = model.base, {}, {WORLD: Motions(())}
+    Xb, Ic, J = {b: Transform.identity()}, {WORLD: RigidInertia.zero()}, {WORLD: Motions(())}
+    for i, _, joint, I in model.outward():
+        X[i], S[i], Ic[i] = joint.transform(q[i]), joint.subspace(q[i]), I
+        J[i] = Motions((Motion.zero(),) * joint.nv)
+    J |= jacobian(model, q, frame=frame, axes=axes, at=at)
+    for i, p, *_ in model.inward():
         Ic[p] += X[i].T @ Ic[i]
-    S0 = root.subspace(q[b])
-    recoil = -invert_symmetric(S0.T @ (Ic[b] @ S0))
+    recoil = -invert_symmetric(S[b].T @ (Ic[b] @ S[b]))
     result = {}
-    for i, _, joint, _ in outward:
-        F = Xb[i].T @ (Ic[i] @ joint.subspace(q[i]))
-        columns = (recoil @ (S0.T @ F)).T.rows
-        moved = Motions(tuple(J[b] @ Vector(column) for column in columns))
-        result[i] = J[i] + moved if i in J else moved
+    for i, p, *_ in (step for step in model.outward() if step[0] != b):
+        Xb[i] = X[i] @ Xb[p]
+        F = Xb[i].T @ (Ic[i] @ S[i])
+        result[i] = J[i] + Motions(tuple(J[b] @ (recoil @ (S[b].T @ f)) for f in F.columns))
     return result

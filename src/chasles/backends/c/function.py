@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
+
 from chasles.backends.c.body import DOUBLE, Number, Statements, Turn, Turns, library_turns
 from chasles.backends.c.names import identifier
 from chasles.backends.llvm.math import ELEMENTS
@@ -37,7 +39,8 @@ class Function:
     """A program and the options for writing it in C.
 
     name: name of the C function. own_sine: True if the function for one state also computes sines
-    and cosines without the C library.
+    and cosines without the C library. local: True if only functions of the same file call it; then
+    it has no batch function.
     """
 
     name: str
@@ -45,6 +48,7 @@ class Function:
     program: Program
     number: Number = DOUBLE
     own_sine: bool = False
+    local: bool = False
 
     @cached_property
     def lowered(self) -> Lowered:
@@ -79,8 +83,8 @@ class Function:
 
     @property
     def in_columns(self) -> bool:
-        """Return True if the batch function works on columns."""
-        return 0 < self.columns * LANE_BYTES <= MOST_STACK
+        """Return True if there is a batch function that works on columns."""
+        return not self.local and 0 < self.columns * LANE_BYTES <= MOST_STACK
 
     @property
     def columns(self) -> int:
@@ -138,7 +142,8 @@ def signature(function: Function, *, batch: bool = False, restrict: bool = True)
         for kind, v in zip(kinds, function.arrays, strict=True)
     ]
     name, first = (f"{function.name}_batch", ["size_t count"]) if batch else (function.name, [])
-    return wrapped(f"void {name}(", [*first, *arrays], ")")
+    before = "static " if function.local else ""
+    return wrapped(f"{before}void {name}(", [*first, *arrays], ")")
 
 
 def wrapped(before: str, items: Sequence[str], after: str, width: int = 96) -> str:
@@ -152,8 +157,17 @@ def wrapped(before: str, items: Sequence[str], after: str, width: int = 96) -> s
     return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
+def table(name: str, number: Number, rows: np.ndarray) -> list[str]:
+    """Return the definition of a constant array of numbers."""
+    head = f"static const {number.name} {name}[{rows.shape[0]}][{rows.shape[1]}] = {{"
+    body = [wrapped("    {", [number.spelled(x).strip("()") for x in row], "},") for row in rows]
+    return [head, *body, "};"]
+
+
 def definitions(function: Function) -> str:
     """Return the definitions of both functions and their helper functions."""
+    if function.local:
+        return _one(function)
     tiles = [_tiles(function)] if function.in_columns else []
     return "\n".join([_one(function), *tiles, _batch(function)])
 

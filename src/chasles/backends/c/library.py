@@ -19,8 +19,10 @@ from chasles.backends.c.function import (
     definitions,
     signature,
     sine_and_cosine,
+    table,
     wrapped,
 )
+from chasles.backends.c.iterated import Iteration, iteration_definition, iteration_test
 from chasles.backends.c.search import Search, search_definition, search_test
 from chasles.expr import Program
 
@@ -35,7 +37,7 @@ class Library:
 
     `notes` are lines for the header, such as the meaning of the coordinates. `samples` are the
     numbers that the test of each function uses. `searches` are repeated iterations of some of the
-    functions.
+    functions. `iterations` are steps that iterate, with functions of their own.
     """
 
     prefix: str
@@ -45,6 +47,7 @@ class Library:
     functions: tuple[Function, ...]
     samples: tuple[Sample, ...]
     searches: tuple[Search, ...] = ()
+    iterations: tuple[Iteration, ...] = ()
 
     def files(self) -> dict[str, str]:
         """Return the contents of all files by name."""
@@ -68,6 +71,9 @@ def header(library: Library) -> str:
         lines += [signature(function, batch=True, restrict=False) + ";", ""]
     for search in library.searches:
         lines += [comment(search.description()), search.signature + ";", ""]
+    for it in library.iterations:
+        lines += [f"#define {it.macro} {it.size}", "", comment(it.description())]
+        lines += [it.signature + ";", ""]
     return "\n".join([*lines, "#ifdef __cplusplus", "}", "#endif", "", f"#endif /* {guard} */", ""])
 
 
@@ -89,10 +95,12 @@ def source(library: Library) -> str:
     """Return the source. Batches compute sines and cosines without the C library."""
     functions, number = library.functions, library.number
     lines = [comment([library.title]), f'#include "{library.prefix}.h"', ""]
-    turning = any(f.turns and (f.in_columns or f.own_sine) for f in functions)
+    parts = [part for it in library.iterations for part in it.parts]
+    every = (*functions, *parts)
+    turning = any(f.turns and (f.in_columns or f.own_sine) for f in every)
     lines += ["#include <float.h>"] * turning + ["#include <math.h>", ""]
     if turning:
-        lines += [_STRICT, sine_and_cosine(number, exact=any(f.own_sine for f in functions))]
+        lines += [_STRICT, sine_and_cosine(number, exact=any(f.own_sine for f in every))]
     columns = [f for f in functions if f.in_columns]
     if columns:
         lines.append(_LANES.format(lanes=LANE_BYTES // number.bytes))
@@ -101,7 +109,8 @@ def source(library: Library) -> str:
     if any(v.size for f in columns for v in f.outputs):
         lines.append(_SCATTER.format(T=number.name))
     searches = map(search_definition, library.searches)
-    return "\n".join([*lines, *map(definitions, functions), *searches])
+    iterations = map(iteration_definition, library.iterations)
+    return "\n".join([*lines, *map(definitions, every), *searches, *iterations])
 
 
 def comment(lines: Iterable[str]) -> str:
@@ -213,7 +222,7 @@ def _tolerances(
 def self_test(library: Library) -> str:
     """Return a C program that returns 0 if all functions reproduce the stored results."""
     prefix, functions, samples = library.prefix, library.functions, library.samples
-    kind = functions[0].number.name
+    kind = library.number.name
     lines = [f"/* Compares {prefix}.c with stored results; returns 0 if all agree. */"]
     lines += [f'#include "{prefix}.h"', "", "#include <math.h>", "#include <stdio.h>"]
     lines += ["#include <stdlib.h>", "", f"#define COUNT {COUNT}U", ""]
@@ -223,8 +232,11 @@ def self_test(library: Library) -> str:
         lines += _check(function, sample)
     for search in library.searches:
         lines += search_test(search)
+    for it in library.iterations:
+        lines += iteration_test(it)
     lines += ["int main(void)", "{", "    int failures = 0;"]
     tested = [f.name for f in functions] + [search.name for search in library.searches]
+    tested += [it.name for it in library.iterations]
     lines += [f"    failures += test_{name}();" for name in tested]
     return "\n".join([*lines, _END])
 
@@ -238,7 +250,7 @@ def _check(function: Function, sample: Sample) -> list[str]:
     given = [v for v in function.outputs if v.size]
     lines = []
     for v, x in zip(function.arrays, (*sample, *exact), strict=True):
-        lines += _table(function, v.name, x) if v.size else []
+        lines += table(f"{function.name}_{v.name}", function.number, x) if v.size else []
     body = ["    int failures = 0;"]
     for v in (*known, *given):
         body.append(f"    static {function.number.name} {v.name}[COUNT][{v.size}];")
@@ -263,15 +275,6 @@ def _check(function: Function, sample: Sample) -> list[str]:
                 body.append(f"        &{v.name}[0][0], {numbers});")
     head = f"static int test_{function.name}(void)"
     return [*lines, head, "{", *body, "    return failures;", "}", ""]
-
-
-def _table(function: Function, name: str, rows: np.ndarray) -> list[str]:
-    number = function.number
-    head = (
-        f"static const {number.name} {function.name}_{name}[{rows.shape[0]}][{rows.shape[1]}] = {{"
-    )
-    body = [wrapped("    {", [number.spelled(x).strip("()") for x in row], "},") for row in rows]
-    return [head, *body, "};"]
 
 
 _COMPARE = """\

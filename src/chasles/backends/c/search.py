@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from chasles.backends.c.function import Function, wrapped
+from chasles.backends.c.function import Function, table, wrapped
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def search_definition(search: Search) -> str:
     }
     others = [v.name for v in step.inputs[3:]]
     tables |= {name: a[None] for name, a in zip(others, search.fixed, strict=True)}
-    lines = [line for key, a in tables.items() for line in _table(search, key, a)]
+    lines = [line for key, a in tables.items() for line in table(f"{search.name}_{key}", number, a)]
     given = ["at", "memory", "goals", *(f"{search.name}_{name}[0]" for name in others)]
     call = wrapped(f"            {step.name}(", [*given, "after", "kept"], ");")
     status, cost, first = search.places
@@ -114,28 +114,16 @@ def search_definition(search: Search) -> str:
     return "\n".join([*lines, "", _SEARCH.format(**facts)])
 
 
-def _table(search: Search, key: str, rows: np.ndarray) -> list[str]:
-    number = search.step.number
-    head = f"static const {number.name} {search.name}_{key}[{rows.shape[0]}][{rows.shape[1]}] = {{"
-    body = [wrapped("    {", [number.spelled(x).strip("()") for x in row], "},") for row in rows]
-    return [head, *body, "};"]
-
-
 def search_test(search: Search) -> list[str]:
     """Return a C function that searches for stored goals and counts those it does not reach."""
     number, n = search.step.number, search.starts.shape[1]
     goals = f"{search.name}_goals"
-    count, size = search.tests.shape
+    count = len(search.tests)
     if not count:
         return [f"static int test_{search.name}(void)", "{", "    return 0;", "}", ""]
-    rows = [
-        wrapped("    {", [number.spelled(x).strip("()") for x in row], "},") for row in search.tests
-    ]
     begin = wrapped("{", [number.spelled(x).strip("()") for x in search.begin], "};")
     return [
-        f"static const {number.name} {goals}[{count}][{size}] = {{",
-        *rows,
-        "};",
+        *table(goals, number, search.tests),
         f"static int test_{search.name}(void)",
         "{",
         "    int failures = 0;",

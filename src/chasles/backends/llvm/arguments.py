@@ -42,7 +42,7 @@ class Array:
         self.number, self.order = w.field(descr, TYPE, "i32"), w.field(descr, ORDER, "i8")
         self.data = w.field(item, DATA, "ptr")
 
-    def has(self, w: Routine, flags: int) -> str:
+    def has(self, w: Routine, flags: int | str) -> str:
         return w.compare("eq", w.emit(f"and i32 {self.flags}, {flags}"), flags, "i32")
 
 
@@ -64,14 +64,17 @@ def _item_size(w: Routine, number: str) -> str:
 def plain() -> str:
     """Write a function that returns the address of a plain array of one state, or null.
 
-    %first: the words of the way's first variable. %number: NumPy's type number. The function
-    handles the usual case with a few comparisons; `prepared` handles all others.
+    %first: the words of the way's first variable. %number: NumPy's type number. %flags: flags that
+    the array must have. The function handles the usual case with a few comparisons; `prepared`
+    handles all others.
     """
-    w = Routine("internal ptr @plain(ptr %first, i32 %number, i64 %k, ptr %item) alwaysinline")
+    w = Routine(
+        "internal ptr @plain(ptr %first, i32 %number, i64 %k, ptr %item, i32 %flags) alwaysinline"
+    )
     no = w.label()
     w.leave(w.opposite(w.same(kind_of(w, "%item"), context(w, "array_type"))), no)
     variable, array = Variable(w, "%k", "%first"), Array(w, "%item")
-    w.leave(w.opposite(array.has(w, PLAIN)), no)
+    w.leave(w.opposite(array.has(w, "%flags")), no)
     w.leave(w.compare("ne", array.rank, variable.rank), no)
     w.leave(w.compare("ne", array.number, "%number", "i32"), no)
     w.leave(w.compare("ne", array.order, ord("="), "i8"), no)

@@ -95,8 +95,10 @@ def _targets(
         w.put(outputs[1], k, "i64", row)
 
 
-def _made(w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str) -> None:
-    """Make new arrays; if memory is exhausted, the exception is set, so return null."""
+def _made(
+    w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str, heap: str
+) -> None:
+    """Make new arrays; if memory is exhausted, an exception is set: free `heap` and return null."""
     lead, dims, _ = shape
     room, taken, batch = w.room(2 * MOST_RANK, "i64"), word(w, "inputs"), lead != "0"
     with w.each(lead) as (k, _):
@@ -114,7 +116,7 @@ def _made(w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], mad
         with w.when(w.is_null(array)):
             with w.each(k) as (n, _):
                 w.do(context(w, "decrement"), f"ptr {w.entry_of(made, n, 'ptr')}")
-            w.do("@released", "ptr %heap")
+            w.do("@released", f"ptr {heap}")
             w.answer("ptr null")
         w.raw(f"  ; array {array}")
         w.put(outputs[0], k, "ptr", w.field(array, DATA, "ptr"))
@@ -174,41 +176,54 @@ def _guard(w: Routine, count: str, made: str, no: str) -> None:
     w.start(good)
 
 
-def single() -> str:
-    """Write a function that handles one state if all arguments are plain arrays.
+def single(w: Routine, no: str) -> None:
+    """Emit code that handles one state if all arguments are plain arrays; else go to label `no`.
 
-    This is the usual case, without the overhead of batches and other arguments; otherwise it
-    returns NOT_TAKEN.
+    This is the usual case, without the overhead of batches and other arguments. The code reads
+    %way, %items and %out, and returns from the routine.
     """
-    w = Routine("internal ptr @single(ptr %way, ptr %items, ptr %out) alwaysinline")
-    no, ready = w.label(), w.label()
-    w.leave(w.compare("ne", word(w, "shown"), word(w, "outputs")), no)
-    kinds = ((MOST_INPUTS, "ptr"), (MOST_INPUTS, "i64"), (MOST_OUTPUTS, "ptr"))
-    in_places, in_steps, out_places = (w.room(*kind) for kind in kinds)
-    out_steps, made = w.room(MOST_OUTPUTS, "i64"), w.room(MOST_OUTPUTS, "ptr")
+    several = w.label()
+    in_places, out_places = w.room(MOST_INPUTS, "ptr"), w.room(MOST_OUTPUTS, "ptr")
+    in_steps, out_steps = w.room(MOST_INPUTS, "i64"), w.room(MOST_OUTPUTS, "i64")
     inputs, outputs, shape = (in_places, in_steps), (out_places, out_steps), ("0", "null", "1")
-    known = f"ptr {word(w, 'variables', 'ptr')}", f"i32 {word(w, 'number', 'i32')}"
-    with w.each(word(w, "inputs")) as (k, _):
+    first, taken, bytes_ = word(w, "variables", "ptr"), word(w, "inputs"), word(w, "bytes")
+    known = f"ptr {first}", f"i32 {word(w, 'number', 'i32')}"
+    with w.each(taken) as (k, _):
         item = w.entry_of("%items", k, "ptr")
         w.raw(f"  ; array {item}")  # annotation for `llvm.checked`
-        found = w.called("ptr", "@plain", *known, f"i64 {k}", f"ptr {item}")
+        found = w.called("ptr", "@plain", *known, f"i64 {k}", f"ptr {item}", f"i32 {PLAIN}")
         w.leave(w.is_null(found), no)
         w.put(in_places, k, "ptr", found)
         w.put(in_steps, k, "i64", "0")
     quaternions(w, inputs, "false", "1", no)
-    with w.when(w.opposite(w.is_null("%out")), go=ready):
-        _targets(w, shape, inputs, outputs, no)
-    w.raw("  %heap = select i1 true, ptr null, ptr null")
-    _made(w, shape, outputs, made)
-    w.start(ready)
-    w.do(word(w, "one", "ptr"), f"ptr {in_places}", f"ptr {out_places}")
     with w.when(w.opposite(w.is_null("%out"))):
-        w.do(context(w, "increment"), "ptr %out")
-        w.answer("ptr %out")
+        w.leave(w.compare("ne", word(w, "shown"), 1), several)
+        w.raw("  ; array %out")
+        asked = f"i64 {taken}", "ptr %out", f"i32 {PLAIN | WRITEABLE}"
+        start = w.called("ptr", "@plain", *known, *asked)
+        w.leave(w.is_null(start), no)
+        end = w.at(start, w.times(Variable(w, taken, first).size, bytes_))
+        with w.each(taken) as (k, further):
+            other = w.entry_of(in_places, k, "ptr")
+            w.leave(w.compare("ule", end, other, "ptr"), further)
+            final = w.at(other, w.times(Variable(w, k, first).size, bytes_))
+            w.leave(w.compare("ugt", final, start, "ptr"), no)
+        w.put(out_places, "0", "ptr", start)
+        _run_given(w, in_places, out_places)
+        w.start(several)
+        _targets(w, shape, inputs, outputs, no)
+        _run_given(w, in_places, out_places)
+    made = w.room(MOST_OUTPUTS, "ptr")
+    _made(w, shape, outputs, made, "null")
+    w.do(word(w, "one", "ptr"), f"ptr {in_places}", f"ptr {out_places}")
     w.answer(f"ptr {_delivered(w, '0', made)}")
-    w.start(no)
-    w.answer(f"ptr {NOT_TAKEN}")
-    return w.finished()
+
+
+def _run_given(w: Routine, in_places: str, out_places: str) -> None:
+    """Run the kernel for one state, and return `out`."""
+    w.do(word(w, "one", "ptr"), f"ptr {in_places}", f"ptr {out_places}")
+    w.do(context(w, "increment"), "ptr %out")
+    w.answer("ptr %out")
 
 
 def answered() -> str:
@@ -217,10 +232,11 @@ def answered() -> str:
     %limit: number of states up to which a batch is handled even if several threads would be faster.
     """
     w = Routine("internal ptr @answered(ptr %way, ptr %items, ptr %out, i64 %limit)")
-    usual = w.called("ptr", "@single", "ptr %way", "ptr %items", "ptr %out")
-    with w.when(w.opposite(w.same(usual, NOT_TAKEN))):
-        w.answer(f"ptr {usual}")
-    no, ready = w.label(), w.label()
+    no, ready, other = w.label(), w.label(), w.label()
+    guarded = w.compare("ne", word(w, "shown"), word(w, "outputs"))
+    w.leave(guarded, other)
+    single(w, other)
+    w.start(other)
     heap = w.variable("ptr", "null")
     shape = lead, dims, count = batch_shape(w, no)
     batch = w.compare("ne", lead, 0)
@@ -244,7 +260,7 @@ def answered() -> str:
         item = w.entry_of("%items", k, "ptr")
         w.raw(f"  ; array {item}")
         with w.when(w.opposite(batch)):
-            found = w.called("ptr", "@plain", *known, f"i64 {k}", f"ptr {item}")
+            found = w.called("ptr", "@plain", *known, f"i64 {k}", f"ptr {item}", f"i32 {PLAIN}")
             with w.when(w.opposite(w.is_null(found)), go=further):
                 w.put(in_places, k, "ptr", found)
                 w.put(in_steps, k, "i64", "0")
@@ -263,12 +279,10 @@ def answered() -> str:
         w.set(room, f"ptr {got}")
         w.leave(w.opposite(w.called("i1", "@prepared", "ptr %way", *operands)), no)
     quaternions(w, inputs, batch, count, no)
-    guarded = w.compare("ne", word(w, "shown"), word(w, "outputs"))
     with w.when(w.opposite(w.is_null("%out"))):
         _targets(w, shape, inputs, outputs, no)
         w.leave(w.opposite(guarded), ready)
-    w.raw(f"  %heap = load ptr, ptr {heap}")
-    _made(w, shape, outputs, made)
+    _made(w, shape, outputs, made, w.get(heap, "ptr"))
     w.start(ready)
     tables = [f"ptr {place}" for place in (in_places, in_steps, out_places, out_steps)]
     done = w.label()

@@ -46,7 +46,6 @@ def module() -> str:
         _fits(),
         plain(),
         prepared(),
-        single(),
         answered(),
         _general(),
         _entry(),
@@ -219,10 +218,9 @@ def _entry() -> str:
     w.leave(w.same(first, none), general)
     words = w.field(w.field(first, TUPLE, "ptr"), HEAD, "ptr")
     w.leave(w.compare("ne", word(w, "bare", base=words), "%nargs"), general)
-    usual = f"ptr {words}", "ptr %args", f"ptr {w.get(out, 'ptr')}"
-    answer = w.called("ptr", "@single", *usual)
-    w.leave(w.same(answer, NOT_TAKEN), general)
-    w.answer(f"ptr {answer}")
+    for name, value in (("way", words), ("items", "%args"), ("out", w.get(out, "ptr"))):
+        w.raw(f"  %{name} = getelementptr i8, ptr {value}, i64 0")
+    single(w, general)
     w.start(general)
     operands = "ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames"
     w.answer(f"ptr {w.called('ptr', '@general', *operands)}")

@@ -8,13 +8,14 @@
 The first number of a memory is 0 until its state has converged. An iteration returns a converged
 state unchanged, so that a result does not depend on its neighbors in a batch. `rescue` is optional:
 it replaces `refine` for states with `quick` iterations or more, their number being the second
-number of a memory; `refine` returns these unchanged. The combined kernel has the functions `one`
-and `batch` of all kernels, so loops and threads can use it like any other.
+number of a memory; `refine` returns these unchanged. The combined kernel has the function `batch`
+of all kernels, so loops and threads can use it like any other; one state is a batch of one.
 
 A batch runs in chunks of a few tiles of lanes. Points, memories and data stay in tiles
 (`Program.tiled`), without a transpose between programs. A tile is refined as a whole while at least
 half of its states have not converged. Then the remaining states of all tiles are refined in one
-other tile, which takes the next one as soon as a state has converged.
+other tile, which takes the next one as soon as a state has converged or is late. Last, late states
+are rescued in the same way.
 """
 
 from collections.abc import Sequence
@@ -38,6 +39,8 @@ PARTS = ("begin", "refine", "rescue", "end")
 class Iterated(Kernel):
     """Several kernels as one (see the module)."""
 
+    alone = False
+
     def __init__(self, kernels: Sequence[Kernel], quick: int) -> None:
         begin, end = kernels[0], kernels[-1]
         inputs, carried = len(begin.interface.inputs), begin.interface.outputs
@@ -50,8 +53,8 @@ class Iterated(Kernel):
         own = max(k.artifact.workspace for k in kernels)
         outputs, sizes = len(end.interface.outputs), [v.size for v in carried]
         lanes = Machine.host().width * 8 // size
-        self.block = iterated_source.TILES * lanes
         layout = Layout(inputs, outputs, sizes, own, size, lanes, quick if kernels[2:-1] else 0)
+        self.block = layout.count * lanes
         given, taken = begin.interface, end.interface
         self.interface = Interface("step", given.inputs, taken.outputs, given.nonzero)
         works = [kernel.artifact.work for kernel in kernels]
@@ -62,12 +65,11 @@ class Iterated(Kernel):
         others: list[Any] = []
         for name, kernel in zip(names, kernels, strict=True):
             code = load(kernel.artifact.object_code, exact(), ("tiled",))
-            symbols |= {f"{name}_one": kernel.one_address, f"{name}_tiled": code.address("tiled")}
+            symbols[f"{name}_tiled"] = code.address("tiled")
             others += [kernel.code, code]
         text = iterated_source.text(layout)
-        self.code = load(assemble(text, Machine.host()), symbols, ("one", "batch"), tuple(others))
-        self.parts = tuple(kernels)
-        self._finish()
+        self.code = load(assemble(text, Machine.host()), symbols, ("batch",), tuple(others))
+        self.parts, self.batch_address = tuple(kernels), self.code.address("batch")
 
 
 def iterated(kernels: Sequence[Any], quick: int = 0) -> Iterated:

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 
-TILES = 16
-"""Number of tiles in a chunk of states."""
+TILES, CACHED = 16, 600_000
+"""Largest number of tiles in a chunk of states, and the bytes that they may occupy. With more
+tiles, fewer lanes are idle when few states have not converged.
+"""
 
 TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
 
@@ -36,7 +38,8 @@ class Layout:
         self.tiles = self.owners + even(8 * lanes)
         self.starts = [0, *(size * lanes * sum(sizes[: k + 1]) for k in range(2))]
         self.tile = even(size * lanes * sum(sizes))
-        self.space = self.tiles + (TILES + 1) * self.tile
+        self.count = min(max(CACHED // self.tile, 4), TILES)
+        self.space = self.tiles + (self.count + 1) * self.tile
 
 
 def even(place: int) -> int:
@@ -45,72 +48,12 @@ def even(place: int) -> int:
 
 
 def text(layout: Layout) -> str:
-    """Return the module: `one` with its memory on the stack, and `batch` in chunks."""
+    """Return the module with the function `batch`, which runs in chunks."""
     names = ["begin", "refine", *(["rescue"] if layout.quick else []), "end"]
-    declared = "\n".join(
-        f"declare void @{name}_one(ptr, ptr)\ndeclare void @{name}_tiled({TAKEN})" for name in names
-    )
-    parts = [declared, "declare i64 @llvm.umin.i64(i64, i64)", _one(layout), _aimed(layout)]
-    return "\n".join([*parts, _lanes(layout), _pool(layout), _batch(layout)])
-
-
-def _one(layout: Layout) -> str:
-    """Return the function for one state. An iteration must not write to its inputs."""
-    n, size = layout.inputs, layout.size
-    point, memory, _ = layout.sizes
-    lines = ["  %results = alloca ptr, i64 2"]
-    for i, count in enumerate((point, memory)):
-        lines += [
-            f"  %result{i} = alloca i8, i64 {size * count}, align 64",
-            f"  %result_at{i} = getelementptr ptr, ptr %results, i64 {i}",
-            f"  store ptr %result{i}, ptr %result_at{i}",
-        ]
-    for i, count in enumerate(layout.sizes):
-        lines += [f"  %row{i} = alloca i8, i64 {size * count}, align 64"]
-    lines += [f"  %table = alloca ptr, i64 {n + 3}"]
-    for i in range(n):
-        lines += [
-            f"  %from{i} = getelementptr ptr, ptr %in, i64 {i}",
-            f"  %input{i} = load ptr, ptr %from{i}",
-            f"  %to{i} = getelementptr ptr, ptr %table, i64 {i}",
-            f"  store ptr %input{i}, ptr %to{i}",
-        ]
-    for i in range(3):
-        lines += [f"  %carried{i} = getelementptr ptr, ptr %table, i64 {n + i}"]
-        lines += [f"  store ptr %row{i}, ptr %carried{i}"]
-    head = "\n".join(lines)
-    late = ""
-    if layout.quick:
-        late = f"""
-  %count_at = getelementptr {layout.kind}, ptr %row1, i64 1
-  %count = load {layout.kind}, ptr %count_at
-  %late = fcmp oge {layout.kind} %count, {float(layout.quick)}
-  br i1 %late, label %rescue, label %whole
-rescue:
-  call void @rescue_one(ptr %carried0, ptr %results)
-  br label %refined"""
-    return f"""
-define void @one(ptr %in, ptr %out) {{
-entry:
-{head}
-  call void @begin_one(ptr %in, ptr %carried0)
-  br label %again
-again:
-  %status = load {layout.kind}, ptr %row1
-  %open = fcmp oeq {layout.kind} %status, 0.0
-  br i1 %open, label %refine, label %end
-refine:{late or chr(10) + "  br label %whole"}
-whole:
-  call void @refine_one(ptr %carried0, ptr %results)
-  br label %refined
-refined:
-  call void @copied(ptr %row0, ptr %result0, i64 {point}, i64 1)
-  call void @copied(ptr %row1, ptr %result1, i64 {memory}, i64 1)
-  br label %again
-end:
-  call void @end_one(ptr %table, ptr %out)
-  ret void
-}}"""
+    declared = "\n".join(f"declare void @{name}_tiled({TAKEN})" for name in names)
+    parts = [declared, "declare i64 @llvm.umin.i64(i64, i64)", _aimed(layout)]
+    pools = [_pool(layout, name) for name in names[1:-1]]
+    return "\n".join([*parts, _lanes(layout), *pools, _batch(layout)])
 
 
 def _aimed(layout: Layout) -> str:
@@ -204,27 +147,19 @@ entry:
 }}"""
 
 
-def _pool(layout: Layout) -> str:
-    """Return the function that iterates until all states of a chunk have converged."""
+def _pool(layout: Layout, name: str) -> str:
+    """Return the function that refines or rescues all states of a chunk that need it.
+
+    States are refined until they have converged or are late, and rescued until they have converged.
+    """
     kind, lanes, start = layout.kind, layout.lanes, layout.starts[1]
     few, every = sum(layout.sizes[:2]), sum(layout.sizes)
-    call = "ptr %places, ptr %strides, ptr %places, ptr %strides, ptr %workspace"
-    young, late = "%young_new = add i64 %young, 1", ""
-    if layout.quick:
-        young = f"""%count_at = getelementptr {kind}, ptr %status_at, i64 {lanes}
-  %count = load {kind}, ptr %count_at
-  %early = fcmp olt {kind} %count, {float(layout.quick)}
-  %early_one = zext i1 %early to i64
-  %young_new = add i64 %young, %early_one"""
-        late = f"""
-rescue:
-  call void @rescue_tiled(i64 {lanes}, {call})
-  br label %round"""
     return f"""
-define internal void @pool(i64 %rows, ptr %tiles, ptr %places, ptr %strides, ptr %workspace) {{
+define internal void @{name}_pool(i64 %rows, ptr %tiles, ptr %places, ptr %strides,
+                                  ptr %workspace) {{
 entry:
   %owners = getelementptr i8, ptr %workspace, i64 {layout.owners}
-  %pool = getelementptr i8, ptr %tiles, i64 {TILES * layout.tile}
+  %pool = getelementptr i8, ptr %tiles, i64 {layout.count * layout.tile}
   %memory = getelementptr i8, ptr %pool, i64 {start}
   %scan = alloca i64
   store i64 0, ptr %scan
@@ -243,7 +178,6 @@ round:
 lane:
   %l = phi i64 [ 0, %round ], [ %l_next, %lane_on ]
   %active = phi i64 [ 0, %round ], [ %active_on, %lane_on ]
-  %young = phi i64 [ 0, %round ], [ %young_on, %lane_on ]
   %owner_at = getelementptr i64, ptr %owners, i64 %l
   %owner = load i64, ptr %owner_at
   %status_at = getelementptr {kind}, ptr %memory, i64 %l
@@ -251,13 +185,13 @@ lane:
   %free = icmp slt i64 %owner, 0
   br i1 %free, label %seek, label %taken
 taken:
-  %status = load {kind}, ptr %status_at
-  %open = fcmp oeq {kind} %status, 0.0
-  br i1 %open, label %works, label %retire
+{_needed(layout, name, "taken", "%status_at")}
+  br i1 %taken_needed, label %works, label %retire
 retire:
   %home = call ptr @lane(ptr %tiles, i64 %owner)
   call void @copied(ptr %home, ptr %own, i64 {few}, i64 {lanes})
   store i64 -1, ptr %owner_at
+  store {kind} 1.0, ptr %status_at
   br label %seek
 seek:
   %s = load i64, ptr %scan
@@ -268,42 +202,56 @@ look:
   store i64 %s_next, ptr %scan
   %from = call ptr @lane(ptr %tiles, i64 %s)
   %from_status = getelementptr i8, ptr %from, i64 {start}
-  %s_status = load {kind}, ptr %from_status
-  %s_open = fcmp oeq {kind} %s_status, 0.0
-  br i1 %s_open, label %fill, label %seek
+{_needed(layout, name, "found", "%from_status")}
+  br i1 %found_needed, label %fill, label %seek
 fill:
   call void @copied(ptr %own, ptr %from, i64 {every}, i64 {lanes})
   store i64 %s, ptr %owner_at
   br label %works
 works:
-  {young}
   %active_new = add i64 %active, 1
   br label %lane_on
 empty:
   br label %lane_on
 lane_on:
   %active_on = phi i64 [ %active_new, %works ], [ %active, %empty ]
-  %young_on = phi i64 [ %young_new, %works ], [ %young, %empty ]
   %l_next = add i64 %l, 1
   %l_more = icmp ult i64 %l_next, {lanes}
   br i1 %l_more, label %lane, label %ready
 ready:
   %none = icmp eq i64 %active_on, 0
-  br i1 %none, label %end, label %choose
-choose:
-  %soon = icmp ne i64 %young_on, 0
-  br i1 %soon, label %refine, label %{"rescue" if late else "refine"}
-refine:
-  call void @refine_tiled(i64 {lanes}, {call})
-  br label %round{late}
+  br i1 %none, label %end, label %iterate
+iterate:
+  call void @{name}_tiled(i64 {lanes}, ptr %places, ptr %strides, ptr %places, ptr %strides,
+                          ptr %workspace)
+  br label %round
 end:
   ret void
 }}"""
 
 
-def _batch(layout: Layout) -> str:
-    """Return the function for many states, in chunks of `TILES` tiles.
+def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
+    """Return code that decides if a state needs an iteration of a kind, from its memory."""
+    kind, p = layout.kind, prefix
+    lines = [
+        f"  %{p}_status = load {kind}, ptr {status}",
+        f"  %{p}_open = fcmp oeq {kind} %{p}_status, 0.0",
+        f"  %{p}_count_at = getelementptr {kind}, ptr {status}, i64 {layout.lanes}",
+        f"  %{p}_count = load {kind}, ptr %{p}_count_at",
+    ]
+    late = name == "rescue" or not layout.quick
+    most = "0x7FF0000000000000" if late else str(float(layout.quick))
+    lines += [
+        f"  %{p}_early = fcmp olt {kind} %{p}_count, {most}",
+        f"  %{p}_needed = and i1 %{p}_open, %{p}_early",
+    ]
+    return "\n".join(lines)
 
+
+def _batch(layout: Layout) -> str:
+    """Return the function for many states, in chunks of several tiles.
+
+    Each program runs for all tiles before the next one, so that its code stays in the cache.
     The last tile repeats its last row in the lanes that are left. These lanes are iterated like the
     others, since the end writes all of them to that row.
     """
@@ -316,6 +264,11 @@ def _batch(layout: Layout) -> str:
         for i in range(n)
     )
     most = layout.quick - 1 if layout.quick else 1 << 30
+    pools = "\n".join(
+        f"  call void @{name}_pool(i64 %whole, ptr %tiles, ptr %places, ptr %strides, "
+        "ptr %workspace)"
+        for name in ("refine", *(["rescue"] if layout.quick else []))
+    )
     given = "ptr %in_pointers, ptr %in_strides, ptr %out_pointers, ptr %out_strides"
     here = f"{given}, ptr %workspace"
     return f"""
@@ -325,19 +278,19 @@ entry:
   %outs = getelementptr i8, ptr %workspace, i64 {layout.outs}
   %strides = getelementptr i8, ptr %workspace, i64 {layout.strides}
   %tiles = getelementptr i8, ptr %workspace, i64 {layout.tiles}
-  %pool = getelementptr i8, ptr %tiles, i64 {TILES * layout.tile}
+  %pool = getelementptr i8, ptr %tiles, i64 {layout.count * layout.tile}
   %places = getelementptr ptr, ptr %ins, i64 {n}
 {strides}
   br label %chunk
 chunk:
   %first = phi i64 [ 0, %entry ], [ %first_next, %finished ]
   %left = sub i64 %count, %first
-  %rows = call i64 @llvm.umin.i64(i64 %left, i64 {TILES * lanes})
+  %rows = call i64 @llvm.umin.i64(i64 %left, i64 {layout.count * lanes})
   %above = add i64 %rows, {lanes - 1}
   %whole = and i64 %above, {-lanes}
   br label %begin
 begin:
-  %b = phi i64 [ 0, %chunk ], [ %b_next, %begun ]
+  %b = phi i64 [ 0, %chunk ], [ %b_next, %begin ]
   %b_left = sub i64 %rows, %b
   %b_rows = call i64 @llvm.umin.i64(i64 %b_left, i64 {lanes})
   %b_tile = call ptr @lane(ptr %tiles, i64 %b)
@@ -345,27 +298,34 @@ begin:
   call void @aimed(i64 %b_row, ptr %b_tile, {here})
   call void @begin_tiled(i64 %b_rows, ptr %ins, ptr %strides, ptr %places, ptr %strides,
                          ptr %workspace)
+  %b_next = add i64 %b, {lanes}
+  %b_more = icmp ult i64 %b_next, %rows
+  br i1 %b_more, label %begin, label %tile
+tile:
+  %t = phi i64 [ 0, %begin ], [ %t_next, %refined ]
+  %t_tile = call ptr @lane(ptr %tiles, i64 %t)
+  call void @aimed(i64 %first, ptr %t_tile, {here})
   br label %look
 look:
-  %round = phi i64 [ 0, %begin ], [ %round_next, %refine ]
-  %open = call i64 @open(ptr %b_tile)
+  %round = phi i64 [ 0, %tile ], [ %round_next, %refine ]
+  %open = call i64 @open(ptr %t_tile)
   %twice = mul i64 %open, 2
   %many = icmp uge i64 %twice, {lanes}
   %early = icmp ult i64 %round, {most}
   %go = and i1 %many, %early
-  br i1 %go, label %refine, label %begun
+  br i1 %go, label %refine, label %refined
 refine:
   call void @refine_tiled(i64 {lanes}, ptr %places, ptr %strides, ptr %places, ptr %strides,
                           ptr %workspace)
   %round_next = add i64 %round, 1
   br label %look
-begun:
-  %b_next = add i64 %b, {lanes}
-  %b_more = icmp ult i64 %b_next, %rows
-  br i1 %b_more, label %begin, label %rest
+refined:
+  %t_next = add i64 %t, {lanes}
+  %t_more = icmp ult i64 %t_next, %rows
+  br i1 %t_more, label %tile, label %rest
 rest:
   call void @aimed(i64 %first, ptr %pool, {here})
-  call void @pool(i64 %whole, ptr %tiles, ptr %places, ptr %strides, ptr %workspace)
+{pools}
   br label %end
 end:
   %e = phi i64 [ 0, %rest ], [ %e_next, %end ]

@@ -25,8 +25,8 @@ from chasles.backends import arrays, cache, objects
 from chasles.backends.arrays import Load, Rows, words
 from chasles.backends.cache import Artifact
 from chasles.backends.llvm import checked
+from chasles.backends.llvm import code as llvm_code
 from chasles.backends.llvm import entry as llvm_entry
-from chasles.backends.llvm import pieces as llvm_pieces
 from chasles.backends.llvm.checked import address, start_of
 from chasles.backends.llvm.code import Machine, assemble, emitted, load
 from chasles.backends.llvm.math import ELEMENTS
@@ -70,13 +70,13 @@ def build(
     machine = machine or Machine.host()
     written = source(program, machine, dtype)
     text = checked.instrumented(written.text) if checked.ON else written.text
-    if text.count("\n") <= llvm_pieces.LONG:
+    if text.count("\n") <= llvm_code.LONG:
         code = emitted(text, machine)
     else:
         names = ("triple", "cpu", "features", "effort")
         facts = {name: getattr(machine, name) for name in names}
         emit = functools.partial(emitted, machine=machine)
-        code = llvm_pieces.compiled(text, facts, arrays.cores(), emit)
+        code = llvm_code.compiled(text, facts, arrays.cores(), emit)
     taken = Interface(program.name, program.inputs, program.outputs, program.nonzero)
     return Artifact(taken, dtype, written.workspace, program.count.weight, code)
 
@@ -84,10 +84,12 @@ def build(
 class Kernel:
     """A compiled and loaded program. Threads may share it.
 
-    block: number of states that loops should pass together; 0 for the usual number.
+    block: number of states that loops should pass together; 0 for the usual number. alone: True if
+    one state has its own function, so that it need not run as a batch of one.
     """
 
     block = 0
+    alone = True
 
     def __init__(self, artifact: Artifact) -> None:
         self.artifact = artifact
@@ -111,7 +113,7 @@ class Kernel:
         if count == 0:
             return
         ins, outs = (words(map(address, each)) for each in (inputs, outputs))
-        if count == 1:
+        if count == 1 and self.alone:
             self._one(start_of(ins), start_of(outs))
             return
         if threads is None:
@@ -245,7 +247,7 @@ def way_of(
     all_facts["bare"] = -1
     if list(sources) == [4 * k for k in range(len(sources))]:
         all_facts["sources"] = 0  # the caller's arguments as they are
-        if not named and loads is None:
+        if not named and loads is None and facts["shown"] == facts["outputs"]:
             all_facts["bare"] = arguments
     numbers = np.array([all_facts[name] for name in objects.WAY], np.int64)
     return (numbers, kept, tuple(lists.values()), fixed, tuple(named), tuple(held), dict(facts))

@@ -41,11 +41,12 @@ class LimbBody(Body):
     @contextmanager
     def _wide(self, width: int) -> Iterator[Writer]:
         """Use the writer for vectors of a number of lanes."""
-        before, self.w.width = self.w.width, width
+        before = self.w.width
+        self.w.take(width)
         try:
             yield self.w
         finally:
-            self.w.width = before
+            self.w.take(before)
 
     def _write(self, k: int) -> None:
         pack = self._pack.get(k)

@@ -25,8 +25,8 @@ from chasles.backends.llvm.threads import PATIENCE, memory, pool
 
 
 @functools.cache
-def _machine_code(block: int) -> bytes:
-    return assemble(source(block), Machine.host())
+def _machine_code(block: int, alone: bool) -> bytes:
+    return assemble(source(block, alone), Machine.host())
 
 
 class Call(NamedTuple):
@@ -65,9 +65,12 @@ class Loop:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel, self.sizes = kernel, arrays.LoopSizes(kernel)
         self.block = kernel.block or BLOCK
-        symbols = {"one": kernel.one_address, "batch": kernel.batch_address}
+        symbols = {"batch": kernel.batch_address}
+        symbols |= {"one": kernel.one_address} if kernel.alone else {}
         names = ("repeat", "blocks")
-        self.code = load(_machine_code(self.block), symbols | memory(), names, (kernel.code,))
+        self.code = load(
+            _machine_code(self.block, kernel.alone), symbols | memory(), names, (kernel.code,)
+        )
         self.address, self.blocks = (self.code.address(name) for name in names)
 
     def __call__(

@@ -34,9 +34,10 @@ def entry(name: str, kind: str, table: str, index: str) -> str:
     return f"{place(f'{name}.at', kind, table, index)}\n  %{name} = load {kind}, ptr %{name}.at"
 
 
+_ONE = ("declare void @one(ptr, ptr)\n", "  call void @one(ptr %in, ptr %fresh)\n")
+
 SOURCE = f"""
-declare void @one(ptr, ptr)
-declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
+{_ONE[0]}declare void @batch(i64, ptr, ptr, ptr, ptr, ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i64 @llvm.umin.i64(i64, i64)
 declare ptr @malloc(i64)
@@ -73,15 +74,14 @@ define void @repeat(i64 %rows, i64 %steps, i64 %every, i64 %inputs, i64 %outputs
                     ptr %in, ptr %in_rows, ptr %in_steps, ptr %state, ptr %sizes,
                     ptr %record, ptr %record_rows, ptr %record_steps, ptr %fresh, ptr %workspace) {{
 entry:
-  %alone = icmp eq i64 %rows, 1
+  %alone = icmp eq i64 %rows, ALONE
   %any = icmp ne i64 %kept, 0
   br label %loop
 loop:
   %step = phi i64 [ 1, %entry ], [ %next, %again ]
   br i1 %alone, label %single, label %many
 single:
-  call void @one(ptr %in, ptr %fresh)
-  br label %return
+{_ONE[1]}  br label %return
 return:
   %r = phi i64 [ 0, %single ], [ %r_next, %return ]
 {entry("r_from", "ptr", "fresh", "r")}
@@ -243,6 +243,7 @@ end:
 """
 
 
-def source(block: int) -> str:
-    """Return the source for blocks of a number of states."""
-    return SOURCE.replace("BLOCK", str(block))
+def source(block: int, alone: bool = True) -> str:
+    """Return the source for blocks of a number of states; alone: one state has its own function."""
+    text = SOURCE.replace("BLOCK", str(block)).replace("ALONE", str(int(alone)))
+    return text if alone else text.replace(_ONE[0], "").replace(_ONE[1], "")

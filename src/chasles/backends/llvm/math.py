@@ -6,6 +6,7 @@ polynomials of fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4], in single precis
 are passed to the C library, lane by lane. Arctangent: the approximations of Cephes.
 """
 
+import struct
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -42,8 +43,8 @@ class Element:
 
     def spelled(self, value: float) -> str:
         """Return a number in LLVM's spelling: the bits of a double, exactly representable."""
-        rounded = np.float64(np.dtype(self.dtype).type(value))
-        return f"0x{rounded.view(np.uint64):016X}"
+        rounded = value if self.bits == 64 else float(np.float32(value))
+        return f"0x{struct.pack('>d', rounded).hex().upper()}"
 
 
 DOUBLE = Element(
@@ -103,34 +104,31 @@ class Writer:
     reserved: list[str] = field(default_factory=list)
     used: int = 0
 
-    @property
-    def type(self) -> str:
-        return f"<{self.width} x {self.element.name}>"
+    def __post_init__(self) -> None:
+        self.take(self.width)
 
-    @property
-    def mask(self) -> str:
-        return f"<{self.width} x i1>"
+    def take(self, width: int) -> None:
+        """Write operations on vectors of `width` numbers from here on.
 
-    @property
-    def integers(self) -> str:
-        return f"<{self.width} x i{self.element.bits}>"
-
-    @property
-    def bytes(self) -> int:
-        """The size of a vector."""
-        return self.width * self.element.bytes
-
-    @property
-    def suffix(self) -> str:
-        """Suffix of the names of functions on vectors of this type."""
-        return f"v{self.width}f{self.element.bits}"
+        Types are spelled once, since a function has many thousands of operations. type, mask,
+        integers: vectors of numbers, flags and integers. bytes: the size of a vector of numbers.
+        suffix: end of the names of LLVM's functions on such vectors.
+        """
+        self.width, bits = width, self.element.bits
+        self.type = f"<{self.width} x {self.element.name}>"
+        self.mask = f"<{self.width} x i1>"
+        self.integers = f"<{self.width} x i{bits}>"
+        self.bytes = self.width * self.element.bytes
+        self.suffix = f"v{self.width}f{bits}"
+        self._constants: dict[str, str] = {}
 
     def name(self) -> str:
         self.used += 1
         return f"%x{self.used}"
 
     def emit(self, text: str) -> str:
-        name = self.name()
+        self.used += 1
+        name = f"%x{self.used}"
         self.lines.append(f"  {name} = {text}")
         return name
 
@@ -167,15 +165,20 @@ class Writer:
         return "\n".join(lines)
 
     def constant(self, value: float) -> str:
-        one = f"{self.element.name} {self.element.spelled(value)}"
-        return f"<{', '.join([one] * self.width)}>"
+        text = self.element.spelled(value)
+        found = self._constants.get(text)
+        if found is None:
+            one = f"{self.element.name} {text}"
+            found = self._constants[text] = f"<{', '.join([one] * self.width)}>"
+        return found
 
     def integer(self, value: int) -> str:
         return f"<{', '.join([f'i{self.element.bits} {value}'] * self.width)}>"
 
     def call(self, intrinsic: str, *args: str) -> str:
-        operands = ", ".join(f"{self.type} {a}" for a in args)
-        return self.emit(f"call {self.type} @llvm.{intrinsic}.{self.suffix}({operands})")
+        type = self.type
+        operands = ", ".join([f"{type} {a}" for a in args])
+        return self.emit(f"call {type} @llvm.{intrinsic}.{self.suffix}({operands})")
 
     def binary(self, op: str, a: str, b: str) -> str:
         return self.emit(f"{op} {self.type} {a}, {b}")

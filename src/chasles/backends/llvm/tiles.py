@@ -142,20 +142,23 @@ class Body:
         op, args, data = self.code[k]
         if op == "const":
             return self.w.constant(data)
-        if self._time - self._touched.get(k, self._time) > self._far and self._in_memory(k):
+        time = self._time
+        if time - self._touched.get(k, time) > self._far and self._in_memory(k):
             self._value.pop(k, None)
-        self._touched[k] = self._time
-        if k not in self._value:
+        self._touched[k] = time
+        value = self._value.get(k)
+        if value is None:
             if op == "input":
-                self._value[k] = self._load(f"%in{data[0]}", data[1])
+                value = self._load(f"%in{data[0]}", data[1])
             elif op in ("sin", "cos") and (op, args[0]) in self._angle:
-                self._value[k] = self._load(*self._angle[op, args[0]])
+                value = self._load(*self._angle[op, args[0]])
             elif k in self._mask:
                 ones, zeros = self.w.constant(1.0), self.w.constant(0.0)
-                self._value[k] = self.w.choose(self._mask[k], ones, zeros)
+                value = self.w.choose(self._mask[k], ones, zeros)
             else:
-                self._value[k] = self._load("%scratch", self.place[k])
-        return self._value[k]
+                value = self._load("%scratch", self.place[k])
+            self._value[k] = value
+        return value
 
     def _in_memory(self, k: int) -> bool:
         op = self.code[k].op

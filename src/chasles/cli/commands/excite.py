@@ -2,15 +2,16 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 from rich.console import Console
 from rich.markup import escape
 
 from chasles.cli import command
-from chasles.cli.options import Asked, Overwrite, option
+from chasles.cli.options import Asked, Overwrite, among, option
 from chasles.cli.simulate import gains
-from chasles.identification.excitation import Excitation
+from chasles.identification.curves import Shape
+from chasles.identification.excitation import Excitation, Goal
 from chasles.identification.excitation import excite as found
 from chasles.identification.unknowns import INCLUDED
 from chasles.plots import move as draw
@@ -24,6 +25,15 @@ def excite(
     output: Annotated[Path, option("Motion file to write (.csv).", "--output", "-o")],
     duration: Annotated[float, option("Length of the motion, s.")] = 10.0,
     harmonics: Annotated[int, option("Terms of the Fourier series.", min=2)] = 5,
+    shape: Annotated[
+        str, option("Motion: fourier, spline.", autocompletion=among(get_args(Shape)))
+    ] = "fourier",
+    goal: Annotated[
+        str,
+        option(
+            "Quantity to improve: condition, information.", autocompletion=among(get_args(Goal))
+        ),
+    ] = "condition",
     include: Annotated[
         str, option(f"Terms to identify: inertia, {', '.join(INCLUDED)}.", metavar="NAME,...")
     ] = "inertia,damping,friction",
@@ -46,8 +56,8 @@ def excite(
 ) -> command.Answer:
     """Find a motion for identification and write it as a motion file.
 
-    The motion is a Fourier series that starts and ends at rest, within all limits
-    of the robot. Run it on the robot, measure the torques, then call
+    The motion is a Fourier series or a spline that starts and ends at rest, within
+    all limits of the robot. Run it on the robot, measure the torques, then call
     `chasles identify`.
 
     Examples:
@@ -63,6 +73,8 @@ def excite(
         robot,
         duration=duration,
         harmonics=harmonics,
+        shape=cast(Shape, shape),
+        goal=cast(Goal, goal),
         include=[name.strip() for name in include.split(",")],
         velocity=gains("--velocity", velocity),
         acceleration=gains("--acceleration", acceleration),

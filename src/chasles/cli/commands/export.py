@@ -13,6 +13,7 @@ from chasles.exporting import export as write
 from chasles.exporting import function_of
 from chasles.functions.doors import NEEDED
 from chasles.functions.programs import spaces
+from chasles.motion.exported import TIME_STEP
 from chasles.robot import Robot
 
 
@@ -27,17 +28,21 @@ def export(
     axes: Annotated[str, option("Axes of the components: world or frame.")] = "",
     at: Annotated[str, option("Reference point: frame, world or x,y,z (m).")] = "",
     dissipation: Annotated[bool, option("With friction.")] = False,
+    dt: Annotated[float, option("Step size of time_step (s).")] = 0.0,
     overwrite: Overwrite = False,
 ) -> Answer:
     """Write functions of a robot as plain C99, with a test.
 
     Writes a header, a source file, CMakeLists.txt, and a test program that
     compares results with stored numbers. NAME_derivatives stands for the
-    derivatives of NAME with respect to all its arguments.
+    derivatives of NAME with respect to all its arguments. time_step is a step
+    of `chasles simulate` with the contacts of the file, joint limits and
+    friction; it takes controls if the file has actuators, else joint torques.
 
     Examples:
         chasles export puma560 -f inverse_dynamics,mass_matrix --output puma
         chasles export robot.urdf -f jacobian --frame hand --dtype float -o hand
+        chasles export humanoid.xml -f time_step --dt 0.002 -o humanoid
     """
     names = listed(functions)
     if not names:
@@ -54,6 +59,7 @@ def export(
         dissipation=dissipation,
         overwrite=overwrite,
         **_viewpoint(robot, names, frame=frame, axes=axes, at=at),
+        **_stepping(robot, names, dt),
     )
     note = "" if prefix else prefix_for(robot.name)[1]
     data = {"robot": robot.name, "functions": names, "files": {p.name: p for p in paths}}
@@ -66,6 +72,14 @@ def export(
         "  ctest --test-dir build",
     )
     return Answer(data, said(*lines))
+
+
+def _stepping(robot: Robot, functions: Sequence[str], dt: float) -> dict[str, Any]:
+    """Return the options of a time step with the contacts and actuators of the file."""
+    given: dict[str, Any] = {"dt": dt} if dt else {}
+    if TIME_STEP in functions:
+        given |= {"contacts": "file", "ctrl": bool(robot.actuators)}
+    return given
 
 
 def _viewpoint(

@@ -22,12 +22,13 @@ from chasles.identification.equations import Sample
 from chasles.identification.logs import Reader, files
 from chasles.identification.measured import Measured
 from chasles.identification.report import SHOWN, page
+from chasles.identification.samples import checked_wrenches, external
 from chasles.identification.shapes import REGIONS
 from chasles.identification.unknowns import INCLUDED
 from chasles.robot import Robot
 from chasles.writing import check_target, store
 
-PRIORS = ("pull-back", "entropic")
+PRIORS = ("pull-back", "entropic", "log-cholesky")
 SMOOTHING = ("low-pass", "savitzky-golay", "spline")
 
 
@@ -46,6 +47,13 @@ def identify(
         list[str],
         repeatable(
             "Unit of a quantity or column: q=deg, t=ms, elbow.qd=deg/s.", metavar="NAME=UNIT"
+        ),
+    ],
+    wrench: Annotated[
+        list[str],
+        repeatable(
+            "Frame with an external wrench in the logs: FOOT=plate, FOOT=sensor.",
+            metavar="FRAME=KIND",
         ),
     ],
     symmetry: Annotated[
@@ -70,12 +78,14 @@ def identify(
         float | None,
         option("Cut-off frequency of the smoothing, Hz. Default: chosen from the data."),
     ] = None,
-    delay: Annotated[str, option("Seconds that torques lag, or 'estimate'.")] = "0",
+    delay: Annotated[
+        str, option("Seconds that torques lag, or estimate, or JOINT=SECONDS,...")
+    ] = "0",
     loss: Annotated[str, option("Loss: squares, or huber against outliers.")] = "squares",
     prior: Annotated[
         str,
         option(
-            "Distance from the robot's own inertias: pull-back, entropic.",
+            "Distance from the robot's own inertias: pull-back, entropic, log-cholesky.",
             autocompletion=among(PRIORS),
         ),
     ] = "pull-back",
@@ -122,12 +132,13 @@ def identify(
         reading |= {"include": listed([include]), "loss": loss, "skip_bad": skip_bad}
         reading |= {"total_mass": total_mass, "enclosed": enclosed, "payload": payload}
         reading |= {"symmetry": pairs("--symmetry", symmetry)}
+        reading |= {"wrenches": pairs("--wrench", wrench)}
         reading |= {"prior": prior, "deviation": deviation}
         reading |= {"cluster": cluster, "progress": told}
         result = found(robot, paths, columns=options["columns"], units=options["units"], **reading)
-    reader = Reader(robot, options["columns"], options["units"], skip_bad)
-    lag = None if reading["delay"] == "estimate" else reading["delay"]
-    measured = Measured(reader, reading["smoothing"], cutoff, lag)
+    loads = checked_wrenches(robot, reading["wrenches"])
+    reader = Reader(robot, options["columns"], options["units"], skip_bad, wrenches=loads)
+    measured = Measured(reader, reading["smoothing"], cutoff, result.delay or 0.0)
     samples = _some(measured, validate or logs)
     error = _errors(result, samples)
     written = {}
@@ -142,9 +153,11 @@ def identify(
 
 
 def _delay(text: str) -> Any:
-    """Return a number of seconds, or "estimate"."""
+    """Return a number of seconds, "estimate", or these by joint."""
     if text == "estimate":
         return text
+    if "=" in text:
+        return {name: _delay(each) for name, each in pairs("--delay", text.split(",")).items()}
     try:
         return float(text)
     except ValueError:
@@ -155,17 +168,21 @@ def _delay(text: str) -> Any:
 def _some(measured: Measured, logs: list[Path]) -> list[Sample]:
     """Return the first samples of logs, for the report."""
     taken: list[Sample] = []
+    left = SHOWN
     for sample in itertools.islice(measured.samples([str(path) for path in logs]), 100):
-        taken.append(sample)
-        if sum(len(each[0]) for each in taken) >= SHOWN:
+        q, qd, qdd, tau, loads = (array[:left] for array in sample)
+        taken.append((q, qd, qdd, tau, loads))
+        left -= len(q)
+        if not left:
             break
     return taken
 
 
 def _errors(result: Identified, samples: list[Sample]) -> list[float]:
     """Return the RMS error of the identified robot's prediction for each joint torque."""
-    q, qd, qdd, tau = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
-    return [float(x) for x in result.validate(q, qd, qdd, tau)]
+    q, qd, qdd, tau, loads = (np.concatenate(arrays) for arrays in zip(*samples, strict=True))
+    f_ext = external(result.model.wrenches, loads)
+    return [float(x) for x in result.validate(q, qd, qdd, tau, f_ext=f_ext)]
 
 
 def _data(

@@ -39,7 +39,19 @@ class Dense:
     _mismatch = staticmethod(mismatch)
 
     def matrix(self) -> Matrix:
-        """Return all sixteen numbers."""
+        """Return all sixteen numbers.
+
+        Returns
+        -------
+        X : Matrix
+            The 4x4 matrix; `np.asarray` of this object gives the same numbers as an array.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.joint_velocity("revolute", 2.0).matrix().rows[0]
+        (0.0, -2.0, 0.0, 0.0)
+        """
         raise NotImplementedError
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -69,7 +81,25 @@ class Factor(Dense):
     __slots__ = ()
 
     def from_left(self, left: "Block") -> "Block":
-        """Return left X."""
+        """Return left X, the product with a matrix whose last row is zero.
+
+        Parameters
+        ----------
+        left : Block
+            Left factor, such as `W.block()`.
+
+        Returns
+        -------
+        product : Block
+            The product; `W @ X` returns the same for a velocity W.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> W, M = hm.joint_velocity("revolute", 2.0), hm.position_from_dh(0.0, 0.0, 1.0, 0.0)
+        >>> M.from_left(W.block()).b  # velocity of the origin of M
+        Vector(entries=(0.0, 2.0, 0.0))
+        """
         raise NotImplementedError
 
 
@@ -79,11 +109,60 @@ class Framed(Dense):
     __slots__ = ()
 
     def to_first(self, R: Rotation, t: Vector) -> Self:
-        """Return the matrix in the first frame of M, given in the second."""
+        """Return the matrix in the first frame of M = [R t; 0 1], given in the second.
+
+        Parameters
+        ----------
+        R : Rotation
+            Rotation of M; its columns are the axes of the second frame in the first.
+        t : Vector
+            Origin of the second frame in the first (m).
+
+        Returns
+        -------
+        X : same type
+            The same quantity, expressed in the first frame.
+
+        Notes
+        -----
+        `Position.to_first` calls this function. It returns M X M^-1 for Q, W, H and L, and M X M'
+        for J, Gamma and Phi (Eq I.8, I.9, I.17).
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> M = hm.position_from_dh(0.0, 0.0, 1.0, 0.0)
+        >>> hm.six_numbers(hm.joint_velocity("revolute", 2.0).to_first(M.R, M.t))
+        array([ 0.,  0.,  2.,  0., -2.,  0.])
+        """
         raise NotImplementedError
 
     def to_second(self, R: Rotation, t: Vector) -> Self:
-        """Return the matrix in the second frame of M, given in the first."""
+        """Return the matrix in the second frame of M = [R t; 0 1], given in the first.
+
+        Parameters
+        ----------
+        R : Rotation
+            Rotation of M; its columns are the axes of the second frame in the first.
+        t : Vector
+            Origin of the second frame in the first (m).
+
+        Returns
+        -------
+        X : same type
+            The same quantity, expressed in the second frame.
+
+        Notes
+        -----
+        `Position.to_second` calls this function. It is the inverse of `to_first`.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> M = hm.position_from_dh(0.0, 0.0, 1.0, 0.0)
+        >>> hm.six_numbers(hm.joint_velocity("revolute", 2.0).to_second(M.R, M.t))
+        array([0., 0., 2., 0., 2., 0.])
+        """
         raise NotImplementedError
 
 
@@ -118,7 +197,26 @@ class Block(Factor, Additive):
         return Block(left.A @ self.A, left.A @ self.b)
 
     def trace(self, other: "Rate") -> Number:
-        """Return trace(X Y'), the sum of products of entries of X and Y."""
+        """Return trace(X Y'), the sum of products of entries of X and Y.
+
+        Parameters
+        ----------
+        other : Velocity, Acceleration or Screw
+            Y.
+
+        Returns
+        -------
+        trace : float
+            The sum. 1/2 trace(W J W') is the kinetic energy of a body.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> J = hm.inertia_from_mass(2.0, (0.0, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+        >>> W = hm.joint_velocity("revolute", 2.0)
+        >>> round(0.5 * (W @ J).trace(W), 9)  # J
+        0.06
+        """
         block = other.block()
         pairs = zip(self.A.rows, block.A.rows, strict=True)
         total = self.b.dot(block.b)
@@ -127,7 +225,23 @@ class Block(Factor, Additive):
         return total
 
     def skew(self) -> tuple[Vector, Vector]:
-        """Return X - X' as (c, f): the numbers of [c~ f; -f' 0]."""
+        """Return X - X' as (c, f): the numbers of [c~ f; -f' 0].
+
+        Returns
+        -------
+        c : Vector
+            Vector of the skew 3x3 block: angular momentum about the origin if X = W J.
+        f : Vector
+            The last column: linear momentum if X = W J.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> J = hm.inertia_from_mass(2.0, (0.5, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+        >>> c, f = (hm.joint_velocity("revolute", 2.0) @ J).skew()
+        >>> f
+        Vector(entries=(0.0, 2.0, 0.0))
+        """
         A = self.A
         return Vector.of(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]), self.b
 
@@ -199,17 +313,67 @@ class Position(_Placed, Factor):
 
     @staticmethod
     def of(X: Transform) -> "Position":
-        """Create a position from the spatial transform from the first frame to the second."""
+        """Create a position from the spatial transform from the first frame to the second.
+
+        Parameters
+        ----------
+        X : Transform
+            Transform (E, r) of `chasles.mathematics.spatial`: rotation from first to second axes,
+            and
+            origin of the second frame in the first (m).
+
+        Returns
+        -------
+        M : Position
+            [E' r; 0 1].
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> M = hm.position_from_dh(0.3, 0.4, 0.5, 0.6)
+        >>> hm.Position.of(M.transform()) == M
+        True
+        """
         return Position(X.E.T, X.r)
 
     @staticmethod
     def from_matrix(M: Matrix) -> "Position":
-        """Create a position from a 4x4 matrix."""
+        """Create a position from a 4x4 matrix.
+
+        Parameters
+        ----------
+        M : Matrix
+            Matrix [R t; 0 1] with a rotation R; the last row is not read.
+
+        Returns
+        -------
+        M : Position
+            The position.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> M = hm.position_from_dh(0.0, 0.4, 0.5, 0.0)
+        >>> hm.Position.from_matrix(M.matrix()).t
+        Vector(entries=(0.5, 0.0, 0.4))
+        """
         R = Matrix(tuple(row[:3] for row in M.rows[:3]))
         return Position(Rotation.of(R), Vector(tuple(row[3] for row in M.rows[:3])))
 
     def transform(self) -> Transform:
-        """Return the spatial transform from the first frame to the second."""
+        """Return the spatial transform from the first frame to the second.
+
+        Returns
+        -------
+        X : Transform
+            Transform (R', t) of `chasles.mathematics.spatial`.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.position_from_dh(0.0, 0.4, 0.5, 0.0).transform().r
+        Vector(entries=(0.5, 0.0, 0.4))
+        """
         return Transform(self.R.T, self.t)
 
     def inverse(self) -> "Position":
@@ -294,7 +458,26 @@ class Rototranslation(_Placed, Framed):
 
     @staticmethod
     def between(M01: Position, M02: Position) -> "Rototranslation":
-        """Return the displacement, expressed in frame 0, that takes frame 1 to frame 2."""
+        """Return the displacement, expressed in frame 0, that takes frame 1 to frame 2.
+
+        Parameters
+        ----------
+        M01, M02 : Position
+            Poses of frames 1 and 2 in frame 0.
+
+        Returns
+        -------
+        Q : Rototranslation
+            M02 M01^-1.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import homogeneous as hm
+        >>> before, after = (hm.position_from_dh(0.0, 0.0, x, 0.0) for x in (0.2, 0.5))
+        >>> np.asarray(hm.Rototranslation.between(before, after))[:3, 3]
+        array([0.3, 0. , 0. ])
+        """
         R = M02.R @ M01.R.T
         return Rototranslation(R, M02.t - R @ M01.t)
 

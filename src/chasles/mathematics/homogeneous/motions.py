@@ -33,14 +33,57 @@ class _Twist(Framed, Factor):
 
     @classmethod
     def of(cls, motion: Motion) -> Self:
-        """From a spatial vector."""
+        """Create the matrix from a spatial motion vector.
+
+        Parameters
+        ----------
+        motion : Motion
+            Angular and linear part, about the origin of the frame.
+
+        Returns
+        -------
+        X : same type
+            [w~ v; 0 0].
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> W = hm.joint_velocity("revolute", 2.0)
+        >>> hm.Velocity.of(W.motion()) == W
+        True
+        """
         return cls(motion.angular, motion.linear)
 
     def motion(self) -> Motion:
-        """As a spatial vector."""
+        """Return the same numbers as a spatial motion vector.
+
+        Returns
+        -------
+        motion : Motion
+            Angular and linear part, about the origin of the frame (rad/s and m/s for a velocity).
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.joint_velocity("revolute", 2.0).motion().angular
+        Vector(entries=(0.0, 0.0, 2.0))
+        """
         return Motion(self.w, self.v)
 
     def block(self) -> Block:
+        """Return the matrix as a `Block`, the type of products.
+
+        Returns
+        -------
+        block : Block
+            [A b; 0 0] with A = w~ and b = v.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.joint_velocity("prismatic", 2.0).block().b
+        Vector(entries=(0.0, 0.0, 2.0))
+        """
         return Block(Matrix.skew(self.w), self.v)
 
     def matrix(self) -> Matrix:
@@ -70,7 +113,30 @@ class _Twist(Framed, Factor):
         return type(self)(R.T @ self.w, R.T @ (self.v + self.w.cross(t)))
 
     def bracket(self, other: "Velocity | Screw") -> "Velocity":
-        """Return X Y - Y X: the rate of Y if it moves with X (dL/dt = W L - L W)."""
+        """Return X Y - Y X: the rate of Y if it moves with X (dL/dt = W L - L W).
+
+        Parameters
+        ----------
+        other : Velocity or Screw
+            Y, in the same frame.
+
+        Returns
+        -------
+        rate : Velocity
+            The Lie bracket.
+
+        Raises
+        ------
+        ArgumentError
+            If `other` is not a velocity or a screw.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> slide = hm.joint_velocity("prismatic", 1.0)
+        >>> hm.six_numbers(hm.joint_velocity("revolute", 2.0).bracket(slide))  # the axes coincide
+        array([0., 0., 0., 0., 0., 0.])
+        """
         if not isinstance(other, _Twist):
             raise mismatch("take the bracket of", self, other)
         return Velocity(self.w.cross(other.w), self.w.cross(other.v) - other.w.cross(self.v))
@@ -86,6 +152,19 @@ class Velocity(_Twist, Additive):
 
     @staticmethod
     def zero() -> "Velocity":
+        """Return the velocity of a body at rest.
+
+        Returns
+        -------
+        W : Velocity
+            Zero.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.six_numbers(hm.Velocity.zero())
+        array([0., 0., 0., 0., 0., 0.])
+        """
         return Velocity(Vector.zero(), Vector.zero())
 
 
@@ -97,13 +176,49 @@ class Screw(_Twist):
     """
 
     def velocity(self, qd: Number) -> Velocity:
-        """Return W = L qd, also written `L * qd`."""
+        """Return W = L qd, also written `L * qd`.
+
+        Parameters
+        ----------
+        qd : float
+            Joint velocity (rad/s or m/s).
+
+        Returns
+        -------
+        W : Velocity
+            Velocity of the body relative to the previous one.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.six_numbers(hm.joint_screw("revolute").velocity(2.0))
+        array([0., 0., 2., 0., 0., 0.])
+        """
         return Velocity(self.w * qd, self.v * qd)
 
     __mul__ = __rmul__ = velocity
 
     def acceleration(self, qd: Number, qdd: Number) -> "Acceleration":
-        """Return H = L^2 qd^2 + L qdd (Eq II.1)."""
+        """Return H = L^2 qd^2 + L qdd (Eq II.1).
+
+        Parameters
+        ----------
+        qd : float
+            Joint velocity (rad/s or m/s).
+        qdd : float
+            Joint acceleration (rad/s2 or m/s2).
+
+        Returns
+        -------
+        H : Acceleration
+            Acceleration of the body relative to the previous one.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.joint_screw("revolute").acceleration(2.0, 0.5).wd
+        Vector(entries=(0.0, 0.0, 0.5))
+        """
         return Acceleration.of(self.velocity(qd), self.velocity(qdd))
 
 
@@ -121,20 +236,89 @@ class Acceleration(Framed):
 
     @staticmethod
     def zero() -> "Acceleration":
+        """Return the acceleration of a body that does not accelerate.
+
+        Returns
+        -------
+        H : Acceleration
+            Zero.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.Acceleration.zero().a
+        Vector(entries=(0.0, 0.0, 0.0))
+        """
         return Acceleration(Vector.zero(), Vector.zero(), Vector.zero())
 
     @staticmethod
     def of(W: Velocity, rate: Velocity) -> "Acceleration":
-        """Return H = dW/dt + W W, from a velocity and its rate."""
+        """Return H = dW/dt + W W, from a velocity and its rate.
+
+        Parameters
+        ----------
+        W : Velocity
+            Velocity.
+        rate : Velocity
+            dW/dt, the spatial acceleration.
+
+        Returns
+        -------
+        H : Acceleration
+            Acceleration.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> W = hm.joint_velocity("revolute", 2.0)
+        >>> H = hm.Acceleration.of(W, hm.Velocity.zero())
+        >>> (H @ hm.joint_velocity("prismatic", 1.0).v).entries  # a point on the axis
+        (0.0, 0.0, 0.0)
+        """
         return Acceleration(W.w, rate.w, rate.v + W.w.cross(W.v))
 
     @staticmethod
     def uniform(a: Vector) -> "Acceleration":
-        """Return an acceleration that is equal at all points, such as Hg of gravity."""
+        """Return an acceleration that is equal at all points, such as Hg of gravity.
+
+        Parameters
+        ----------
+        a : Vector
+            Acceleration of all points (m/s2).
+
+        Returns
+        -------
+        H : Acceleration
+            [0 a; 0 0].
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.Acceleration.uniform(hm.joint_velocity("prismatic", -9.81).v) == hm.gravity()
+        True
+        """
         return Acceleration(Vector.zero(), Vector.zero(), a)
 
     def rate(self, W: Velocity) -> Velocity:
-        """Return dW/dt = H - W W: the spatial acceleration."""
+        """Return dW/dt = H - W W: the spatial acceleration.
+
+        Parameters
+        ----------
+        W : Velocity
+            Velocity of the same motion, in the same frame.
+
+        Returns
+        -------
+        rate : Velocity
+            dW/dt.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> L = hm.joint_screw("revolute")
+        >>> hm.six_numbers(L.acceleration(2.0, 0.5).rate(L.velocity(2.0)))
+        array([0. , 0. , 0.5, 0. , 0. , 0. ])
+        """
         return Velocity(self.wd, self.a - self.w.cross(W.v))
 
     @property
@@ -143,6 +327,19 @@ class Acceleration(Framed):
         return AngularAcceleration(self.w, self.wd).tensor
 
     def block(self) -> Block:
+        """Return the matrix as a `Block`, the type of products.
+
+        Returns
+        -------
+        block : Block
+            [A b; 0 0] with A = wd~ + w~ w~ and b = a.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.joint_acceleration("revolute", 2.0, 0.5).block().A[0, 0]
+        -4.0
+        """
         return Block(self.G, self.a)
 
     def matrix(self) -> Matrix:
@@ -156,7 +353,30 @@ class Acceleration(Framed):
         return Acceleration(R.T @ self.w, R.T @ self.wd, R.T @ (self @ t))
 
     def after(self, W: Velocity, relative: "Acceleration", moving: Velocity) -> "Acceleration":
-        """Compose accelerations by Coriolis' theorem: H_ij.after(W_ij, H_jk, W_jk) is H_ik."""
+        """Compose accelerations by Coriolis' theorem: H_ij.after(W_ij, H_jk, W_jk) is H_ik.
+
+        Parameters
+        ----------
+        W : Velocity
+            Velocity W_ij of this motion.
+        relative : Acceleration
+            Acceleration H_jk of the relative motion.
+        moving : Velocity
+            Velocity W_jk of the relative motion. All matrices are in the same frame.
+
+        Returns
+        -------
+        H : Acceleration
+            H_ij + H_jk + 2 W_ij W_jk (Eq I.11).
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> L = hm.joint_screw("revolute")  # two joints on one axis
+        >>> W, H = L.velocity(1.0), L.acceleration(1.0, 0.0)
+        >>> H.after(W, H, W) == L.acceleration(2.0, 0.0)
+        True
+        """
         return Acceleration(
             self.w + relative.w,
             self.wd + relative.wd + W.w.cross(moving.w),
@@ -189,15 +409,59 @@ class Inertia(Framed, Factor, Additive):
 
     @staticmethod
     def zero() -> "Inertia":
+        """Return the inertia of a body without mass.
+
+        Returns
+        -------
+        J : Inertia
+            Zero.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.Inertia.zero().m
+        0.0
+        """
         return Inertia(Symmetric.zero(), Vector.zero(), 0.0)
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Inertia":
-        """Return K = trace(I)/2 1 - I from the usual moments about the origin."""
+        """Create the matrix from a spatial inertia, with K = trace(I)/2 1 - I.
+
+        Parameters
+        ----------
+        rigid : RigidInertia
+            Mass (kg), mass times center of mass (kg m), and moments about the origin (kg m2).
+
+        Returns
+        -------
+        J : Inertia
+            [K h; h' m].
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> J = hm.inertia_from_mass(2.0, (0.5, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+        >>> hm.Inertia.of(J.rigid()).h
+        Vector(entries=(1.0, 0.0, 0.0))
+        """
         return Inertia(euler_from_inertia(rigid.I), rigid.h, rigid.m)
 
     def rigid(self) -> RigidInertia:
-        """Return the usual moments, as a spatial inertia."""
+        """Return the usual moments, as a spatial inertia.
+
+        Returns
+        -------
+        rigid : RigidInertia
+            Mass (kg), mass times center of mass (kg m), and moments about the origin (kg m2).
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> J = hm.inertia_from_mass(2.0, (0.0, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+        >>> round(J.rigid().I.matrix()[0, 0], 9)
+        0.02
+        """
         return RigidInertia(self.m, self.h, inertia_from_euler(self.K))
 
     def matrix(self) -> Matrix:
@@ -217,7 +481,30 @@ class Inertia(Framed, Factor, Additive):
         return Inertia(R.T @ (self.K - _outer_sum(h, t, self.h)), R.T @ h, self.m)
 
     def carried(self, X: Velocity | Screw) -> "Inertia":
-        """Return X J + J X', the rate of J if the body moves with X (dJ/dt or dJ/dq)."""
+        """Return X J + J X', the rate of J if the body moves with X (dJ/dt or dJ/dq).
+
+        Parameters
+        ----------
+        X : Velocity or Screw
+            Velocity of the body, or the axis of a joint that carries it, in the frame of J.
+
+        Returns
+        -------
+        rate : Inertia
+            Rate of J; its mass is zero.
+
+        Raises
+        ------
+        ArgumentError
+            If X is not a velocity or a screw.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> J = hm.inertia_from_mass(2.0, (0.5, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+        >>> J.carried(hm.joint_velocity("revolute", 2.0)).h  # mass times velocity of the center
+        Vector(entries=(0.0, 2.0, 0.0))
+        """
         if not isinstance(X, Velocity | Screw):
             raise mismatch("carry", self, X)
         half = X @ self
@@ -238,15 +525,62 @@ class _Dual(Framed, Additive):
 
     @classmethod
     def zero(cls) -> Self:
+        """Return the zero matrix of this type.
+
+        Returns
+        -------
+        X : same type
+            Zero.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> hm.six_numbers(hm.Action.zero())
+        array([0., 0., 0., 0., 0., 0.])
+        """
         return cls(Vector.zero(), Vector.zero())
 
     @classmethod
     def of(cls, force: Force) -> Self:
-        """From a spatial vector."""
+        """Create the matrix from a spatial force vector.
+
+        Parameters
+        ----------
+        force : Force
+            Moment about the origin (N m) and force (N); for a momentum, angular and linear
+            momentum.
+
+        Returns
+        -------
+        X : same type
+            [c~ f; -f' 0].
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> J = hm.inertia_from_mass(2.0, (0.5, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+        >>> weight = hm.action(hm.gravity(), J)
+        >>> hm.Action.of(weight.force()) == weight
+        True
+        """
         return cls(force.moment, force.force)
 
     def force(self) -> Force:
-        """As a spatial vector."""
+        """Return the same numbers as a spatial force vector.
+
+        Returns
+        -------
+        force : Force
+            Moment about the origin (N m) and force (N); for a momentum, angular and linear
+            momentum.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> J = hm.inertia_from_mass(2.0, (0.5, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+        >>> hm.action(hm.gravity(), J).force().force
+        Vector(entries=(0.0, 0.0, -19.62))
+        """
         return Force(self.c, self.f)
 
     def matrix(self) -> Matrix:
@@ -263,7 +597,30 @@ class _Dual(Framed, Additive):
         return type(self)(R.T @ (self.c - t.cross(self.f)), R.T @ self.f)
 
     def pseudo(self, X: Velocity | Screw) -> Number:
-        """Return the pseudo scalar product: power for a velocity, generalized force for a screw."""
+        """Return the pseudo scalar product: power for a velocity, generalized force for a screw.
+
+        Parameters
+        ----------
+        X : Velocity or Screw
+            Velocity of the body, or the axis of a joint, in the same frame.
+
+        Returns
+        -------
+        product : float
+            c . w + f . v: power (W) for a velocity, joint torque (N m) or force (N) for a screw.
+
+        Raises
+        ------
+        ArgumentError
+            If X is not a velocity or a screw.
+
+        Examples
+        --------
+        >>> from chasles import homogeneous as hm
+        >>> J = hm.inertia_from_mass(2.0, (0.5, 0.0, 0.0), (0.02, 0.03, 0.03, 0, 0, 0))
+        >>> hm.action(hm.gravity(), J).pseudo(hm.joint_screw("prismatic"))  # N, along z
+        -19.62
+        """
         if not isinstance(X, Velocity | Screw):
             raise mismatch("take the pseudo scalar product of", self, X)
         return self.c.dot(X.w) + self.f.dot(X.v)

@@ -205,9 +205,25 @@ class Joint:
         return Transform(XT.E.then(XJ.E), XT.r + XT.E.T @ XJ.r)
 
     def turn(self, q: Vector) -> Vector:
-        """Return the quaternion (w, x, y, z) of `motion`, from successor to predecessor frame.
+        """Return the quaternion of `motion`, from successor to predecessor frame.
 
-        It is continuous in q for hinges and for joints with quaternion coordinates.
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+
+        Returns
+        -------
+        quaternion : Vector
+            Unit quaternion (w, x, y, z); continuous in q for hinges and for joints with quaternion
+            coordinates.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> joint.turn(joint.neutral())
+        Vector(entries=(1.0, 0.0, 0.0, 0.0))
         """
         if "1" not in self.units:
             return quaternion_from_matrix(self.motion(q).R)
@@ -219,8 +235,31 @@ class Joint:
     ) -> tuple[Number, tuple[Number, ...]]:
         """Return the length of an actuator's transmission, and the moment arm of each velocity.
 
-        gear: the ratio, then zeros; for joints with quaternion coordinates, the entries are along
-        the axes of the body (in_parent: of the parent).
+        Parameters
+        ----------
+        q : Vector
+            Coordinates of the joint.
+        gear : Vector
+            Gear ratio, then zeros. For joints with quaternion coordinates, the entries are along
+            the
+            axes of the body.
+        in_parent : bool
+            Take the entries along the axes of the parent instead.
+
+        Returns
+        -------
+        length : Number
+            Length of the transmission (rad or m).
+        arms : tuple of Number
+            Derivative of the length's rate with respect to each velocity of the joint.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles.mathematics.linear import Vector
+        >>> joint = chasles.robots.planar(1).model.bodies[0].joint
+        >>> joint.transmission(Vector((0.5,)), Vector((100.0, 0.0, 0.0, 0.0, 0.0, 0.0)), False)
+        (50.0, (100.0,))
         """
         return q[0] * gear[0], (gear[0],)
 

@@ -20,7 +20,7 @@ from chasles.errors import InputError
 from chasles.functions.doors import numbers
 from chasles.mechanisms import Mechanism
 from chasles.mechanisms.closing import REGULAR
-from chasles.model import Model
+from chasles.model import WORLD, Model
 from chasles.motion.contract import Machine
 from chasles.motion.geometry.closed_forms import applied
 from chasles.motion.geometry.features import listed
@@ -602,3 +602,12 @@ def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
         remedy = "apply an impact first, or increase `speed`"
         raise InputError("E-CONTACT-015", problem, remedy, part="contact_dynamics")
     return now is State.TOUCHING
+
+
+def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.ndarray:
+    """Return a number for each pair of frames (k,), equal for pairs of the same two bodies."""
+    bodies = [
+        frozenset(WORLD if f is None else model.frame(f).body for f in pair) for pair in frames
+    ]
+    numbers = {pair: k for k, pair in enumerate(dict.fromkeys(bodies))}
+    return np.array([numbers[pair] for pair in bodies], dtype=int)

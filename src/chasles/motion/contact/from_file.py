@@ -147,7 +147,7 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
     if left:
         kinds = dict.fromkeys(f"{type(a).__name__} on {type(b).__name__}" for a, b in left)
         words = ", ".join([*kinds][:4]) + (", ..." if len(kinds) > 4 else "")
-        problem = f"{len(left)} pairs of shapes are not supported and do not collide: {words}"
+        problem = f"unsupported pairs of shapes, which do not collide ({len(left)}): {words}"
         warnings.warn(f"contacts of the file: {problem}", stacklevel=4)
 
 

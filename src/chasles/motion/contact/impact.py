@@ -15,8 +15,8 @@ from chasles.algorithms.spatial.kinematics import At, Axes
 from chasles.errors import InputError, NotFiniteError
 from chasles.functions.doors import leading_shape, numbers
 from chasles.mechanisms import Mechanism
-from chasles.model import WORLD, Model
-from chasles.motion.contact.dynamics import response
+from chasles.model import Model
+from chasles.motion.contact.dynamics import paired, response
 from chasles.motion.contract import Machine, read_only
 from chasles.motion.geometry.closed_forms import applied, contact_axes
 from chasles.motion.geometry.features import listed
@@ -220,15 +220,6 @@ class _Rounds(NamedTuple):
         if self.treatment == "simultaneous" or law.restitution == 0.0:
             return np.ones_like(closing)
         return np.isin(self.bodies, self.bodies[closing])
-
-
-def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.ndarray:
-    """Return a number for each pair of frames (k,), equal for pairs of the same two bodies."""
-    bodies = [
-        frozenset(WORLD if f is None else model.frame(f).body for f in pair) for pair in frames
-    ]
-    numbers = {pair: k for k, pair in enumerate(dict.fromkeys(bodies))}
-    return np.array([numbers[pair] for pair in bodies], dtype=int)
 
 
 def _impulses(

@@ -71,7 +71,9 @@ class Rigid:
     cradle. impact: a single-point impact law to use instead; it acts at one point after the other.
     torsion, rolling: torsional and rolling friction in m; the largest moments about the normal and
     the tangents are these lengths times the normal force. Only the integrator "time-stepping"
-    supports torsion and rolling.
+    supports torsion and rolling. sequence: True to let the impacts of one time step happen one
+    after another, so that a blow passes through touching balls. By default, "time-stepping" solves
+    them together; other integrators ignore this option.
     """
 
     friction: float = 0.0
@@ -79,10 +81,14 @@ class Rigid:
     impact: ImpactLaw | None = None
     torsion: float = 0.0
     rolling: float = 0.0
+    sequence: bool = False
 
     def __post_init__(self) -> None:
         if fault := settle(self):
             raise InputError("E-CONTACT-042", fault, part=type(self).__name__)
+        if not isinstance(self.sequence, bool):
+            problem = f"sequence must be True or False, not {self.sequence!r:.60}"
+            raise InputError("E-CONTACT-095", problem, part="Rigid")
         if self.impact is not None:
             check_law("Rigid: impact", self.impact)
 
@@ -107,6 +113,7 @@ class Compliant:
     rolling: float = 0.0
 
     restitution: ClassVar[float] = 0.0
+    sequence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if fault := settle(self):
@@ -208,7 +215,32 @@ class Pair:
         return 1 if self.varies else len(self.body.balls())
 
     def spots(self, over: Carrier, under: Carrier) -> list[Spot]:
-        """Return the points of possible contact; tangents rotate with the frame of the surface."""
+        """Return the points of possible contact.
+
+        Parameters
+        ----------
+        over : FrameMotion
+            Motion of the frame of the body.
+        under : FrameMotion
+            Motion of the frame of the surface.
+
+        Returns
+        -------
+        spots : list of Spot
+            One for each ball of the body; tangents rotate with the frame of the surface.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> from chasles.rollouts import FrameMotion
+        >>> pair = contact.Pair(contact.Sphere("tip", 0.1), contact.Plane(), contact.Rigid())
+        >>> pose = np.eye(4)
+        >>> pose[2, 3] = 0.5
+        >>> tip, world = (FrameMotion.of(T, np.zeros(6), "") for T in (pose, np.eye(4)))
+        >>> float(pair.spots(tip, world)[0].gap)
+        0.4
+        """
         assert not isinstance(self.surface, Cylinder | ConvexMesh | HeightField), "refused above"
         found = []
         for at, radius in self.body.balls():
@@ -222,7 +254,31 @@ class Pair:
 
 
 def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
-    """Return the given contact pairs as a tuple, empty for None."""
+    """Return the given contact pairs as a tuple.
+
+    Parameters
+    ----------
+    function : str
+        Name of the function, for messages.
+    contacts : sequence of Pair or None
+        Contact pairs.
+
+    Returns
+    -------
+    pairs : tuple of Pair
+        The pairs; empty for None.
+
+    Raises
+    ------
+    ArgumentError
+        If `contacts` is not a sequence.
+
+    Examples
+    --------
+    >>> from chasles import rollouts
+    >>> rollouts.given_pairs("rollout", None)
+    ()
+    """
     try:
         return () if contacts is None else tuple(contacts)
     except TypeError:
@@ -255,7 +311,34 @@ class Placed:
         return tuple(sorted({f for pair in self.pairs for f in pair.frames if f is not None}))
 
     def spots(self, arena: Arena, q: Numbers, qd: Numbers) -> list[Spot]:
-        """Return all contact points in a state of the robot."""
+        """Return all contact points in a state of the robot.
+
+        Parameters
+        ----------
+        arena : Arena
+            Arena of the expressions.
+        q : sequence of Number, length nq
+            Joint positions.
+        qd : sequence of Number, length nv
+            Joint velocities.
+
+        Returns
+        -------
+        spots : list of Spot
+            Contact points in the order of the pairs, in the world.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles import contact, expr, rollouts
+        >>> law = contact.SoftContact(contact.HuntCrossley(1e5, 0.1))
+        >>> ball = contact.Pair(contact.Sphere("tip", 0.1), contact.Plane(), law)
+        >>> contacts = rollouts.Contacts(chasles.robots.planar(1).model, (ball,))
+        >>> arena = expr.Arena(expr.RULES)
+        >>> q, qd = arena.input("q", 0), arena.input("qd", 0)
+        >>> contacts.spots(arena, [q], [qd])[0].gap
+        add(-0.1, sin(q[0]))
+        """
         motions = self._motions(arena, q, qd)
         return [s for p in self.pairs for s in p.spots(*(motions[f] for f in p.frames))]
 
@@ -305,7 +388,37 @@ class Contacts(Placed):
     def pressed(
         self, arena: Arena, q: Numbers, qd: Numbers, state: Numbers, touching: Numbers | None = None
     ) -> Pressed:
-        """Return the response to a state; touching: contact mask, by default that of the state."""
+        """Return the response of the contacts to a state.
+
+        Parameters
+        ----------
+        arena : Arena
+            Arena of the expressions.
+        q : sequence of Number, length nq
+            Joint positions.
+        qd : sequence of Number, length nv
+            Joint velocities.
+        state : sequence of Number, length states
+            State variables of all laws.
+        touching : sequence of Number, optional
+            Mask of points that can have a force. Default: the mask of the state.
+
+        Returns
+        -------
+        pressed : Pressed
+            Points, forces along their axes (N), rates of the states, and the mask.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles import contact, expr, rollouts
+        >>> law = contact.SoftContact(contact.HuntCrossley(1e5, 0.1))
+        >>> ball = contact.Pair(contact.Sphere("tip", 0.1), contact.Plane(), law)
+        >>> contacts = rollouts.Contacts(chasles.robots.planar(1).model, (ball,))
+        >>> found = contacts.pressed(expr.Arena(expr.RULES), [0.0], [0.0], [])
+        >>> len(found.forces[0])
+        3
+        """
         spots, states = self.spots(arena, q, qd), self.split(state)
         parts = list(zip(self.laws, spots, states, strict=True))
         if touching is None:
@@ -318,7 +431,36 @@ class Contacts(Placed):
         return Pressed(spots, [forces for forces, _ in found], rates, list(touching))
 
     def wrenches(self, arena: Arena, q: Numbers, found: Pressed) -> dict[str, list[Number]]:
-        """Return the wrench (6 entries) on each of `frames`, by its input name in a program."""
+        """Return the contact wrench on each frame.
+
+        Parameters
+        ----------
+        arena : Arena
+            Arena of the expressions.
+        q : sequence of Number, length nq
+            Joint positions.
+        found : Pressed
+            Result of `pressed`.
+
+        Returns
+        -------
+        wrenches : dict from str to list of Number
+            Moment about the origin of the frame (N m) and force (N), along the world axes, by the
+            name
+            of the input of a program.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles import contact, expr, rollouts
+        >>> law = contact.SoftContact(contact.HuntCrossley(1e5, 0.1))
+        >>> ball = contact.Pair(contact.Sphere("tip", 0.1), contact.Plane(), law)
+        >>> contacts = rollouts.Contacts(chasles.robots.planar(1).model, (ball,))
+        >>> arena = expr.Arena(expr.RULES)
+        >>> found = contacts.pressed(arena, [0.0], [0.0], [])
+        >>> list(contacts.wrenches(arena, [0.0], found))
+        ["f_ext['tip']"]
+        """
         motions = self._motions(arena, q, [0.0] * self.model.nv)
         total = {frame: np.zeros(6) for frame in self.frames}
         sides = [pair.frames for pair in self.pairs for _ in range(pair.points)]
@@ -331,26 +473,131 @@ class Contacts(Placed):
         return {f"f_ext[{frame!r}]": wrench.tolist() for frame, wrench in total.items()}
 
     def forces(self, found: Pressed) -> list[np.ndarray]:
-        """Return the force on the body at every point, along the world axes (N)."""
+        """Return the force on the body at every point.
+
+        Parameters
+        ----------
+        found : Pressed
+            Result of `pressed`.
+
+        Returns
+        -------
+        forces : list of ndarray, shape (3,)
+            Forces along the world axes (N).
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles import contact, expr, rollouts
+        >>> law = contact.SoftContact(contact.HuntCrossley(1e5, 0.1))
+        >>> ball = contact.Pair(contact.Sphere("tip", 0.1), contact.Plane(), law)
+        >>> contacts = rollouts.Contacts(chasles.robots.planar(1).model, (ball,))
+        >>> found = contacts.pressed(expr.Arena(expr.RULES), [0.0], [0.0], [])
+        >>> len(contacts.forces(found))
+        1
+        """
         return [f @ spot.axes for f, spot in zip(found.forces, found.spots, strict=True)]
 
     def advanced(
         self, arena: Arena, state: Numbers, found: Pressed, q: Numbers, h: float
     ) -> list[Number]:
-        """Return the states after a step of h seconds that ends at q, under the initial forces."""
+        """Return the states of the laws after a step.
+
+        Parameters
+        ----------
+        arena : Arena
+            Arena of the expressions.
+        state : sequence of Number, length states
+            State variables at the beginning of the step.
+        found : Pressed
+            Result of `pressed` at the beginning; its forces act during the step.
+        q : sequence of Number, length nq
+            Joint positions at the end of the step.
+        h : float
+            Step size (s).
+
+        Returns
+        -------
+        state : list of Number
+            State variables at the end.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles import contact, expr, rollouts
+        >>> law = contact.SoftContact(contact.SoftSurface(1e5, 1e3))
+        >>> ball = contact.Pair(contact.Sphere("tip", 0.1), contact.Plane(), law)
+        >>> contacts = rollouts.Contacts(chasles.robots.planar(1).model, (ball,))
+        >>> arena, state = expr.Arena(expr.RULES), [0.0] * contacts.states
+        >>> found = contacts.pressed(arena, [0.0], [0.0], state)
+        >>> len(contacts.advanced(arena, state, found, [0.0], 1e-3)) == contacts.states
+        True
+        """
         ended = self._ended(arena, state, found, q)
         return [z for law, part, f, gap in ended for z in law.advanced(part, f, gap, h)]
 
     def settled(self, arena: Arena, state: Numbers, found: Pressed, q: Numbers) -> list[Number]:
-        """Correct integrated states for the gaps at q and the forces."""
+        """Correct integrated states for the gaps and the forces.
+
+        Parameters
+        ----------
+        arena : Arena
+            Arena of the expressions.
+        state : sequence of Number, length states
+            Integrated state variables.
+        found : Pressed
+            Result of `pressed`.
+        q : sequence of Number, length nq
+            Joint positions at which the gaps are evaluated.
+
+        Returns
+        -------
+        state : list of Number
+            Corrected state variables.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles import contact, expr, rollouts
+        >>> law = contact.SoftContact(contact.SoftSurface(1e5, 1e3))
+        >>> ball = contact.Pair(contact.Sphere("tip", 0.1), contact.Plane(), law)
+        >>> contacts = rollouts.Contacts(chasles.robots.planar(1).model, (ball,))
+        >>> arena, state = expr.Arena(expr.RULES), [0.0] * contacts.states
+        >>> found = contacts.pressed(arena, [0.0], [0.0], state)
+        >>> len(contacts.settled(arena, state, found, [0.0])) == contacts.states
+        True
+        """
         ended = self._ended(arena, state, found, q)
         return [z for law, part, f, gap in ended for z in law.settled(part, f, gap)]
 
     def program(self, h: float) -> Program:
-        """Return the program for forces, gaps and the states after h seconds without motion.
+        """Return the program for forces, gaps and the states after a time without motion.
 
-        Inputs are q, qd and the states; forces (points, 3) are along the world axes, gaps
-        (points,). The program contains all contact data of a step, so its hash identifies them.
+        Parameters
+        ----------
+        h : float
+            Time (s).
+
+        Returns
+        -------
+        program : Program
+            Inputs are q, qd and the states. Outputs are forces (points, 3) along the world axes
+            (N),
+            gaps (points,) (m) and the states after h.
+
+        Notes
+        -----
+        The program contains all contact data of a step, so its hash identifies them.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles import contact, rollouts
+        >>> law = contact.SoftContact(contact.HuntCrossley(1e5, 0.1))
+        >>> ball = contact.Pair(contact.Sphere("tip", 0.1), contact.Plane(), law)
+        >>> program = rollouts.Contacts(chasles.robots.planar(1).model, (ball,)).program(1e-3)
+        >>> [(v.name, v.shape) for v in program.outputs[:2]]
+        [('forces', (1, 3)), ('gaps', (1,))]
         """
         arena, points = Arena(RULES), len(self.laws)
         sizes = {"q": self.model.nq, "qd": self.model.nv, "states": self.states}
@@ -365,7 +612,28 @@ class Contacts(Placed):
         return Program.from_outputs("contacts", inputs, outputs)
 
     def split(self, state: Numbers) -> list[Numbers]:
-        """Return the states of each point."""
+        """Return the states of each point.
+
+        Parameters
+        ----------
+        state : sequence of Number, length states
+            State variables of all laws.
+
+        Returns
+        -------
+        states : list of sequence
+            State variables of each point.
+
+        Examples
+        --------
+        >>> import chasles
+        >>> from chasles import contact, rollouts
+        >>> law = contact.SoftContact(contact.SoftSurface(1e5, 1e3))
+        >>> ball = contact.Pair(contact.Sphere("tip", 0.1), contact.Plane(), law)
+        >>> contacts = rollouts.Contacts(chasles.robots.planar(1).model, (ball,))
+        >>> contacts.split([0.0])
+        [[0.0]]
+        """
         parts, start = [], 0
         for law in self.laws:
             parts.append(state[start : start + law.states])

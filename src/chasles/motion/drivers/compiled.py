@@ -1,7 +1,7 @@
 """Compiled motions: check the arguments, compile the step, and run the loop."""
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,25 +13,27 @@ from chasles.backends.arrays import COMPILING, checked_count
 from chasles.errors import ArgumentError, InputError, NotFiniteError
 from chasles.expr import Program, Variable
 from chasles.functions.doors import leading_shape, refuse
-from chasles.functions.numeric import checked_step
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
-from chasles.model.given import check_hash, is_finite
+from chasles.model.given import check_hash, checked_step, is_finite
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import checked_parameters, traced
 from chasles.motion.controls import Controls
 from chasles.motion.drivers.places import Place, place_of
-from chasles.motion.options import MOST_STEPS, check_resolution
+from chasles.motion.drivers.running import check_resolution
+from chasles.motion.options import MOST_STEPS
 from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.stiction import check_tendons
 from chasles.motion.steps.traced import (
+    MODEL,
     STEPS,
     RolloutGradient,
     adjoint_program,
     check_holonomic,
     checked_weights,
+    entries_of,
     gone_back,
     step_program,
 )
@@ -51,6 +53,7 @@ class Recipe:
     dissipation: bool
     contacts: str = ""
     dt: float | None = None
+    free: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Course:
     `tau` is None if a controller computes it. `done` of `total` steps have been completed. `ctrl`
     holds controls given as numbers, and `act` the initial activations. `watch` is the contact watch
     of an earlier part of the motion, if any. `function` is the function name in messages.
+    `model_parameters` holds the values of the step's model parameters, side by side.
     """
 
     q: Any
@@ -78,10 +82,14 @@ class Course:
     watch: Any = None
     ctrl: Any = None
     act: Any = None
+    model_parameters: Any = None
 
 
 class Rollout:
-    """Compiled step of a robot; parameters: number of parameters of the controller."""
+    """Compiled step of a robot.
+
+    parameters: number of parameters of the controller. free: model parameters that are inputs.
+    """
 
     def __init__(
         self,
@@ -92,6 +100,7 @@ class Rollout:
         contacts: Contacts | None = None,
         dt: float | None = None,
         parameters: int = 0,
+        free: tuple[str, ...] = (),
     ) -> None:
         if not isinstance(integrator, str) or integrator not in STEPS:
             problem = f"unknown integrator {integrator!r}"
@@ -108,7 +117,9 @@ class Rollout:
             self._touching = contacts.program(dt)
         digests = ("" if p is None else p.hash for p in (self.control, self._touching))
         own = (model.source, model.mimics, integrator)
-        self.recipe = Recipe(*own, next(digests), dissipation, next(digests), dt)
+        self.recipe = Recipe(*own, next(digests), dissipation, next(digests), dt, free)
+        places = entries_of(model, free).values()
+        self._free = {MODEL: max(place.stop for place in places)} if free else {}
         self._sizes = {"q": model.nq, "qd": model.nv}
         if contacts is not None and contacts.states:
             self._sizes["contact_states"] = contacts.states
@@ -139,6 +150,7 @@ class Rollout:
             contacts=self.contacts,
             dt=given.dt,
             watch=watch,
+            free=given.free,
         )
 
     def __call__(self, course: Course) -> Trajectory:
@@ -189,40 +201,48 @@ class Rollout:
         return place.sent(before) if isinstance(before, np.ndarray) else before
 
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
-        """Pull covectors of the recorded states back to the inputs (`Robot.rollout_pullback`)."""
+        """Pull covectors of the recorded states back to the inputs.
+
+        Parameters
+        ----------
+        course : Course
+            Initial state, steps and inputs of the rollout.
+        covectors : pair of array_like
+            Derivatives of a scalar with respect to the recorded positions and velocities, each of
+            shape
+            (..., records, nv).
+
+        Returns
+        -------
+        gradient : RolloutGradient
+            Derivatives of the scalar with respect to the inputs.
+
+        Raises
+        ------
+        NotFiniteError
+            If the gradient is not finite.
+
+        Examples
+        --------
+        `Robot.rollout_pullback` calls this function:
+
+        >>> import numpy as np
+        >>> import chasles
+        >>> arm, last = chasles.robots.planar(1), np.zeros((2, 1))
+        >>> last[-1] = 1.0
+        >>> options = {"dt": 0.01, "steps": 10, "every": 10}
+        >>> found = arm.rollout_pullback([0.0], [0.0], covectors=(last, 0.0 * last), **options)
+        >>> found.qd.shape
+        (1,)
+        """
         given = (course.q, course.qd, course.tau, course.contact_states, course.parameters)
         refuse("rollout_pullback", *given, course.ctrl, course.act)
         check_holonomic(self.model)
         lead, states, controls = self._start(self._place(course), course)
-        steps, every = course.steps, course.every
-        records = len(kept_steps(steps, every))
-        weights = checked_weights(covectors, lead, records, self.model.nv)
-        weights += [np.zeros((1, records, a.shape[1])) for a in states[2:]]
         names = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
         names = (*names, *self._given)
-        arrays, length = (states, controls, weights), (steps, every, course.threads)
-        found, others = gone_back(self._adjoint, names, *arrays, *length)
-        if not all(np.isfinite(a).all() for a in (*found, *others.values())):
-            problem = "the gradient is not finite"
-            remedy = "reduce dt, or inspect the motion and its forces"
-            raise NotFiniteError("E-MOTION-020", problem, remedy, part="rollout_pullback")
-        by = [a.reshape(*lead, a.shape[1]) for a in found]
-        rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in others.items()}
-        each = {name: a[..., 0, :] for name, a in rows.items()}
-        own = dict(zip(self._sizes, by, strict=False))
-        tau, ctrl = (
-            (each if np.ndim(getattr(course, name)) < 2 else rows).get(name)
-            for name in ("tau", "ctrl")
-        )
-        return RolloutGradient(
-            q=by[0],
-            qd=by[1],
-            tau=tau,
-            parameters=each.get("parameters"),
-            contact_states=own.get("contact_states"),
-            ctrl=ctrl,
-            act=own.get("act"),
-        )
+        arrays = (states, controls, self._sizes)
+        return pulled_back(self._adjoint, course, covectors, lead, names, *arrays)
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """Return the compiled adjoint loop; along: inputs that vary from step to step."""
@@ -242,7 +262,7 @@ class Rollout:
             problem = "contact_states was given, but no contact has internal state"
             raise InputError("E-MOTION-021", problem, part=course.function)
         own = {"parameters": self.parameters} if self.parameters else {}
-        sizes = self._sizes | own | {"tau": self.model.nv} | self._given
+        sizes = self._sizes | own | {"tau": self.model.nv} | self._given | self._free
         check_given(course, self._sizes, self._given)
         arguments = {name: getattr(course, name) for name in sizes}
         for name in ("contact_states", "act"):
@@ -256,18 +276,25 @@ class Rollout:
 
     def _start(self, place: Place, course: Course) -> tuple[tuple[int, ...], list[Any], list[Any]]:
         """Return the batch shape, states (count, size), inputs (count or 1, steps or 1, size)."""
-        m, steps, given = self.parameters, course.steps, place.given
-        names = (*self._sizes, "parameters") if m else tuple(self._sizes)
+        steps, given = course.steps, place.given
+        shared = ({"parameters": self.parameters} if self.parameters else {}, self._free)
+        names = (*self._sizes, *(name for some in shared for name in some))
         lead = leading_shape(place.function, **{name: given[name] for name in names})
         states = [place.flat(given[name], lead, (n,)) for name, n in self._sizes.items()]
         controls = (
             [] if self.control is not None else [given_rows(place, lead, steps, self.model.nv)]
         )
-        if m:
-            own = given["parameters"]
-            shared = own.ndim == 1
-            controls.append(place.flat(own[..., None, :], (1,) if shared else lead, (1, m)))
+
+        def constant(sizes: dict[str, int]) -> list[Any]:
+            arrays = ((given[name], m) for name, m in sizes.items())
+            return [
+                place.flat(own[..., None, :], (1,) if own.ndim == 1 else lead, (1, m))
+                for own, m in arrays
+            ]
+
+        controls += constant(shared[0])
         controls += [given_rows(place, lead, steps, n, name) for name, n in self._given.items()]
+        controls += constant(self._free)
         times = course.start + course.dt * np.arange(course.done, course.done + steps, dtype=float)
         controls.append(place.sent(times.reshape(1, steps, 1)))
         if self.contacts is None:
@@ -287,6 +314,41 @@ class Rollout:
         arguments = (*records[:2], states)
         forces, gaps, _ = place.call(self._touchers[target], arguments, threads)
         return Touching(forces, gaps, states)
+
+
+def pulled_back(
+    adjoint: Callable[[tuple[str, ...]], Any],
+    course: Course,
+    covectors: Any,
+    lead: tuple[int, ...],
+    names: Sequence[str],
+    states: Sequence[np.ndarray],
+    controls: Sequence[np.ndarray],
+    sizes: Mapping[str, int],
+) -> RolloutGradient:
+    """Return the gradient of a motion by its adjoint loop.
+
+    names: inputs other than states that have covectors. sizes: the same for states, in order.
+    """
+    steps, every = course.steps, course.every
+    records = len(kept_steps(steps, every))
+    first, second, *others = sizes
+    weights = checked_weights(covectors, lead, records, sizes[second])
+    weights += [np.zeros((1, records, sizes[name])) for name in others]
+    arrays, length = (states, controls, weights), (steps, every, course.threads)
+    found, rest = gone_back(adjoint, names, *arrays, *length)
+    if not all(np.isfinite(a).all() for a in (*found, *rest.values())):
+        problem = "the gradient is not finite"
+        remedy = "reduce dt, or inspect the motion and its forces"
+        raise NotFiniteError("E-MOTION-020", problem, remedy, part="rollout_pullback")
+    own = {n: a.reshape(*lead, a.shape[1]) for n, a in zip(sizes, found, strict=True)}
+    rows = {name: a.reshape(*lead, *a.shape[1:]) for name, a in rest.items()}
+    each = {name: a[..., 0, :] for name, a in rows.items()}
+    tau, ctrl = (
+        (each if np.ndim(getattr(course, name)) < 2 else rows).get(name) for name in ("tau", "ctrl")
+    )
+    felt, act, parameters = own.get("contact_states"), own.get("act"), each.get("parameters")
+    return RolloutGradient(own[first], own[second], tau, parameters, felt, ctrl, act)
 
 
 def check_threads(course: Course) -> None:
@@ -315,6 +377,7 @@ def prepared(
     dt: float = 0.0,
     parameters: Any = None,
     *,
+    free: tuple[str, ...] = (),
     again: bool = False,
 ) -> Rollout:
     """Return a compiled step, cached if possible; again: always trace the controller."""
@@ -324,7 +387,7 @@ def prepared(
     check_hash("rollout", "dissipation", dissipation)
     pairs = None if contacts is None else given_pairs("rollout", contacts)
     constant, known = None if pairs is None else dt, robot.mechanism.kept
-    key: Any = ("rollout", integrator, control, dissipation, pairs, constant, count)
+    key: Any = ("rollout", integrator, control, dissipation, pairs, constant, count, free)
     try:
         if key in known and not again:
             found: Rollout = known[key]
@@ -333,7 +396,8 @@ def prepared(
         key = None
     with COMPILING:
         touch = None if pairs is None else Contacts(robot.model, pairs)
-        made = Rollout(robot.model, integrator, control, dissipation, touch, constant, count)
+        rest = (dissipation, touch, constant, count, free)
+        made = Rollout(robot.model, integrator, control, *rest)
     found = known.setdefault(("rollout", made.recipe), made)
     if key is not None and not again:
         known[key] = found
@@ -343,7 +407,39 @@ def prepared(
 def checked_steps(
     dt: Any, steps: Any, every: Any, start: Any, threads: Any, function: str = "rollout"
 ) -> tuple[float, int, int, float, int | None]:
-    """Check and return dt (s), steps, every, start (s) and threads."""
+    """Return the numbers of a simulation's steps after checking them.
+
+    Parameters
+    ----------
+    dt : float
+        Step size (s).
+    steps : int
+        Number of steps.
+    every : int
+        Number of steps between recorded states.
+    start : float
+        Initial time (s).
+    threads : int or None
+        Number of threads.
+    function : str, optional
+        Name of the function, for messages.
+
+    Returns
+    -------
+    dt, steps, every, start, threads
+        The same numbers, of the types above.
+
+    Raises
+    ------
+    InputError
+        If a number is not valid, there are too many steps, or dt does not change the time.
+
+    Examples
+    --------
+    >>> from chasles import rollouts
+    >>> rollouts.checked_steps(1e-3, 100, 10, 0, None)
+    (0.001, 100, 10, 0.0, None)
+    """
     counts = (
         checked_count(f"{function}: steps", steps),
         checked_count(f"{function}: every", every),

@@ -1,29 +1,20 @@
-"""Contacts of a simulation: points where rigid bodies may touch, and soft surfaces.
+"""Slots where rigid bodies may touch: points of bodies, limits, and joints with dry friction.
 
-The states of soft surfaces are appended to q and integrated with it. They are followed by one
-number per point: 1 if the point was in contact at the beginning of the step, else 0.
+Limits of joints and tendons, and joints at rest, are contact points with one direction (rad or m).
 """
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from chasles import backends
-from chasles.backends.arrays import call
+from chasles.algorithms.spatial.lines import lines
 from chasles.errors import ArgumentError, ConvergenceError, InputError
-from chasles.expr import RULES, Arena, Program, Variable
-from chasles.functions.doors import numbers
 from chasles.mechanisms import Mechanism
-from chasles.motion.contact.dynamics import response
-from chasles.motion.contact.impact import paired
-from chasles.motion.contact.modes import Mode
-from chasles.motion.contact.pairs import Contacts, Pair, Rigid, meeting
-from chasles.motion.contract import Array
-from chasles.motion.drivers.joints import Resting, Stops
-from chasles.motion.drivers.running import Begin
+from chasles.motion.contact.dynamics import limit_rows, paired, response
+from chasles.motion.contact.modes import SLOW, Mode
+from chasles.motion.contact.pairs import Pair, Rigid, meeting
 from chasles.motion.geometry.features import Meeting
 from chasles.motion.geometry.fields import HeightField
 from chasles.motion.geometry.kinematics import (
@@ -33,12 +24,11 @@ from chasles.motion.geometry.kinematics import (
     Points,
     carrier,
     contact_moves,
-    symbols,
 )
-from chasles.motion.laws.sliding import NoUniqueMotion
-from chasles.motion.records import Event, Occurrence, Touching
-from chasles.motion.solvers import Infeasible
-from chasles.motion.steps.integrators import INTEGRATORS, Table
+from chasles.motion.records import Occurrence, Touching
+from chasles.motion.solvers import Infeasible, NoUniqueMotion
+from chasles.motion.steps.integrators import Table
+from chasles.motion.steps.stiction import dry_friction
 from chasles.motion.steps.system import Advance, State
 
 ROUNDED = 1e-12
@@ -262,132 +252,104 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
     )
 
 
-def seen(event: Event, n: int) -> Event:
-    """Return an event that sees only the first n entries of q, without appended states."""
-
-    def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
-        return event.function(t, q[:n], qd)
-
-    def then(t: float, q: np.ndarray, qd: np.ndarray) -> tuple[Any, Any]:
-        assert event.then is not None
-        after, speed = event.then(t, q[:n], qd)
-        return np.concatenate([np.asarray(after, dtype=float), q[n:]]), speed
-
-    return replace(event, function=function, then=None if event.then is None else then)
+# Joints ------------------------------------------------------------------------------------------
 
 
-# Soft surfaces -----------------------------------------------------------------------------------
+def _columns(nv: int, freedom: np.ndarray, sign: np.ndarray) -> np.ndarray:
+    """Return Jacobians J (k, 3, nv) of joints; their velocities are along the normal."""
+    J = np.zeros((len(freedom), 3, nv))
+    J[np.arange(len(freedom)), 2, freedom] = sign
+    return J
 
 
-class Surfaces:
-    """Soft contacts of a robot.
+def _moves(gap: np.ndarray, speed: np.ndarray, J: np.ndarray) -> Moves:
+    k = len(gap)
+    velocity = np.column_stack([np.zeros((k, 2)), speed])
+    axes = np.broadcast_to(np.eye(3), (k, 3, 3))
+    return Moves(gap, axes, velocity, J, np.zeros((k, 3)), np.full(k, np.inf))
 
-    In a step of fixed size, each point keeps the contact status that it had at the beginning of the
-    step, because an implicit step may have no solution at a force discontinuity. An adaptive
-    integrator must see the discontinuity, so that it can reduce the step size there.
+
+class Stops:
+    """Limits of joints and tendons as contact points with one direction each (rad or m)."""
+
+    def __init__(self, mechanism: Mechanism, used: bool) -> None:
+        self._mechanism, self._start = mechanism, mechanism.neutral()
+        still = np.zeros(mechanism.nv)
+        rows = limit_rows(mechanism.model, self._start, still, within=np.inf) if used else []
+        rows = [row for row in rows if np.isfinite(row[2])]
+        self._freedom = np.array([k for k, _, _ in rows], dtype=int)
+        self._sign, self._gap = (np.array([row[k] for row in rows]) for k in (1, 2))
+        self._J = _columns(mechanism.nv, self._freedom, self._sign)
+        ends, freedoms = {1.0: "lower", -1.0: "upper"}, mechanism.loops.freedoms
+        self.names = [f"{freedoms[k]} {ends[sign]} limit" for k, sign, _ in rows]
+        ended = [
+            (k, each.name, sign, limit)
+            for k, each in enumerate(lines(mechanism.model) if used else ())
+            for sign, limit in zip((1.0, -1.0), each.limits, strict=True)
+            if np.isfinite(limit)
+        ]
+        self._line = [k for k, *_ in ended]
+        self._ends = np.array([(sign, limit) for *_, sign, limit in ended]).reshape(-1, 2)
+        self._motion = mechanism.function("line_motion") if ended else None
+        self.names += [f"{name} {ends[sign]} limit" for _, name, sign, _ in ended]
+
+    def __call__(self, at: State) -> Moves:
+        """Return the distances of joints and tendons from their limits, and their motion."""
+        moved = self._mechanism.difference(self._start, at.q)[self._freedom]
+        speed = self._sign * at.qd[self._freedom]
+        joints = _moves(self._gap + self._sign * moved, speed, self._J)
+        if self._motion is None:
+            return joints
+        parts = zip(joints, self._lines(at), strict=True)
+        return Moves(*(np.concatenate(pair) for pair in parts))
+
+    def _lines(self, at: State) -> Moves:
+        """Return the motion of tendons and ball joints with limits; their directions vary."""
+        assert self._motion is not None
+        nv, (sign, limit) = self._mechanism.nv, self._ends.T
+        every = self._motion(at.q, at.qd).reshape(-1, nv + 2)[self._line] * sign[:, None]
+        J = np.zeros((len(every), 3, nv))
+        J[:, 2] = every[:, :nv]
+        moves = _moves(every[:, nv] - sign * limit, J[:, 2] @ at.qd, J)
+        moves.bias[:, 2] = every[:, nv + 1]
+        return moves
+
+
+class Resting:
+    """Joints with dry friction: joints at rest are in contact, moving joints are separated.
+
+    `freedom` (k,): velocity indices of these joints. `bound` (k,): their dry friction (N m or N).
     """
 
-    def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], integrator: str) -> None:
-        row = INTEGRATORS[integrator]
-        if row.hamiltonian:
-            problem = f"integrator {integrator!r} does not support contacts with internal state"
-            remedy = "use 'rk4', or 'sdirk2' on stiff ground"
-            raise InputError("E-MOTION-065", problem, remedy, part="simulate")
-        mechanism.refuse_time("simulate", "omit the contacts, which do not support this yet")
-        self.contacts = Contacts(mechanism.model, tuple(pairs))
-        self.nq, self.states = mechanism.nq, self.contacts.states
-        self.size = self.states + len(self.contacts.laws)
-        self._pressing, self._settling, self._seen, self._moving = (
-            backends.prepare(("contacts", program.hash), program)
-            for program in self._programs(held=not row.adaptive)
-        )
+    def __init__(self, mechanism: Mechanism, used: bool) -> None:
+        self._mechanism, model = mechanism, mechanism.model
+        self._friction = dry_friction(model) if used else np.zeros(mechanism.nv)
+        self.freedom = np.flatnonzero(self._friction)
+        self.bound = self._friction[self.freedom]
+        self._J = _columns(mechanism.nv, self.freedom, np.ones(len(self.freedom)))
+        self.names = [f"{mechanism.loops.freedoms[k]} friction" for k in self.freedom]
+        places = {
+            model.velocity_slices[i].start: slot.start
+            for i, slot in model.position_slices.items()
+            if model.bodies[i].joint.nq == model.bodies[i].joint.nv == 1
+        }
+        self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
 
-    def begin(self, q: np.ndarray, qd: np.ndarray, states: Array) -> np.ndarray:
-        """Return q with the contact states appended, (..., nq + size)."""
-        given = np.zeros(self.states) if states is None else states
-        found = numbers("simulate: contact_states", given, self.states).astype(float)
-        if not np.isfinite(found).all():
-            problem = "contact_states must be finite"
-            raise InputError("E-MOTION-067", problem, part="simulate")
-        behind = np.zeros((*q.shape[:-1], self.size))
-        try:
-            behind[..., : self.states] = found
-        except ValueError:
-            shapes = f"leading shape {found.shape[:-1]} of contact_states", q.shape[:-1]
-            problem = f"{shapes[0]} does not broadcast to {shapes[1]} of q and qd"
-            raise InputError("E-MOTION-068", problem, part="simulate") from None
-        whole = np.concatenate([q, behind], -1)
-        whole[..., self.nq + self.states :] = self._call(self._settling, whole, qd)[1]
-        return whole
+    def __call__(self, at: State) -> Moves:
+        """Return the motion of joints; the gap is 0 for slow joints, and infinite for others."""
+        speed = at.qd[self.freedom]
+        return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 
-    def beginning(self, begin: Begin) -> Begin:
-        """Return the begin function for positions with contact states appended."""
+    def force(self, tau: np.ndarray, qd: np.ndarray, signs: np.ndarray) -> np.ndarray:
+        """Return joint torques with the model's friction, -f sign(qd), replaced by -f signs."""
+        if not self.names:
+            return tau
+        wrong = np.sign(qd)
+        wrong[self.freedom] -= signs
+        return tau + self._friction * wrong
 
-        def begun(at: State) -> State:
-            place, behind = np.split(at.q, [self.nq], axis=-1)
-            here = begin(at._replace(q=place))
-            whole = np.concatenate([here.q, behind], -1)
-            return here._replace(q=self.settled(whole, here.qd))
-
-        return begun
-
-    def pressing(
-        self, q: np.ndarray, qd: np.ndarray
-    ) -> tuple[np.ndarray, list[np.ndarray], list[np.ndarray]]:
-        """Return q without states, the wrenches on `frames`, and the rates of appended states."""
-        *wrenches, rates = self._call(self._pressing, q, qd)
-        still = np.zeros((*qd.shape[:-1], self.size - self.states))
-        return q[..., : self.nq], wrenches, [rates, still]
-
-    def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return q after a step, with surfaces moved exactly onto the bodies that press on them."""
-        return np.concatenate([q[..., : self.nq], *self._call(self._settling, q, qd)], -1)
-
-    def seen_by(self, event: Event) -> Event:
-        """Return an event that sees q without appended states."""
-        return seen(event, self.nq)
-
-    def touching(self, q: np.ndarray, qd: np.ndarray) -> Touching:
-        """Return forces, gaps and states along a trajectory."""
-        forces, gaps = self._call(self._seen, q, qd)
-        return Touching(forces, gaps, q[..., self.nq : self.nq + self.states])
-
-    def moving(self, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the velocities of points (..., points, 3) and normal forces (..., points)."""
-        velocities, normal = self._call(self._moving, q, qd)
-        return velocities, normal
-
-    def _call(self, kernel: Any, q: np.ndarray, qd: np.ndarray) -> Any:
-        n, m = self.nq, self.nq + self.states
-        return call(kernel, "simulate", (q[..., :n], qd, q[..., n:m], q[..., m:]))
-
-    def _programs(self, *, held: bool) -> list[Program]:
-        """Return the programs of the soft contacts.
-
-        They compute wrenches and rates; corrected states and the contact status; forces and gaps;
-        velocities of points and normal forces. held: True if points keep the contact status from
-        the beginning of the step.
-        """
-        contacts, arena = self.contacts, Arena(RULES)
-        model, points, states = contacts.model, (len(contacts.laws),), (contacts.states,)
-        inputs = {"q": (model.nq,), "qd": (model.nv,), "states": states, "touching": points}
-        q, qd, state, touching = (symbols(arena, name, size) for name, size in inputs.items())
-        found = contacts.pressed(arena, q, qd, state, touching if held else None)
-        wrenches = contacts.wrenches(arena, q, found).items()
-        exact = contacts.settled(arena, state, found, q)
-        again = contacts.pressed(arena, q, qd, exact)
-        forces = np.ravel(contacts.forces(again)).tolist()
-        gaps = [spot.gap for spot in found.spots]
-        velocities = [v for spot in found.spots for v in (*spot.slip, spot.rate)]
-        normal = [force[-1] for force in again.forces]
-        groups = (
-            [*((name, (6,), w) for name, w in wrenches), ("rates", states, found.rates)],
-            [("states", states, exact), ("touching", points, again.touching)],
-            [("forces", (*points, 3), forces), ("gaps", points, gaps)],
-            [("velocities", (*points, 3), velocities), ("normal", points, normal)],
-        )
-        given = [Variable(name, size) for name, size in inputs.items()]
-        return [
-            Program.from_outputs("contacts", given, [(Variable(n, m), x) for n, m, x in group])
-            for group in groups
-        ]
+    def kept(self, at: State, start: State, held: np.ndarray) -> State:
+        """Return the state with held joints, a mask (k,), at their initial positions."""
+        q, places = at.q.copy(), self._places[held & (self._places >= 0)]
+        q[places] = start.q[places]
+        return at._replace(q=q)

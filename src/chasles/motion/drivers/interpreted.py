@@ -11,21 +11,20 @@ import numpy as np
 from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, NotFiniteError
 from chasles.functions.doors import leading_shape, numbers
-from chasles.functions.numeric import checked_step
 from chasles.mechanisms import Mechanism
 from chasles.mechanisms.mechanism import Accelerations
-from chasles.model.given import is_finite
+from chasles.model.given import checked_step, is_finite
 from chasles.motion.contact.pairs import Rigid, given_pairs
 from chasles.motion.contract import Array, read_only
 from chasles.motion.controllers import BUILT_IN, controlled
 from chasles.motion.controls import Activated, Controls
 from chasles.motion.drivers import running
-from chasles.motion.drivers.contacts import Surfaces, check_rigid, seen, touched
+from chasles.motion.drivers.contacts import check_rigid, touched
 from chasles.motion.drivers.dry import Dry
 from chasles.motion.drivers.loops import ByFunction, Closed
 from chasles.motion.drivers.rigid import RigidContact
-from chasles.motion.drivers.watched import Watched
-from chasles.motion.options import DT, MOST_STEPS, Forces, Plan, check_resolution
+from chasles.motion.drivers.surfaces import Surfaces, Watched
+from chasles.motion.options import DT, MOST_STEPS, Forces, Plan
 from chasles.motion.records import Occurrence, Trajectory
 from chasles.motion.steps.integrators import Integrator, chosen
 from chasles.motion.steps.stiction import check_tendons, dry_friction
@@ -94,7 +93,7 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
         begin, events = soft.beginning(begin), tuple(map(soft.seen_by, events))
     if acting is not None:
         at = at._replace(q=acting.begin(at.q, plan.act))
-        begin, events = _beginning_behind(begin, acting), tuple(seen(e, nq) for e in events)
+        begin, events = _beginning_behind(begin, acting), tuple(running.seen(e, nq) for e in events)
     even = _paced(partial(mover.step, step), integrator, start, whole, plan)
     pace: running.Pace = even
     watch: Watched | None = None
@@ -203,7 +202,7 @@ def _paced(
     """Return the steps of an integrator from `start` for `whole` seconds, each at most dt."""
     longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
     steps = step_count(whole, longest or DT)
-    check_resolution(start, whole / steps, "simulate")
+    running.check_resolution(start, whole / steps, "simulate")
     if not integrator.adaptive:
         return running.Even(step, start, whole, steps)
     rtol, atol = (checked_step(getattr(plan, n), f"simulate: {n}") for n in ("rtol", "atol"))

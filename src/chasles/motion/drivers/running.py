@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -337,3 +337,25 @@ def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float],
     with Progress() as bar:
         task = bar.add_task("simulate", total=end - start)
         yield lambda t: bar.update(task, completed=t - start)
+
+
+def seen(event: Event, n: int) -> Event:
+    """Return an event that sees only the first n entries of q, without appended states."""
+
+    def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
+        return event.function(t, q[:n], qd)
+
+    def then(t: float, q: np.ndarray, qd: np.ndarray) -> tuple[Any, Any]:
+        assert event.then is not None
+        after, speed = event.then(t, q[:n], qd)
+        return np.concatenate([np.asarray(after, dtype=float), q[n:]]), speed
+
+    return replace(event, function=function, then=None if event.then is None else then)
+
+
+def check_resolution(start: float, dt: float, function: str) -> None:
+    """Raise an error if dt is too small to change the time at `start`."""
+    if start + dt == start:
+        problem = f"a step of {dt:g} s is too small to change the time {start:g} s"
+        remedy = "start closer to 0 (start=), or increase dt"
+        raise InputError("E-MOTION-122", problem, remedy, part=function)

@@ -6,7 +6,7 @@ The step consists of three programs (`steps.stepping`) that are compiled into on
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from chasles import backends
 from chasles.backends.arrays import COMPILING
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
-from chasles.functions.doors import leading_shape, numbers
+from chasles.functions.doors import leading_shape, numbers, refuse
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
 from chasles.model.given import check_hash
@@ -31,6 +31,7 @@ from chasles.motion.drivers.compiled import (
     compiled_kernel,
     given_rows,
     kept_steps,
+    pulled_back,
 )
 from chasles.motion.drivers.loops import CONSISTENT, FALLEN
 from chasles.motion.drivers.places import Place, place_of
@@ -38,10 +39,12 @@ from chasles.motion.drivers.unseen import Contacts
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.options import Plan
 from chasles.motion.records import End, Touching, Trajectory
+from chasles.motion.steps.backward import Backward
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import smallest
 from chasles.motion.steps.slots import check_pairs
 from chasles.motion.steps.stepping import QUICK, ROUGH, STATISTICS, TOLERANCE, Steps
+from chasles.motion.steps.traced import RolloutGradient, check_holonomic
 
 TIME_STEPPING = "time-stepping"
 """Name of the integrator that solves contact within its step."""
@@ -73,6 +76,7 @@ class Stepped:
         self._made: Steps | None = None
         self._loops: dict[tuple[str, str], Any] = {}
         self._gaps: dict[tuple[str, str], Any] = {}
+        self._adjoints: dict[tuple[str, ...], Any] = {}
         taken = {v.name: v.size for v in self.control.inputs} if self.control else {}
         self._given = {"ctrl": taken["ctrl"]} if "ctrl" in taken else {}
         self._behind = {"act": taken["act"]} if "act" in taken else {}
@@ -84,7 +88,8 @@ class Stepped:
             self._made = Steps(self.scene, self.dt, self.control)
         return self._made
 
-    def _program(self, name: str, dtype: str) -> Program:
+    def program(self, name: str, dtype: str) -> Program:
+        """Return one program of the step: begin, refine, rescue or end."""
         tolerance = ROUGH if dtype == "float32" else TOLERANCE
         found: Program = self.steps.end if name == "end" else getattr(self.steps, name)(tolerance)
         return found
@@ -96,14 +101,51 @@ class Stepped:
             # A GPU has one program for all iterations, because it holds less code.
             host = backends.takes_numpy(backend)
             names = ("begin", "refine", "rescue", "end") if host else ("begin", "rescue", "end")
-            kernels = [
-                compiled_kernel((name, self.recipe), partial(self._program, name, dtype), *target)
-                for name in names
-            ]
+            kernels = [self._kernel(name, *target) for name in names]
             options = {"quick": QUICK} if host else {}
             made = backends.iterated(kernels, backend, **options)
             self._loops[target] = backends.loop(made, backend)
         return self._loops[target]
+
+    def _kernel(self, name: str, backend: str = "llvm", dtype: str = "float64") -> Any:
+        """Return one compiled program of the step."""
+        trace = partial(self.program, name, dtype)
+        return compiled_kernel((name, self.recipe), trace, backend, dtype)
+
+    def _adjoint(self, along: tuple[str, ...]) -> Any:
+        """Return the compiled adjoint loop; along: inputs that vary from step to step."""
+        if along not in self._adjoints:
+            back = cache(lambda: Backward(self.steps, along))
+            ends = [
+                compiled_kernel((f"backward {name}", self.recipe, along), trace)
+                for name, trace in (
+                    ("begin", lambda: back().begin()),
+                    ("end", lambda: back().end),
+                )
+            ]
+            kernels = [ends[0], self._kernel("refine"), self._kernel("rescue"), ends[1]]
+            loop = backends.loop(backends.iterated(kernels, quick=QUICK))
+            self._adjoints[along] = backends.adjoint(self.loop("llvm", "float64"), loop)
+        return self._adjoints[along]
+
+    def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
+        """Pull covectors of the recorded states back to the inputs (`Robot.rollout_pullback`)."""
+        given = (course.q, course.qd, course.tau, course.parameters, course.ctrl, course.act)
+        refuse("rollout_pullback", *given)
+        check_holonomic(self.model)
+        for found, words in (
+            (self.model.source.closure is not None, "closed loops"),
+            (self.unseen is not None, "contact with height fields"),
+        ):
+            if found:
+                problem = f"time steps with {words} have no gradient"
+                remedy = "use finite differences of rollouts"
+                raise ModelError("E-MOTION-195", problem, remedy, part="rollout_pullback")
+        lead, states, controls = self._start(self._place(course, None), course)
+        names = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
+        sizes = {"q": self.model.nq, "qd": self.model.nv} | self._behind
+        names = (*names, *self._given)
+        return pulled_back(self._adjoint, course, covectors, lead, names, states, controls, sizes)
 
     @cached_property
     def unseen(self) -> Contacts | None:
@@ -251,13 +293,14 @@ class Stepped:
         target = (place.backend, place.dtype)
         if target not in self._gaps:
             recipe = ("gaps", self.recipe)
-            self._gaps[target] = compiled_kernel(recipe, self._gap_program, *target)
+            self._gaps[target] = compiled_kernel(recipe, self.gap_program, *target)
         gaps = place.call(self._gaps[target], (q,), threads)
         if self.unseen is not None:
             gaps = np.concatenate([gaps, self.unseen.gaps(q)], axis=-1)
         return Touching(forces[0].reshape(*gaps.shape, 3), gaps, q[..., :0])
 
-    def _gap_program(self) -> Program:
+    def gap_program(self) -> Program:
+        """Return the program of the gaps of all slots in a configuration."""
         arena, n = Arena(RULES), self.model.nq
         own, crowded = self.scene.spots(arena, symbols(arena, "q", (n,)))
         gaps = [spot.gap for _, spot in own]

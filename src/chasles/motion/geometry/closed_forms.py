@@ -472,7 +472,39 @@ class Ground(_ClosedForm):
         return [values[r] for p, values in replayed for r in p.results[0]]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point p = (x, y, height), where c - p is parallel to the normal."""
+        """Return distance, normal and rate of the normal for moving points.
+
+        Parameters
+        ----------
+        c : ndarray, shape (..., 3)
+            Positions in the frame of the ground (m), as floats or symbols.
+        v : ndarray, shape (..., 3)
+            Velocities (m/s).
+
+        Returns
+        -------
+        distance : ndarray, shape (...)
+            Distance to the nearest point p = (x, y, height), where c - p is parallel to the normal
+            (m).
+        normal : ndarray, shape (..., 3)
+            Unit normal of the ground at p, upwards.
+        rate : ndarray, shape (..., 3)
+            Rate of the normal (1/s).
+
+        Raises
+        ------
+        InputError
+            If no closest point is found, for example above a curve that is too sharp.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> slope = contact.Ground(lambda x, y: 0.75 * x)
+        >>> distance, n, _ = slope.near(np.array([0.0, 0.0, 1.0]), np.zeros(3))
+        >>> float(distance), n
+        (0.8, array([-0.6, -0. ,  0.8]))
+        """
         (cx, cy, cz), (vx, vy, vz) = ([a[..., k][()] for k in range(3)] for a in (c, v))
         x, y, traced = cx, cy, c.dtype == object
         for _ in range(TRACED if traced else STEPS):

@@ -84,13 +84,54 @@ class HeightField:
         return np.array([self.size[0] / (columns - 1), self.size[1] / (rows - 1)])
 
     def corner(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Return the corners (..., 3) of rows i and columns j in the field's own axes."""
+        """Return corners of the grid in the field's own axes.
+
+        Parameters
+        ----------
+        i, j : ndarray of int, shape (...)
+            Rows and columns.
+
+        Returns
+        -------
+        corners : ndarray, shape (..., 3)
+            Positions (m).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> field = contact.HeightField(None, ((0.0, 0.0), (0.0, 0.5)), (2.0, 2.0))
+        >>> field.corner(np.array(1), np.array(1))
+        array([1. , 1. , 0.5])
+        """
         x = self.cell[0] * j - 0.5 * self.size[0]
         y = self.cell[1] * i - 0.5 * self.size[1]
         return np.stack([x, y, self.grid[i, j]], axis=-1)
 
     def height(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return heights below points c (..., 3), and True for points above the rectangle."""
+        """Return the heights of the field below points.
+
+        Parameters
+        ----------
+        c : ndarray, shape (..., 3)
+            Points in the field's own axes (m); z is not used.
+
+        Returns
+        -------
+        heights : ndarray, shape (...)
+            Heights (m), linear on the two triangles of each cell.
+        inside : ndarray of bool, shape (...)
+            True for points above the rectangle.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> field = contact.HeightField(None, ((0.0, 0.0), (0.0, 0.5)), (2.0, 2.0))
+        >>> heights, inside = field.height(np.array([[0.0, 0.0, 1.0], [3.0, 0.0, 1.0]]))
+        >>> float(heights[0]), inside
+        (0.25, array([ True, False]))
+        """
         i, j, part = self._below(c)
         x, y = part[..., 0], part[..., 1]
         h, first = self.grid, x >= y
@@ -108,7 +149,31 @@ class HeightField:
         return whole[..., 1], whole[..., 0], at - whole
 
     def triangles(self, c: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the triangles (..., k, 3, 3) around points c (..., 3), and which of them exist."""
+        """Return the triangles near points.
+
+        Parameters
+        ----------
+        c : ndarray, shape (..., 3)
+            Points in the field's own axes (m).
+        reach : float
+            Distance along x and y (m), at most 40 cells.
+
+        Returns
+        -------
+        triangles : ndarray, shape (..., k, 3, 3)
+            Corners of the triangles (m).
+        exists : ndarray of bool, shape (..., k)
+            False for triangles beyond the border.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> field = contact.HeightField(None, ((0.0, 0.0), (0.0, 0.5)), (2.0, 2.0))
+        >>> triangles, exists = field.triangles(np.zeros(3), 0.1)
+        >>> int(exists.sum())
+        2
+        """
         rows, columns = self.grid.shape
         i, j, _ = self._below(c)
         high, wide = self._around(reach)
@@ -121,7 +186,33 @@ class HeightField:
         return found, np.concatenate([exists, exists], axis=-1)
 
     def peaks(self, c: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the corners (..., k, 3) around points, edges from them, and which exist."""
+        """Return the corners of the grid near points, and the edges that start there.
+
+        Parameters
+        ----------
+        c : ndarray, shape (..., 3)
+            Points in the field's own axes (m).
+        reach : float
+            Distance along x and y (m), at most 40 cells.
+
+        Returns
+        -------
+        corners : ndarray, shape (..., k, 3)
+            Positions (m).
+        edges : ndarray, shape (..., k, 6, 3)
+            Unit vectors along the edges; zero beyond the border.
+        exists : ndarray of bool, shape (..., k)
+            False for corners beyond the border.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> field = contact.HeightField(None, ((0.0, 0.0), (0.0, 0.5)), (2.0, 2.0))
+        >>> corners, edges, exists = field.peaks(np.zeros(3), 0.1)
+        >>> int(exists.sum())
+        4
+        """
         rows, columns = self.grid.shape
         i, j, _ = self._below(c)
         high, wide = self._around(reach)

@@ -57,29 +57,152 @@ class Carrier(NamedTuple):
     frame: str | None = None
 
     def point(self, at: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return a point of the frame in the world, and its velocity."""
+        """Return a point of the frame in the world, and its velocity.
+
+        Parameters
+        ----------
+        at : array_like, shape (3,)
+            Point in the frame (m).
+
+        Returns
+        -------
+        point : ndarray, shape (..., 3)
+            Position in the world (m).
+        velocity : ndarray, shape (..., 3)
+            Velocity along the world axes (m/s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles.rollouts import FrameMotion
+        >>> turning = FrameMotion.of(np.eye(4), np.array([0.0, 0.0, 2.0, 0.0, 0.0, 0.0]), "link")
+        >>> turning.point([0.5, 0.0, 0.0])
+        (array([0.5, 0. , 0. ]), array([0., 1., 0.]))
+        """
         r = self.turned(np.array(at))
         return self.o + r, self.v + cross(self.w, r)
 
     def turned(self, direction: np.ndarray) -> np.ndarray:
-        """Return a direction of the frame in the world."""
+        """Return a direction of the frame in world axes.
+
+        Parameters
+        ----------
+        direction : ndarray, shape (..., 3)
+            Direction in the frame.
+
+        Returns
+        -------
+        direction : ndarray, shape (..., 3)
+            The same direction in world axes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles.rollouts import FrameMotion
+        >>> still = FrameMotion.of(np.eye(4), np.zeros(6), "link")
+        >>> still.turned(np.array([1.0, 0.0, 0.0]))
+        array([1., 0., 0.])
+        """
         return applied(self.R, direction)
 
     def velocity(self, place: np.ndarray) -> np.ndarray:
-        """Return the velocity of the body's point at a position in the world."""
+        """Return the velocity of the body's point at a position in the world.
+
+        Parameters
+        ----------
+        place : ndarray, shape (..., 3)
+            Position in the world (m).
+
+        Returns
+        -------
+        velocity : ndarray, shape (..., 3)
+            Velocity along the world axes (m/s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles.rollouts import FrameMotion
+        >>> turning = FrameMotion.of(np.eye(4), np.array([0.0, 0.0, 2.0, 0.0, 0.0, 0.0]), "link")
+        >>> turning.velocity(np.array([0.5, 0.0, 0.0]))
+        array([0., 1., 0.])
+        """
         return self.v + cross(self.w, place - self.o)
 
     def back(self, direction: np.ndarray) -> np.ndarray:
-        """Return a direction of the world in the frame."""
+        """Return a direction of the world in the axes of the frame.
+
+        Parameters
+        ----------
+        direction : ndarray, shape (..., 3)
+            Direction in world axes.
+
+        Returns
+        -------
+        direction : ndarray, shape (..., 3)
+            The same direction in the axes of the frame.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles.rollouts import FrameMotion
+        >>> still = FrameMotion.of(np.eye(4), np.zeros(6), "link")
+        >>> still.back(np.array([1.0, 0.0, 0.0]))
+        array([1., 0., 0.])
+        """
         return applied(np.swapaxes(self.R, -1, -2), direction)
 
     def seen(self, c: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a point of the world in the frame, and its velocity there."""
+        """Return a point of the world in the frame, and its velocity relative to the frame.
+
+        Parameters
+        ----------
+        c : ndarray, shape (..., 3)
+            Position in the world (m).
+        v : ndarray, shape (..., 3)
+            Velocity in the world (m/s).
+
+        Returns
+        -------
+        point : ndarray, shape (..., 3)
+            Position in the frame (m).
+        velocity : ndarray, shape (..., 3)
+            Relative velocity along the axes of the frame (m/s).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles.rollouts import FrameMotion
+        >>> sliding = FrameMotion.of(np.eye(4), np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0]), "link")
+        >>> sliding.seen(np.array([0.5, 0.0, 0.0]), np.zeros(3))
+        (array([0.5, 0. , 0. ]), array([-1.,  0.,  0.]))
+        """
         return self.back(c - self.o), self.back(v - self.velocity(c))
 
     @staticmethod
     def of(pose: np.ndarray, velocity: np.ndarray, frame: str) -> "Carrier":
-        """Return a motion given poses (..., 4, 4) and velocities (..., 6), angular part first."""
+        """Return the motion of a frame from its pose and velocity.
+
+        Parameters
+        ----------
+        pose : ndarray, shape (..., 4, 4)
+            Pose in the world.
+        velocity : ndarray, shape (..., 6)
+            Angular (rad/s), then linear velocity of the frame's origin (m/s), along the world axes.
+        frame : str
+            Name of the frame.
+
+        Returns
+        -------
+        motion : FrameMotion
+            The motion.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles.rollouts import FrameMotion
+        >>> FrameMotion.of(np.eye(4), np.zeros(6), "link").o
+        array([0., 0., 0.])
+        """
         R, o = pose[..., :3, :3], pose[..., :3, 3]
         return Carrier(R, o, velocity[..., :3], velocity[..., 3:], frame)
 

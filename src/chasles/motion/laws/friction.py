@@ -29,8 +29,15 @@ import numpy as np
 import scipy
 
 from chasles.errors import ConvergenceError, InputError
-from chasles.motion.laws.sliding import NoUniqueMotion, normal_forces
-from chasles.motion.solvers import Cone, Infeasible, checked_problem, cones_program, lemke
+from chasles.motion.solvers import (
+    Cone,
+    Infeasible,
+    NoUniqueMotion,
+    checked_problem,
+    cones_program,
+    lemke,
+    normal_forces,
+)
 
 Array = Any
 

@@ -112,7 +112,7 @@ class _PointLaw(ImpactLaw):
             raise InputError("E-CONTACT-066", fault, part=type(self).__name__)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return d lambda/dW (..., 3, 3, 3) and d lambda/dzeta (..., 3, 3) by differences."""
+        # By central differences, one for each of the nine numbers of zeta and W.
         W, zeta, _ = _arrays(self, W, zeta)
         pairs = np.zeros((9, 3, 3))
         for n, (j, k) in enumerate(zip(*np.triu_indices(3), strict=True), start=3):

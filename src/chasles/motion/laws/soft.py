@@ -175,10 +175,8 @@ class _InSeries(NormalLaw):
         return less_equal(gap, (1.0 - CLOSE) * sum(state))
 
     def response(self, state: Values, gap: Value, rate: Value, touching: Value = None) -> Response:
-        """Return the force and the rates of the states; these rates add up to the rate of the gap.
-
-        A difference between the gap and the sum of the states is distributed in proportion to 1/D.
-        """
+        # The rates of the states add up to the rate of the gap. A difference between the gap and
+        # the sum of the states is distributed in proportion to 1/D.
         surfaces = list(zip(self._surfaces, state, strict=True))
         damping = self._damping
         off = sum(damping / s.damping * (s.stiffness / s.damping) for s, _ in surfaces)
@@ -192,11 +190,8 @@ class _InSeries(NormalLaw):
         return sum(0.5 * s.stiffness * z * z for s, z in zip(self._surfaces, state, strict=True))
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        """Return the states after a step of fixed size, in closed form (Featherstone 2008, 11.8).
-
-        If there was a force, the surfaces shift onto the gap; otherwise each decays as
-        exp(-K t / D).
-        """
+        # In closed form (Featherstone 2008, 11.8). If there was a force, the surfaces shift onto
+        # the gap; otherwise each decays as exp(-K t / D).
         parts = zip(self._surfaces, state, strict=True)
         return self.settled([_decayed(s, z, force, dt) for s, z in parts], force, gap)
 

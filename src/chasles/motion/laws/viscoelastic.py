@@ -36,16 +36,13 @@ class StandardSolid(NormalLaw):
         return force, [-(self.stiffness * z + force) / self.damping]
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """Return K z^2/2 + K_s (z - p)^2/2."""
         (z,) = state
         pressed = maximum(z - gap, 0.0)
         return 0.5 * (self.stiffness * z * z + self.series * pressed * pressed)
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        """Return z after dt seconds at a constant gap, or without contact if the force is zero.
-
-        The step is stable for any dt, and accurate if dt is short compared with D/K_s.
-        """
+        # At a constant gap, or without contact if the force is zero. The step is stable for any dt,
+        # and accurate if dt is short compared with D/K_s.
         (z,) = state
         both = self.stiffness + self.series
         rest = self.series / both * gap

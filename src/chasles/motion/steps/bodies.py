@@ -9,7 +9,7 @@ from chasles.expr import Arena, Program, interpret
 from chasles.functions.programs import program
 from chasles.model import WORLD, Model
 from chasles.motion.contact.pairs import Pair
-from chasles.motion.geometry.closed_forms import cross, maximum, minimum, sqrt
+from chasles.motion.geometry.closed_forms import cross, less, maximum, minimum, select, sqrt
 from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import dot, solved, zeros
 from chasles.motion.steps.impulses import SLOW, bounded
@@ -150,5 +150,6 @@ def unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
     momentum = inertia @ w
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
-    part = sqrt(minimum(before / maximum(after, SLOW), 1.0))
+    ratio = minimum(before / maximum(after, SLOW), 1.0)
+    part = sqrt(select(less(SLOW, after), ratio, 1.0))  # with derivatives at rest
     return (part - 1.0) * ahead

@@ -29,16 +29,36 @@ from chasles.motion.geometry.closed_forms import (
     select,
     sqrt,
 )
-from chasles.motion.steps.algebra import columns, dot, grouped, solved_square, total, zeros
+from chasles.motion.steps.algebra import (
+    absent,
+    columns,
+    dot,
+    grouped,
+    solved_square,
+    total,
+    zeros,
+)
 from chasles.motion.steps.impulses import SLOW
 from chasles.motion.steps.lines import Dry, Stop, speed_along, stiffen
-from chasles.motion.steps.touching import Near, Slope, Touch, expected, linearized, stiffness
+from chasles.motion.steps.touching import (
+    Near,
+    Rows,
+    Slope,
+    Touch,
+    expected,
+    linearized,
+    rows_of,
+    spatial_stiffness,
+)
 
 PIVOT = 1e-9
 """Smallest pivot of the Jacobian, relative to the diagonal of M."""
 
 SEARCHED = 12
 """Number of points at which the search along a step evaluates the power."""
+
+NARROW = 1e-4
+"""Smallest fraction of the interval of the search that one bisection leaves, squared."""
 
 Motions = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -153,7 +173,7 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
-        """Return velocities with the momentum that is not balanced there; at: those of slots."""
+        """Return velocities v with their unbalanced momentum; at: the velocities of the slots."""
         impulses = self._impulses(at)
         g = self._balance(v, impulses)
         pushes = [linear[2] for linear, _ in impulses]
@@ -200,12 +220,27 @@ class Newton:
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
     ) -> np.ndarray:
         """Return the inverse Jacobian times g; rubbing: slopes of dry friction."""
+        H = self._jacobian(v, slots, rubbing)
+        return solved_square(H, g, self.p.order, PIVOT / self.p.inverse)
+
+    def _jacobian(
+        self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number]
+    ) -> np.ndarray:
+        """Return the derivative of the balance with respect to the velocities."""
         p = self.p
         n, H = len(v), p.H.copy()
         spatial = [zeros(len(J), len(J)) for J in p.carriers]
+        own = []
         for touch, near in zip(p.touches, slots, strict=True):
-            spatial[touch.carrier] = spatial[touch.carrier] + stiffness(touch, near)
-        signed = [columns(p.carriers, k) for k in range(n)]
+            if touch.direct:
+                own.append(rows_of(p.carriers[touch.carrier], near))
+            else:
+                K = spatial_stiffness(touch, near)
+                spatial[touch.carrier] = spatial[touch.carrier] + K
+        _add(H, own)
+        shared = {touch.carrier for touch in p.touches if not touch.direct}
+        signed = [columns([p.carriers[c] for c in sorted(shared)], k) for k in range(n)]
+        spatial = [spatial[c] for c in sorted(shared)]
         sums: dict[Any, np.ndarray] = {}
         for i in range(n):
             for j in range(n):
@@ -214,7 +249,23 @@ class Newton:
             stiffen(H, stop.row, stop.term.slope(speed_along(stop.row, v)))
         for dry, slope in zip(p.dry, rubbing, strict=True):
             stiffen(H, dry.row, slope)
-        return solved_square(H, g, p.order, PIVOT / p.inverse)
+        return H
+
+    # Adjoint ------------------------------------------------------------------------------------
+
+    def balance(self, v: np.ndarray) -> np.ndarray:
+        """Return the momentum at velocities v that is not balanced."""
+        return self._balance(v, self._impulses(self.velocities(v)))
+
+    def transposed(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
+        """Return the inverse of the transposed Jacobian at v times x."""
+        slots = [
+            linearized(touch, u, w, self._limiting, Slope(), ())
+            for touch, (u, w) in zip(self.p.touches, self.velocities(v), strict=True)
+        ]
+        rubbing, _, _ = self._dry(v, Slope(), [0.0] * len(self.p.dry))
+        H = self._jacobian(v, slots, rubbing)
+        return solved_square(H.T, x, self.p.order, PIVOT / self.p.inverse)
 
     # Steps --------------------------------------------------------------------------------------
 
@@ -231,11 +282,16 @@ class Newton:
         along = [x for near in slots for x in near.directions] + directions
         return self._found(new, self.velocities(new), along)
 
-    def whole_step(self, v: np.ndarray, g: np.ndarray, last: Sequence[Number]) -> Refined:
-        """Take a Newton step from v with gradient g; last: directions of the step before."""
+    def whole_step(
+        self, v: np.ndarray, g: np.ndarray, last: Sequence[Number], again: Number = 0.0
+    ) -> Refined:
+        """Take a Newton step from v with gradient g; last: directions of the step before.
+
+        again: 1 if steps repeat (see `linearized`).
+        """
         at, slope, each = self.velocities(v), Slope(), self._split(last)
         slots = [
-            linearized(touch, u, w, self._limiting, slope, z)
+            linearized(touch, u, w, self._limiting, slope, z, again)
             for touch, (u, w), z in zip(self.p.touches, at, each, strict=True)
         ]
         rubbing, directions, missing = self._dry(v, slope, last[len(last) - len(self.p.dry) :])
@@ -253,7 +309,7 @@ class Newton:
         """Take a step from v with gradient g that ends where its power vanishes."""
         at = self.velocities(v)
         slots = [
-            linearized(touch, u, w, self._limiting, slope, ())
+            linearized(touch, u, w, self._limiting, slope)
             for touch, (u, w) in zip(self.p.touches, at, strict=True)
         ]
         rubbing, directions, _ = self._dry(v, slope, [0.0] * len(self.p.dry))
@@ -291,8 +347,9 @@ class Newton:
     ) -> Number:
         """Return the fraction, at most 1, of a step d at which its power d.g becomes positive.
 
-        On a convex problem, the potential decreases up to there. The root is found by regula falsi
-        and bisection in turns.
+        On a convex problem, the potential decreases up to there. The power may stay small and
+        then rise steeply where a contact closes, at any fraction. So the root is found by regula
+        falsi and, in turns, by bisection of orders of magnitude.
         """
         p = self.p
         inertia = dot(d, [dot(row, d) for row in p.H])
@@ -307,7 +364,7 @@ class Newton:
         least, most = minimum(start, -SLOW), power(1.0)
         whole = less_equal(most, 0.0)
         for number in range(SEARCHED):
-            between = 0.5 * (low + high)
+            between = sqrt(maximum(low, NARROW * high) * high)
             if number % 2 == 0:
                 between = low - least * (high - low) / select(whole, 1.0, most - least)
             found = power(between)
@@ -335,6 +392,25 @@ def _ahead(at: Motions, along: Motions, part: Number) -> list[tuple[np.ndarray, 
     """Return velocities of slots after a part of a step."""
     pairs = zip(at, along, strict=True)
     return [(u + part * du, w + part * dw) for (u, w), (du, dw) in pairs]
+
+
+def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
+    """Add the stiffness of direct slots to a symmetric matrix in place.
+
+    Terms that are symmetric are added once for both sides of the diagonal.
+    """
+    for i in range(len(H)):
+        for j in range(i + 1):
+            both = H[i, j]
+            for k, r in (term for each in rows for term in each.symmetric):
+                if not absent(r[i]) and not absent(r[j]):
+                    both = both + k * r[i] * r[j]
+            H[i, j] = H[j, i] = both
+            for _, left, n in rows:
+                if left is not None and not absent(n[j]):
+                    H[i, j] = H[i, j] + left[i] * n[j]
+                if left is not None and not absent(n[i]) and i != j:
+                    H[j, i] = H[j, i] + left[j] * n[i]
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.expr import Number
+from chasles.expr import Number, equal
 from chasles.motion.contact.pairs import Compliant, Pair, Rigid
-from chasles.motion.geometry.closed_forms import less, less_equal, select
+from chasles.motion.geometry.closed_forms import less, maximum, minimum, select
 from chasles.motion.steps.algebra import columns, zeros
 from chasles.motion.steps.slots import outside
 from chasles.motion.steps.spots import FAR, Spot
@@ -44,14 +44,20 @@ class Shared(NamedTuple):
         return touched(carrier, self.spot, origin, self.law, self.weight, dt)
 
     def jacobian(self, bodies: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the Jacobian (6, nv) of body minus surface, from those of all frames."""
-        signs = [_same(self.over, f) - _same(self.under, f) for f in range(len(bodies))]
+        """Return the Jacobian (6, nv) of body minus surface, from those of all frames.
+
+        A joint that moves all frames alike does not contribute.
+        """
+        signs = [
+            equal(self.over, float(f)) - equal(self.under, float(f)) for f in range(len(bodies))
+        ]
         J = zeros(*bodies[0].shape)
         for k in range(J.shape[1]):
             found = [(sign, c) for sign, c in zip(signs, columns(bodies, k), strict=True) if c]
             for column in {id(c[0]): c[0] for _, c in found}.values():
-                factor = sum(sign * c[1] for sign, c in found if c[0] is column)
-                J[:, k] = J[:, k] + factor * column
+                same = [(sign, c[1]) for sign, c in found if c[0] is column]
+                if len(same) < len(bodies) or len({c for _, c in same}) > 1:
+                    J[:, k] = J[:, k] + sum(sign * c for sign, c in same) * column
         return J
 
 
@@ -131,13 +137,22 @@ def closest(crowd: Crowd, weight: Callable[[Pair], float]) -> tuple[list[Shared]
         which, best = _least(gaps, rows)
         gap, point, normal = best[0], np.array(best[1:4]), np.array(best[4:7])
         found.append(Shared(crowd.law, Spot(point, normal, gap), *best[7:]))
-        gaps = [select(_same(which, k), FAR, gap) for k, gap in enumerate(gaps)]
+        gaps = [select(equal(which, float(k)), FAR, gap) for k, gap in enumerate(gaps)]
     return found, _least(gaps, [[gap] for gap in gaps])[1][0]
 
 
 def smallest(crowd: Crowd) -> list[Number]:
     """Return the gaps of the slots of a group, smallest first."""
-    return [slot.spot.gap for slot in closest(crowd, lambda pair: 1.0)[0]]
+    rest: list[Number] = [spot.gap for _, spot in crowd.spots]
+    found = []
+    for _ in range(crowd.slots):
+        least, *others = rest
+        rest = []
+        for gap in others:
+            rest.append(maximum(least, gap))
+            least = minimum(least, gap)
+        found.append(least)
+    return found
 
 
 def _least(gaps: Sequence[Number], rows: Sequence[list[Any]]) -> tuple[Number, list[Any]]:
@@ -149,8 +164,3 @@ def _least(gaps: Sequence[Number], rows: Sequence[list[Any]]) -> tuple[Number, l
         which = select(closer, float(k), which)
         best = [select(closer, a, b) for a, b in zip([gap, *row[1:]], best, strict=True)]
     return which, best
-
-
-def _same(a: Number, b: float) -> Number:
-    """Return 1 if two integers are equal, else 0."""
-    return less_equal(a, b) * less_equal(b, a)

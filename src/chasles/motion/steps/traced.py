@@ -3,18 +3,20 @@
 Positions move along the configuration space, so that quaternions keep their length.
 """
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Number, Program, Variable, reverse
-from chasles.functions.derivatives import pulled_back
 from chasles.functions.doors import numbers, refuse
-from chasles.functions.programs import Derivative, program
+from chasles.functions.programs import Derivative, program, pulled_back
 from chasles.functions.tracing import with_limbs
-from chasles.model import Model
+from chasles.model import Description, Model
+from chasles.model.build import connected
+from chasles.model.parameters import edited, shape
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Contacts, Numbers, Pressed
 from chasles.motion.controls import OWN, kept_within, named_results
@@ -107,6 +109,9 @@ class Traced(System):
         return result(found, self.arena, arguments)
 
 
+MODEL = "model_parameters"
+"""Name of the input with values of the robot's parameters."""
+
 STEPS = {name: row for name, row in INTEGRATORS.items() if row.traced}
 """Integrators for compiled motions."""
 
@@ -120,12 +125,14 @@ def step_program(
     contacts: Contacts | None = None,
     dt: float | None = None,
     watch: bool = False,
+    free: Sequence[str] = (),
 ) -> Program:
     """Return the program for q, qd, states of surfaces and activations after a step of h seconds.
 
-    Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, t and h.
-    With contacts, h is the constant dt, because surfaces recover as exp(-K h / D). watch: True to
-    add the state `watch`, which records whether the steps resolve the contacts.
+    Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, the values
+    of model parameters, t and h. With contacts, h is the constant dt, because surfaces recover as
+    exp(-K h / D). watch: True to add the state `watch`, which records whether the steps resolve the
+    contacts. free: names of the model parameters that are inputs.
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
     taken = {v.name: v.size for v in control.inputs} if control else {"tau": model.nv}
@@ -133,11 +140,14 @@ def step_program(
     states |= {"act": taken["act"]} if "act" in taken else {}
     states |= {"watch": watching.size(len(touch.laws))} if watch else {}
     sizes = states | {name: n for name, n in taken.items() if name in ("tau", *OWN)}
+    entries = entries_of(model, free)
+    sizes |= {MODEL: sum(s.stop - s.start for s in entries.values())} if free else {}
     given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
     t, h = arena.input("t", 0), arena.input("h", 0) if dt is None else dt
     row, friction = INTEGRATORS[integrator], dry_friction(model)
     dry = Pivoted(row.advance, friction) if dissipation and friction.any() else None
-    forward = _dynamics(model, touch, dry, dissipation=dissipation)
+    own = {name: given[MODEL][place] for name, place in entries.items()}
+    forward = _dynamics(model, touch, dry, own, dissipation=dissipation)
 
     def accelerate(
         t: Number, q: Numbers, qd: Numbers, z: Numbers, act: Numbers, touching: Any = None
@@ -164,24 +174,44 @@ def step_program(
     return with_limbs(Program.from_outputs("step", inputs, found), model)
 
 
+def entries_of(model: Model, names: Sequence[str]) -> dict[str, slice]:
+    """Return the entries of each named model parameter in the array of all of them."""
+    ends = np.cumsum([0, *(math.prod(shape(model.source, name)) for name in names)]).tolist()
+    return {name: slice(*ends[k : k + 2]) for k, name in enumerate(names)}
+
+
+def _frictionless(source: Description) -> Description:
+    """Return a mechanism without dry friction of joints."""
+    return edited(source, {f"{joint.name}.friction": [0.0] for joint in source.joints})
+
+
 def _dynamics(
-    model: Model, touch: Contacts, dry: Pivoted | None, *, dissipation: bool
+    model: Model,
+    touch: Contacts,
+    dry: Pivoted | None,
+    own: Mapping[str, Numbers],
+    *,
+    dissipation: bool,
 ) -> Callable[..., np.ndarray]:
     """Return the function qdd(run, q, qd, tau, wrenches), in which sticking joints are held.
 
-    run: function that evaluates a program on symbols. Rows and columns of held joints are removed
-    from the mass matrix, so that these joints stay at rest.
+    run: function that evaluates a program on symbols. own: values of model parameters. Rows and
+    columns of held joints are removed from the mass matrix, so that these joints stay at rest.
     """
+    free: dict[str, Any] = {"parameters": tuple(own)}
+    loaded = free | {"wrenches": touch.keys}
     if dry is None:
-        found = program(model, "forward_dynamics", dissipation=dissipation, wrenches=touch.keys)
-        return lambda run, q, qd, tau, wrenches: run(found, q=q, qd=qd, tau=tau, **wrenches)
+        found = program(model, "forward_dynamics", dissipation=dissipation, **loaded)
+        return lambda run, q, qd, tau, wrenches: run(found, q=q, qd=qd, tau=tau, **wrenches, **own)
     smooth, still = model.frictionless(damped=True), np.zeros(model.nv)
-    mass = program(smooth, "mass_matrix")
-    inverse = program(smooth, "inverse_dynamics", dissipation=True, wrenches=touch.keys)
+    if own:  # programs with parameters are those of the description
+        smooth = connected(_frictionless(model.source), mimic=model.mimics)
+    mass = program(smooth, "mass_matrix", **free)
+    inverse = program(smooth, "inverse_dynamics", dissipation=True, **loaded)
 
     def forward(run: Any, q: Numbers, qd: Numbers, tau: Any, wrenches: Any) -> np.ndarray:
-        bias = run(inverse, q=q, qd=qd, qdd=still, **wrenches)
-        return dry.solve(run(mass, q=q), np.asarray(tau, dtype=object) - bias)
+        bias = run(inverse, q=q, qd=qd, qdd=still, **wrenches, **own)
+        return dry.solve(run(mass, q=q, **own), np.asarray(tau, dtype=object) - bias)
 
     return forward
 
@@ -236,15 +266,20 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
     after = step.applied(values, arena)
     for name, there in zip(states, after, strict=True):
         bar = given[f"bar_{name}"] + given[f"weight_{name}"]
-        if name == "q":  # from displacements d = difference(q, q1) to the entries of q
-            pulled = reverse(program(model, "difference"), ["q1"])
-            bar = result(pulled, arena, {"q0": there, "q1": there, "bar_result": bar})
+        if name == "q":
+            bar = by_entries(model, arena, there, bar)
         values[f"bar_{name}"] = bar
     results = back.applied(values, arena)
     for k, name in enumerate(names):
         if name in sums:
             results[k] = list(given[f"bar_{name}"] + results[k])
     return Program.from_outputs(f"{step.name}_back", inputs, list(zip(bars, results, strict=True)))
+
+
+def by_entries(model: Model, arena: Arena, q: Numbers, bar: np.ndarray) -> np.ndarray:
+    """Return the covector (nq,) of the entries of q, given that of displacements (nv,)."""
+    pulled = reverse(program(model, "difference"), ["q1"])
+    return result(pulled, arena, {"q0": q, "q1": q, "bar_result": bar})
 
 
 def check_holonomic(model: Model) -> None:

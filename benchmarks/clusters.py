@@ -1,0 +1,193 @@
+"""Torques of many logs on local Dask clusters: the same tables, processor times, killed workers."""
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pyarrow import parquet
+
+from benchmarks.recorded import panda
+from benchmarks.routes import WrongAnswer
+from chasles import tasks
+from chasles.cli.dataset import Done, Job, Partition, Total, partitions
+from chasles.tasks import Told
+
+QUIET = {
+    "distributed.worker.profile.enabled": False,
+    "distributed.admin.tick.interval": "1s",
+    "distributed.admin.system-monitor.interval": "5s",
+    "distributed.worker.memory.pause": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.terminate": False,
+}
+"""Settings of Dask without its profiler and most of its monitors."""
+
+IDLE_SECONDS = 5.0
+"""Time for which the processor time of an idle cluster is measured."""
+
+
+@dataclass(frozen=True)
+class Timed:
+    """A job that returns the processor time (s) of its thread too."""
+
+    job: Job
+
+    def __call__(self, partition: Partition, told: Told) -> tuple[Done, float]:
+        start = time.thread_time()
+        done = self.job(partition, told)
+        return done, time.thread_time() - start
+
+
+@contextmanager
+def started(workers: int, *, quiet: bool = False) -> Iterator[Any]:
+    """A local cluster of worker processes with one thread each."""
+    import dask
+    from distributed import LocalCluster
+
+    options = {"n_workers": workers, "threads_per_worker": 1, "dashboard_address": None}
+    with dask.config.set(QUIET if quiet else {}), LocalCluster(**options) as made:
+        yield made
+
+
+def processes(cluster: Any) -> list[int]:
+    """This process, which is client and scheduler, and the workers."""
+    alive = (each.process for each in cluster.workers.values())
+    return [os.getpid(), *(p.pid for p in alive if p is not None and p.pid)]
+
+
+def used(pids: Sequence[int]) -> float:
+    """Processor time (s) of processes so far."""
+    import psutil
+
+    return sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in pids)
+
+
+@dataclass(frozen=True)
+class Times:
+    """A run: wall time, processor time of all processes and of the tasks' threads (s).
+
+    idle: processor time of the same processes in a second without tasks.
+    """
+
+    states: int
+    wall: float
+    processor: float
+    tasks: float
+    idle: float = 0.0
+
+    @property
+    def scheduling(self) -> float:
+        """Processor time beyond the tasks and the idle processes, relative to the tasks."""
+        return (self.processor - self.tasks - self.idle * self.wall) / self.tasks
+
+    @property
+    def idling(self) -> float:
+        """Processor time of idle processes during the run, relative to the tasks."""
+        return self.idle * self.wall / self.tasks
+
+
+def total(pairs: Sequence[Partition], cluster: Any = None, told: Told = lambda n: None) -> Total:
+    """The torques of all files: states, peaks and sums of squares."""
+    where = None if cluster is None else cluster.scheduler_address
+    found, job = _none(), Job(panda(), threads=1)
+    for done in tasks.run(job, pairs, cluster=where, told=told):
+        found.add(done)
+    return found
+
+
+def _none() -> Total:
+    none = np.zeros(panda().nv)
+    return Total(none, none)
+
+
+def alone(logs: Path, made: Path) -> Times:
+    """Time the files on two threads of this process."""
+    return _timed(partitions(logs, made), None, [os.getpid()], 0.0)
+
+
+def timed(logs: Path, made: Path, cluster: Any) -> Times:
+    """Time the files on a cluster whose workers have compiled the functions before."""
+    where, pids = cluster.scheduler_address, processes(cluster)
+    warm = partitions(logs, made / "warm")[: 4 * len(pids)]
+    list(tasks.run(Timed(Job(panda(), threads=1)), warm, cluster=where))
+    start = used(pids)
+    time.sleep(IDLE_SECONDS)
+    idle = (used(pids) - start) / IDLE_SECONDS
+    return _timed(partitions(logs, made / "tables"), where, pids, idle)
+
+
+def _timed(
+    pairs: Sequence[Partition], where: str | None, pids: Sequence[int], idle: float
+) -> Times:
+    job = Timed(Job(panda(), threads=1))
+    start, wall, states, inside = used(pids), time.perf_counter(), 0, 0.0
+    for done, seconds in tasks.run(job, pairs, cluster=where):
+        states, inside = states + done.states, inside + seconds
+    wall = time.perf_counter() - wall
+    return Times(states, wall, used(pids) - start, inside, idle)
+
+
+def compare(one: Path, other: Path) -> None:
+    """Raise an error unless two folders have the same tables, bit by bit, and nothing else."""
+    names = [sorted(p.name for p in place.iterdir()) for place in (one, other)]
+    if names[0] != names[1]:
+        raise WrongAnswer(f"{other}: {names[1]} instead of {names[0]}")
+    for name in names[0]:
+        if not parquet.read_table(one / name).equals(parquet.read_table(other / name)):
+            raise WrongAnswer(f"{other / name} differs from {one / name}")
+
+
+class Killer:
+    """Kills random workers of a cluster, each after a random time, until it is told to stop."""
+
+    def __init__(self, cluster: Any, kills: int, longest: float, seed: int) -> None:
+        self.cluster, self.kills, self.longest = cluster, kills, longest
+        self.rng, self.moments = random.Random(seed), list[float]()
+        self.stopped, self.start = threading.Event(), time.perf_counter()
+        self.thread = threading.Thread(target=self._kill, daemon=True)
+
+    def __enter__(self) -> "Killer":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stopped.set()
+        self.thread.join()
+
+    def _kill(self) -> None:
+        while len(self.moments) < self.kills:
+            if self.stopped.wait(self.rng.uniform(0.0, self.longest)):
+                return
+            victims = processes(self.cluster)[1:]
+            if victims:
+                os.kill(self.rng.choice(victims), signal.SIGKILL)
+                self.moments.append(time.perf_counter() - self.start)
+
+
+def killed(logs: Path, expected: Path, place: Path, workers: int, kills: int, seed: int) -> int:
+    """Kill workers while they compute all files, again and again; return the number of kills.
+
+    An error is raised if a table or a sum differs from those of one process.
+    """
+    reference = total(partitions(logs, expected))  # the tables exist: only their sums are read
+    count = 0
+    with started(workers) as cluster:
+        while count < kills:
+            made = place / f"killed-{count}"
+            with Killer(cluster, kills - count, 1.5, seed + count) as killer:
+                found = total(partitions(logs, made), cluster)
+            compare(expected, made)
+            same = np.array_equal(found.squares, reference.squares)
+            if not same or found.states != reference.states:
+                raise WrongAnswer(f"sums differ after {len(killer.moments)} kills")
+            count += len(killer.moments)
+    return count

@@ -1,0 +1,75 @@
+"""Functions that start with quickly compiled code, until the best code is ready."""
+
+from collections.abc import Callable
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Literal
+
+from chasles import backends
+from chasles.backends import cache
+from chasles.expr import Program
+
+if TYPE_CHECKING:
+    from chasles.functions.compiled import Compiled, Recipe
+
+
+class Tiered:
+    """A function that starts with quickly compiled code and then switches to the best code.
+
+    The best code is compiled in the background, mostly by other processes, and takes over when it
+    is ready. Except for rounding, the two differ only in speed. All attributes are those of
+    `Compiled`; only its built-in `fast` stays with the code that it was made for.
+    """
+
+    def __init__(self, quick: "Compiled", recipe: "Recipe", best: Callable[[], "Compiled"]) -> None:
+        self._now, self._recipe, self._best = quick, recipe, best
+        self._error: Exception | None = None
+        self._worker = Thread(target=self._improve, name=f"chasles {recipe.function}", daemon=True)
+        self._worker.start()
+
+    def _improve(self) -> None:
+        quick = self._now
+        try:
+            # Compiling holds locks only briefly, so that other threads can compile meanwhile.
+            key = quick.key_of(self._recipe)
+            backends.compile(quick.compiled, self._recipe.backend, self._recipe.dtype, key)
+            self._now = self._best()
+        except Exception as error:  # raised by `wait`; until then the quick code runs
+            self._error = error
+
+    @property
+    def tier(self) -> Literal["quick", "best"]:
+        """The code that runs now."""
+        return "best" if self._now.recipe == self._recipe else "quick"
+
+    def wait(self, timeout: float | None = None) -> Literal["quick", "best"]:
+        """Wait for the best code, at most `timeout` seconds if given; return the tier."""
+        self._worker.join(timeout)
+        if self._error is not None:
+            raise self._error
+        return self.tier
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._now(*arguments, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self._now, name)
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any]]:
+        return type(self._now), (self._recipe,)
+
+    def __repr__(self) -> str:
+        return f"{self._now!r}, {self.tier} tier"
+
+
+def is_known(recipe: "Recipe") -> bool:
+    """Return True if the code of a recipe is loaded or in the cache."""
+    if recipe.has_own_joints:
+        return False  # its key depends on its program
+    key = cache.key(recipe, "")
+    return backends.known(key, _untraced, recipe.backend, recipe.dtype) is not None
+
+
+def _untraced() -> Program:
+    raise AssertionError("machine code of the CPU needs no program")

@@ -1,0 +1,186 @@
+"""Consecutive samples of one log, with checks for wrong units and swapped joints."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, islice
+from typing import Any, Literal, cast
+
+import numpy as np
+
+from chasles.errors import InputError, ModelError
+from chasles.functions.doors import Wrench
+from chasles.functions.tracing import WrenchKey
+from chasles.model.given import a_mapping
+from chasles.robot import Robot
+
+LOOKED_AT = 10_000
+"""Number of rows of a log that are checked for swapped joints and wrong units."""
+
+LEAST = 50
+"""Number of rows below which a log is not checked."""
+
+TRIED, PAIRS = 2000, 300
+"""Number of rows, and of pairs of joints, with which exchanged joints are searched."""
+
+ALIKE, DOUBTFUL = 0.9, 0.99
+"""Correlation above which a column may be that of a joint, and below which its place is doubted."""
+
+CLEARLY = 5.0
+"""Ratio of unexplained variances in favor of another place at which columns are called swapped."""
+
+UNIT = 0.2
+"""Relative difference between velocities and rates of positions that indicates another unit."""
+
+LOAD = ("mx", "my", "mz", "fx", "fy", "fz")
+"""Columns of a wrench: moment (N m), then force (N)."""
+
+Measuring = Literal["sensor", "plate"]
+"""Ways to measure a wrench: a force-torque sensor at a frame, or a force plate under it."""
+
+PLACES: dict[Any, dict[str, Any]] = {
+    "sensor": {"axes": "frame", "at": "frame"},
+    "plate": {"axes": "world", "at": "world"},
+}
+"""Axes of each, and the reference point of its moments."""
+
+
+@dataclass(frozen=True)
+class Log:
+    """Consecutive samples of one log; first: the number of its first row, from 1.
+
+    begins: True if the samples start a file or follow a gap. tau: empty (n, 0) if torques are not
+    read. loads: external wrenches, six columns for each frame.
+    """
+
+    file: str
+    first: int
+    begins: bool
+    t: np.ndarray | None
+    q: np.ndarray
+    qd: np.ndarray | None
+    qdd: np.ndarray | None
+    tau: np.ndarray
+    loads: np.ndarray
+
+
+def checked_wrenches(robot: Robot, given: Mapping[str, Measuring] | None) -> tuple[WrenchKey, ...]:
+    """Return the places of wrenches that logs contain."""
+    found = []
+    for frame, how in a_mapping("wrenches", given or {}, "identify").items():
+        robot.model.frame(frame)
+        if how not in PLACES:
+            problem = f"a wrench is measured by a 'sensor' or a 'plate', not {how!r:.60}"
+            raise InputError("E-IDENT-042", problem, part=f"wrenches: {frame}")
+        found.append(WrenchKey(frame, **PLACES[how]))
+    return tuple(found)
+
+
+def load_columns(wrenches: Sequence[WrenchKey]) -> list[str]:
+    """Return the columns of wrenches in logs."""
+    return [f"{key.frame}.{entry}" for key in wrenches for entry in LOAD]
+
+
+def external(wrenches: Sequence[WrenchKey], loads: np.ndarray) -> dict[str, Wrench] | None:
+    """Return the columns of wrenches as external wrenches by frame; None if there are none."""
+    return {
+        key.frame: Wrench(loads[:, 6 * k : 6 * k + 6], key.axes, cast(Any, key.at))
+        for k, key in enumerate(wrenches)
+    } or None
+
+
+def check(
+    robot: Robot, names: Mapping[str, Sequence[str]], log: Log, wrenches: Sequence[WrenchKey]
+) -> None:
+    """Raise an error for a log whose rates are in other units, or whose joints are swapped.
+
+    names: columns by quantity, as messages name them.
+    """
+    n = min(len(log.q), LOOKED_AT)
+    if n < LEAST or robot.nq != robot.nv or log.qd is None:
+        return
+    if log.t is not None:
+        rate = np.gradient(log.q[:n], log.t[:n], axis=0)
+        _check_rates(names, log, rate, log.qd[:n])
+    if log.qdd is None or not log.tau.size:
+        return
+    f_ext = external(wrenches, log.loads[:n])
+    predicted = robot.inverse_dynamics(log.q[:n], log.qd[:n], log.qdd[:n], f_ext=f_ext)
+    pair = swapped(predicted, log.tau[:n])
+    if pair is not None:
+        one, other = (names["tau"][k] for k in pair)
+        problem = f"{one} and {other} are probably swapped: each fits the other's joint"
+        remedy = f"give columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
+        raise ModelError("E-LOG-016", problem, remedy, file=log.file, line=log.first)
+    fit = np.diagonal(_correlations(predicted, log.tau[:n]))
+    pair = _exchanged(robot, log, fit, wrenches)
+    if pair is not None:
+        one, other = (names["q"][k].removesuffix(".q") for k in pair)
+        problem = f"joints {one} and {other} are probably swapped: exchanged, their torques fit"
+        remedy = f"exchange the columns of {one} and {other} with columns="
+        raise ModelError("E-LOG-025", problem, remedy, file=log.file, line=log.first)
+
+
+def _check_rates(
+    names: Mapping[str, Sequence[str]], log: Log, rate: np.ndarray, qd: np.ndarray
+) -> None:
+    pair = swapped(rate, qd)
+    if pair is not None:
+        one, other = (names["qd"][k] for k in pair)
+        problem = f"{one} and {other} are probably swapped: each is the rate of the other's q"
+        remedy = f"give columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
+        raise ModelError("E-LOG-017", problem, remedy, file=log.file, line=log.first)
+    alike = np.diagonal(_correlations(rate, qd))
+    for k, name in enumerate(names["qd"]):
+        squares = float(np.sum(rate[:, k] ** 2))
+        if squares == 0.0 or alike[k] < ALIKE:
+            continue
+        slope = float(np.sum(rate[:, k] * qd[:, k])) / squares
+        if abs(slope - 1.0) > UNIT:
+            problem = f"{name} is {slope:.4g} times the rate of {names['q'][k]}: units differ"
+            remedy = f"give units={{{name!r}: 'deg/s'}}, or those of q or t"
+            raise ModelError("E-LOG-018", problem, remedy, file=log.file, line=log.first)
+
+
+def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return correlations of columns of x with columns of y."""
+    a, b = x - x.mean(axis=0), y - y.mean(axis=0)
+    sizes = np.outer(np.linalg.norm(a, axis=0), np.linalg.norm(b, axis=0))
+    return np.asarray(a.T @ b / np.maximum(sizes, 1e-300))
+
+
+def swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
+    """Return two columns that each fit the other's place far better than their own, or None."""
+    found = _correlations(expected, given)
+    for i, j in combinations(range(len(found)), 2):
+        own = max(found[i, i], found[j, j])
+        if _better(own, min(found[i, j], found[j, i])):
+            return i, j
+    return None
+
+
+def _better(own: float, other: float) -> bool:
+    """Return True if a correlation is clearly larger than that of a column at its own place."""
+    left = CLEARLY * (1.0 - other**2)
+    return own < DOUBTFUL and other > ALIKE and 1.0 - max(own, 0.0) ** 2 > left
+
+
+def _exchanged(
+    robot: Robot, log: Log, fit: np.ndarray, wrenches: Sequence[WrenchKey]
+) -> tuple[int, int] | None:
+    """Return two joints whose columns of all quantities belong to each other, or None.
+
+    fit: correlation of each torque with its prediction. Both torques fit if the joints are
+    exchanged, one of them far better than before, and all together fit better.
+    """
+    assert log.qd is not None, "checked"
+    assert log.qdd is not None, "checked"
+    doubtful = np.flatnonzero(fit < DOUBTFUL)
+    for i, j in islice(combinations(doubtful.tolist(), 2), PAIRS):
+        order = np.arange(robot.nv)
+        order[[i, j]] = j, i
+        states = (x[:TRIED, order] for x in (log.q, log.qd, log.qdd))
+        predicted = robot.inverse_dynamics(*states, f_ext=external(wrenches, log.loads[:TRIED]))
+        found = np.diagonal(_correlations(predicted, log.tau[:TRIED, order]))
+        if _better(min(fit[i], fit[j]), min(found[i], found[j])) and found.sum() > fit.sum():
+            return i, j
+    return None

@@ -1,0 +1,108 @@
+"""Export of a time step with contact as C."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.backends.c.body import Number
+from chasles.backends.c.function import Function
+from chasles.backends.c.iterated import Iteration
+from chasles.errors import InputError
+from chasles.expr import interpret
+from chasles.model.given import checked_step
+from chasles.motion.contract import Machine
+from chasles.motion.controls import Controls
+from chasles.motion.drivers.stepping import TIME_STEPPING, Stepped, prepared
+from chasles.motion.options import Plan
+from chasles.motion.simulation import with_file
+from chasles.motion.steps.backward import MOVING
+from chasles.motion.steps.stepping import EFFORT, MOST, QUICK, ROUGH, TOLERANCE
+
+TIME_STEP = "time_step"
+"""Name of the exported function."""
+
+OPTIONS = ("dt", "contacts", "limits", "control", "ctrl")
+"""Options of the exported function, in addition to dissipation."""
+
+PARTS = ("begin", "refine", "rescue", "end")
+
+ERRORS = {"float64": 1e-6, "float32": 3e-2}
+"""Allowed error of the exported test, relative to the largest result. Contacts are stiff: rounding
+of a velocity changes impulses by 1e4 times as much, relative to the momentum."""
+
+
+def exported_step(
+    robot: Machine,
+    stem: str,
+    number: Number,
+    *,
+    own_sine: bool,
+    dissipation: bool,
+    count: int,
+    dt: Any = None,
+    contacts: Sequence[Any] | str = (),
+    limits: bool = False,
+    control: Any = None,
+    ctrl: bool = False,
+) -> Iteration:
+    """Return the step in C; count: number of states of its test, other options as in `rollout`.
+
+    ctrl: True if the step takes controls of actuators instead of joint torques.
+    """
+    if dt is None:
+        remedy = "give its size in s, for example dt=0.002"
+        raise InputError("E-EXPORT-014", f"{TIME_STEP} needs dt=", remedy, part="export")
+    if ctrl and control is not None:
+        raise InputError("E-EXPORT-015", "give control or ctrl, not both", part="export")
+    plan = Plan(contacts=contacts, limits=limits, dissipation=dissipation, integrator=TIME_STEPPING)
+    law = Controls() if ctrl else control
+    step = checked_step(dt, "export: dt")
+    if robot.mechanism.rows:
+        problem = "a time step with closed loops cannot be exported"
+        raise InputError("E-EXPORT-016", problem, part="export")
+    made = prepared(robot, with_file(robot, plan), step, law, robot.mechanism.neutral())
+    if made.unseen is not None:
+        problem = "contact with height fields cannot be exported"
+        raise InputError("E-EXPORT-017", problem, "leave these pairs out", part="export")
+    name, reports = f"{stem}_{TIME_STEP}", {"forces": 3 * made.slots, "effort": len(EFFORT)}
+    parts = [
+        Function(f"{name}_{part}", "", made.program(part, number.dtype), number, own_sine, True)
+        for part in PARTS
+    ]
+    kept = tuple(key for key in MOVING if key in made.steps.states)
+    tolerance = ROUGH if number.dtype == "float32" else TOLERANCE
+    return Iteration(
+        name,
+        f"Take a time step of {step:g} s with contact, limits and dry friction (time stepping).",
+        (parts[0], parts[1], parts[2], parts[3]),
+        QUICK,
+        MOST,
+        kept,
+        {key: size for key, size in reports.items() if size},
+        (
+            "forces: contact forces (N) on the bodies along the world axes, 3 for each slot",
+            f"effort: {', '.join(EFFORT)} of this step",
+            f"a step is solved at a residual of {tolerance:g} of the momentum",
+            "a step starts from the velocities qd; it keeps nothing else from step to step",
+        ),
+        _sample(robot, made, count),
+        (*kept, *(["forces"] if made.slots else [])),
+        ERRORS[number.dtype],
+    )
+
+
+def _sample(robot: Machine, made: Stepped, count: int) -> dict[str, np.ndarray]:
+    """Return test states that touch the ground, with numbers that float32 represents exactly."""
+    model, rng = robot.model, np.random.default_rng(0)
+    q = np.array(robot.mechanism.neutral(), dtype=float)
+    gaps = interpret(made.gap_program(), {"q": q.tolist()})["gaps"] if made.slots else []
+    free = [i for i in model.movers if model.bodies[i].data.traits.floating]
+    if gaps and free:
+        q[model.position_slices[free[0]].start + 6] -= min(gaps)
+    found = {}
+    for v in made.steps.inputs:
+        scale = {"qd": 0.125, "ctrl": 0.125, "tau": 1.0}.get(v.name, 0.0)
+        found[v.name] = np.round(1024.0 * scale * rng.normal(size=(count, v.size))) / 1024.0
+    found["q"] = np.tile(q, (count, 1))
+    return {name: rows.astype(np.float32).astype(float) for name, rows in found.items()}

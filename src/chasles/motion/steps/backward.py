@@ -1,0 +1,93 @@
+"""Adjoint of a time step with contact: covectors before the step, given those after it.
+
+The velocities v at the end of a step balance the momentum, g(v, x) = 0, for the state, torques and
+parameters x at its beginning. By the implicit function theorem, covectors y of the results pass to
+
+    x' = (dy/dx)' y - (dg/dx)' z,    (dg/dv)' z = (dy/dv)' y
+
+which is one solve with the transposed Jacobian of the solution; iterations are not differentiated.
+Contacts that act, stick or slide do so for small changes of x, too. Where one of these changes, the
+result is the derivative on the side of the solution that was found.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from chasles.expr import Program, Variable, reverse
+from chasles.functions.programs import pulled_back
+from chasles.motion.geometry.closed_forms import less
+from chasles.motion.geometry.kinematics import result, symbols
+from chasles.motion.steps.bodies import moved
+from chasles.motion.steps.braking import slowed
+from chasles.motion.steps.convex import Newton
+from chasles.motion.steps.stepping import HOLD, TOLERANCE, Steps
+from chasles.motion.steps.traced import by_entries
+
+MOVING = ("q", "qd", "act")
+"""States with covectors; contact forces and statistics have none."""
+
+
+class Backward:
+    """Programs of an adjoint step, which solves the step and then pulls covectors back.
+
+    along: inputs that vary from step to step. Inputs and outputs are covectors of these inputs at
+    this step, of the states, and the sums of covectors of all other inputs. Further inputs are
+    those of the step, and weights to add to the covectors of the states.
+    """
+
+    def __init__(self, steps: Steps, along: Sequence[str]) -> None:
+        assert steps._reduced is None, "loops have no adjoint"
+        self.steps, self.along, model = steps, tuple(along), steps.model
+        self.states = [name for name in MOVING if name in steps.states]
+        given = [v.name for v in steps.inputs if v.name not in (*steps.states, "t")]
+        self.sums = [name for name in given if name not in along]
+        sizes = {v.name: v.size for v in steps.inputs} | {"q": model.nv}
+        self.names = [*along, *self.states, *self.sums]
+        self.bars = [Variable(f"bar_{name}", (sizes[name],)) for name in self.names]
+        self.weights = [Variable(f"weight_{name}", (sizes[name],)) for name in self.states]
+
+    def begin(self, tolerance: float = TOLERANCE) -> Program:
+        """Return the beginning of the step, with the inputs of the adjoint."""
+        return self.steps.begin(tolerance, self.bars, self.weights)
+
+    @property
+    def end(self) -> Program:
+        """Program of the covectors before the step, given the solution."""
+        steps, arena, model = self.steps, self.steps._arena, self.steps.model
+        point, memory, _ = steps._between
+        own = {x.name: symbols(arena, x.name, x.shape) for x in (point, memory)}
+        own |= {x.name: symbols(arena, x.name, x.shape) for x in (*self.bars, *self.weights)}
+        values: dict[str, Any] = steps._given | own
+        v = values["point"]
+        _, held, _, brake = steps._remembered(values["memory"])
+        newton = Newton(steps._problem, list(held), less(HOLD, values["memory"][1]))
+        taken = [*steps.inputs, point, memory]
+        after = self._after(v, brake)
+        known = [(Variable(name, (len(x),)), x) for name, x in after.items()]
+        balance = (Variable("balance", v.shape), list(newton.balance(v)))
+        for name in self.states:
+            values[f"bar_{name}"] = own[f"bar_{name}"] + own[f"weight_{name}"]
+        values["bar_q"] = by_entries(model, arena, after["q"], values["bar_q"])
+        motion = reverse(Program.from_outputs("motion", taken, known), ["point"])
+        pulled = result(motion, arena, values)
+        values["bar_balance"] = -newton.transposed(v, pulled)
+        whole = Program.from_outputs("whole", taken, [*known, balance])
+        back = pulled_back(model, whole, self.names, frozenset({"q"}))
+        results = back.applied(values, arena)
+        for k, name in enumerate(self.names):
+            if name in self.sums:
+                results[k] = list(own[f"bar_{name}"] + results[k])
+        inputs = [*self.bars, *steps.inputs, *self.weights, *steps._between]
+        found = list(zip(self.bars, results, strict=True))
+        return steps._tiled(Program.from_outputs("backward", inputs, found))
+
+    def _after(self, v: Any, brake: np.ndarray) -> dict[str, list[Any]]:
+        """Return the states after the step, given its velocities; the brake counts as constant."""
+        steps, given, arena = self.steps, self.steps._given, self.steps._arena
+        way = steps._way(given["qd"], v, steps.early, steps._rate)
+        q, qd = moved(steps.model, arena, given["q"], way, v)
+        qd = qd if steps._smooth is None else slowed(steps.model, qd, brake)
+        found = {"q": list(q), "qd": list(qd)}
+        return found | ({"act": steps._activated(arena, given)} if "act" in self.states else {})

@@ -1,0 +1,271 @@
+"""Gradients of time steps with contact: central differences, closed forms, array libraries."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from support import raises
+
+import chasles
+from chasles import backends, contact
+from chasles.motion.drivers.stepping import Stepped
+from chasles.motion.steps.backward import Backward
+from chasles.motion.steps.scene import Scene
+from chasles.motion.steps.stepping import QUICK, STATISTICS
+
+DT = 0.002
+
+EXACT = 1e-13
+"""Residual to which the steps of the differences are solved; 1e-6 would be noise in them."""
+
+
+class Steps:
+    """Steps of a scene that are solved to rounding, and their adjoint."""
+
+    def __init__(self, robot: chasles.Robot, scene: Scene, control: Any = None, m: int = 0) -> None:
+        self.robot, self.made = robot, Stepped(robot.model, scene, DT, control, m)
+        steps = self.made.steps
+        self.names = [v.name for v in steps.inputs]
+        self.sizes = {v.name: v.size for v in steps.inputs}
+        parts = [steps.begin(EXACT), steps.refine(EXACT), steps.rescue(EXACT), steps.end]
+        self._loop = self._looped(parts)
+        back = Backward(steps, ())
+        self.moving, self.sums = back.states, back.sums
+        self._back = self._looped([back.begin(EXACT), *parts[1:3], back.end])
+
+    @staticmethod
+    def _looped(programs: Any) -> Any:
+        kernels = [backends.compile(program) for program in programs]
+        return backends.loop(backends.iterated(kernels, quick=QUICK))
+
+    def _inputs(self, given: dict[str, np.ndarray]) -> tuple[list[Any], list[Any]]:
+        count = len(given["q"])
+        rows = {n: np.zeros((count, size)) for n, size in self.sizes.items()} | given
+        rows = {n: np.array(a, dtype=float) for n, a in rows.items()}
+        states = [n for n in self.names if n in self.made.steps.states]
+        return [rows[n] for n in states], [rows[n][:, None] for n in self.names if n not in states]
+
+    def __call__(self, steps: int, **given: np.ndarray) -> tuple[np.ndarray, np.ndarray, dict]:
+        """States after some steps, and statistics, of a batch."""
+        states, controls = self._inputs(given)
+        self._loop(states, controls, [], steps, 1, 1)
+        return states[0], states[1], dict(zip(STATISTICS, states[-1].T, strict=True))
+
+    def pulled(self, by_q: Any, by_qd: Any, **given: np.ndarray) -> dict[str, np.ndarray]:
+        """Covectors before one step of one state."""
+        states, controls = self._inputs({n: a[None] for n, a in given.items()})
+        bars = [np.zeros((1, self.robot.nv)) for _ in self.moving]
+        bars += [np.zeros((1, self.sizes[n])) for n in self.sums]
+        weights = [by_q[None, None], by_qd[None, None]]
+        others = [s[:, None] for s in states] + controls + weights
+        self._back(bars, others, [], 1, 1, 1)
+        return {n: b[0] for n, b in zip([*self.moving, *self.sums], bars, strict=True)}
+
+
+def check(steps: Steps, tolerance: float = 1e-6, h: float = 1e-6, **given: np.ndarray) -> dict:
+    """Compare the gradient of a random loss of one step with central differences."""
+    robot, rng = steps.robot, np.random.default_rng(3)
+    by_q, by_qd = rng.normal(size=(2, robot.nv))
+    found = steps.pulled(by_q, by_qd, **given)
+    names = [n for n in ("q", "qd", "tau", "parameters") if n in found]
+    rows: dict[str, list[np.ndarray]] = {n: [] for n in given}
+    for name in names:
+        for k in range(len(found[name])):
+            for sign in (1.0, -1.0):
+                d = np.zeros(len(found[name]))
+                d[k] = sign * h
+                there = robot.integrate(given["q"], d) if name == "q" else given[name] + d
+                for other, a in given.items():
+                    rows[other].append(there if other == name else a)
+    q, qd, effort = steps(1, **{n: np.array(r) for n, r in rows.items()})
+    assert effort["residual"].max() < 1e-10
+    base, _, now = steps(1, **{n: a[None] for n, a in given.items()})
+    change = robot.difference(np.broadcast_to(base[0], q.shape), q)
+    loss = change @ by_q + qd @ by_qd
+    slopes = (loss[::2] - loss[1::2]) / (2.0 * h)
+    whole = np.concatenate([found[name] for name in names])
+    assert np.abs(whole).max() > 1e-3
+    np.testing.assert_allclose(whole, slopes, atol=tolerance * np.abs(slopes).max())
+    return now
+
+
+def file(folder: Path, text: str) -> chasles.Robot:
+    (folder / "robot.xml").write_text(text)
+    return chasles.load(folder / "robot.xml")
+
+
+BRICK = """<mujoco><worldbody><geom type="plane" size="5 5 1" friction="0.5"/>
+<body name="brick" pos="0 0 0.5"><freejoint/>
+<geom type="box" size="0.1 0.05 0.025" mass="1" friction="0.5"/></body></worldbody></mujoco>"""
+
+
+@pytest.fixture(scope="module")
+def brick(tmp_path_factory: pytest.TempPathFactory) -> Steps:
+    robot = file(tmp_path_factory.mktemp("brick"), BRICK)
+    return Steps(robot, Scene(robot.model, tuple(contact.file_pairs(robot))))
+
+
+@pytest.mark.parametrize(
+    ("height", "speed", "spin", "acting"),
+    [
+        (0.5, (1.0, 0.3, -0.2), (0.5, 0.2, 3.0), False),
+        (0.0249, (1.0, 0.3, 0.0), (0.0, 0.0, 2.0), True),
+        (0.0249, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), True),
+        (0.0252, (0.1, 0.0, -0.5), (0.0, 0.0, 0.0), True),
+    ],
+    ids=["flight", "sliding", "sticking", "landing"],
+)
+def test_a_box(brick: Steps, height: float, speed: Any, spin: Any, acting: bool) -> None:
+    """Flight, sliding while it spins, rest in a slight overlap, and a landing with all corners."""
+    q = np.array([1.0, 0.0, 0.0, 0.0, 0.1, 0.2, height])
+    tau = np.array([0.01, -0.02, 0.03, 0.5, -0.3, 0.2])
+    effort = check(brick, q=q, qd=np.array([*spin, *speed]), tau=tau, tolerance=3e-6)
+    assert (abs(effort["work"][0]) > 1e-9) == acting
+
+
+@pytest.fixture(scope="module")
+def ball(tmp_path_factory: pytest.TempPathFactory) -> chasles.Robot:
+    text = """<mujoco><worldbody><body name="ball"><freejoint/>
+    <geom type="sphere" size="0.1" mass="1"/></body></worldbody></mujoco>"""
+    return file(tmp_path_factory.mktemp("ball"), text)
+
+
+@pytest.mark.parametrize(
+    ("law", "height", "qd"),
+    [
+        (contact.Rigid(0.5, torsion=0.01, rolling=0.02), 0.0999, (0.3, 2.0, 4.0, 0.7, 0.2, 0.0)),
+        (contact.Rigid(0.5, torsion=0.01, rolling=0.02), 0.0999, (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)),
+        (contact.Compliant(2e4, 0.01, friction=0.4), 0.0999, (0.0, 3.0, 1.0, 0.9, 0.1, -0.1)),
+        (contact.Rigid(0.3, restitution=0.8), 0.102, (0.0, 3.0, 1.0, 0.9, 0.1, -2.0)),
+    ],
+    ids=["sliding, turning and rolling friction", "rest", "compliant", "rebound"],
+)
+def test_a_ball(ball: chasles.Robot, law: Any, height: float, qd: Any) -> None:
+    """Friction moments, compliant ground, and restitution with the time of impact."""
+    pair = contact.Pair(contact.Sphere("ball", 0.1), contact.Plane(), law)
+    steps = Steps(ball, Scene(ball.model, (pair,)))
+    q = np.array([0.8, 0.6, 0.0, 0.0, 0.0, 0.0, height])
+    tau = np.array([0.1, 0.05, -0.1, 0.2, 0.1, 0.3])
+    check(steps, q=q, qd=np.array(qd), tau=tau, tolerance=1e-5)
+
+
+def test_limits_and_dry_friction_of_joints(tmp_path: Path) -> None:
+    """One joint presses against its limit, one sticks by friction, one slides, one is free."""
+    text = """<mujoco><compiler angle="radian"/><worldbody>
+    <body><joint name="a" axis="0 1 0" range="-0.5 0.5" limited="true"/>
+      <geom size="0.1" pos="0.3 0 0" mass="1"/>
+    <body pos="0.3 0 0"><joint name="b" axis="0 1 0" frictionloss="20"/>
+      <geom size="0.1" pos="0.3 0 0" mass="1"/>
+    <body pos="0.3 0 0"><joint name="c" axis="0 0 1" frictionloss="0.2" damping="0.1"/>
+      <geom size="0.1" pos="0.3 0 0.1" mass="1"/>
+    <body pos="0.3 0 0"><joint name="d" axis="1 0 0" armature="0.01"/>
+      <geom size="0.1" pos="0.2 0.1 0" mass="1"/></body></body></body></body>
+    </worldbody></mujoco>"""
+    robot = file(tmp_path, text)
+    scene = Scene(robot.model, (), ((0, 0, -0.5, 0.5),), True, True)
+    q, qd = np.array([0.5001, 0.1, -0.3, 0.4]), np.array([0.0, 0.0, 2.0, -1.0])
+    check(Steps(robot, scene), q=q, qd=qd, tau=np.array([1.0, 0.5, 0.3, 0.1]))
+
+
+def stance(robot: chasles.Robot) -> np.ndarray:
+    """Legs bent, and feet slightly in the ground: at a gap of zero there is a kink."""
+    q = robot.neutral()
+    q[7:] = np.tile([0.0, 0.8, -1.6], 4)
+    feet = [f for f in robot.frames if f.endswith("_foot")]
+    q[6] -= min(robot.forward_kinematics(q, frame=f)[2, 3] for f in feet) - 0.0199
+    return q
+
+
+def feet(robot: chasles.Robot, friction: float) -> tuple[contact.Pair, ...]:
+    names = [f for f in robot.frames if f.endswith("_foot")]
+    law = contact.Rigid(friction)
+    return tuple(contact.Pair(contact.Sphere(f, 0.02), contact.Plane(), law) for f in names)
+
+
+@pytest.mark.parametrize("slides", [False, True])
+def test_a_quadruped_with_a_controller_and_its_parameters(slides: bool) -> None:
+    """On four feet that stick, or slide; gains are parameters and enter the step implicitly."""
+    robot, rng = chasles.robots.quadruped(), np.random.default_rng(2)
+    target = stance(robot)[7:]
+
+    def law(t: Any, q: Any, qd: Any, p: Any) -> list[Any]:
+        rows = zip(target, q[7:], qd[6:], strict=True)
+        return [0.0] * 6 + [p[0] * (goal - x) - p[1] * v for goal, x, v in rows]
+
+    steps = Steps(robot, Scene(robot.model, feet(robot, 0.6)), law, 2)
+    q, qd = stance(robot), 0.01 * rng.normal(size=18)
+    qd[3] += 0.8 * slides
+    check(steps, q=q, qd=qd, parameters=np.array([40.0, 3.0]), tolerance=1e-5)
+
+
+# Motions -----------------------------------------------------------------------------------------
+
+
+def test_many_steps_of_a_sliding_box(brick: Steps) -> None:
+    """The gradient of a rollout, beside differences of steps that are solved to rounding."""
+    robot, n, h = brick.robot, 60, 1e-6
+    q, qd = np.array([1.0, 0, 0, 0, 0, 0, 0.025]), np.array([0.0, 0, 2.0, 1.0, 0.3, 0])
+    rng = np.random.default_rng(5)
+    by_q, by_qd = np.zeros((2, n // 20 + 1, 6))
+    by_q[-1], by_qd[-1] = rng.normal(size=(2, 6))
+    options = {"dt": DT, "steps": n, "every": 20, "contacts": "file", "integrator": "time-stepping"}
+    tau = 0.1 * rng.normal(size=6)
+    found = robot.rollout_pullback(q, qd, tau, covectors=(by_q, by_qd), **options)
+    assert found.tau is not None
+    moves = rng.normal(size=(3, 6)) * np.array([[0.0, 0.0, 1.0, 1.0, 1.0, 0.0]])
+    there = [
+        (robot.integrate(q, s * moves[0]), qd + s * moves[1], tau + s * moves[2]) for s in (h, -h)
+    ]
+    given = dict(zip(("q", "qd", "tau"), map(np.array, zip(*there, strict=True)), strict=True))
+    end, rates, _ = brick(n, **given)
+    slope = by_q[-1] @ robot.difference(end[1], end[0]) + by_qd[-1] @ (rates[0] - rates[1])
+    got = sum((a * d).sum() for a, d in zip((found.q, found.qd, found.tau), moves, strict=True))
+    assert got == pytest.approx(slope / (2.0 * h), rel=1e-4)
+
+
+def test_batches_threads_and_rows_of_torques(brick: Steps) -> None:
+    """Members of a batch have the gradients that they have alone, to the bit."""
+    robot, rng = brick.robot, np.random.default_rng(6)
+    q = np.tile([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.025], (70, 1))
+    qd, tau = rng.normal(size=(70, 6)) * [0, 0, 3, 1, 1, 0], 0.1 * rng.normal(size=(70, 9, 6))
+    options = {"dt": DT, "steps": 9, "contacts": "file", "integrator": "time-stepping"}
+    by_q, by_qd = rng.normal(size=(2, 70, 10, 6))
+    found = robot.rollout_pullback(q, qd, tau, covectors=(by_q, by_qd), threads=2, **options)
+    assert found.tau is not None
+    assert found.tau.shape == tau.shape
+    for k in (0, 69):
+        own = {"covectors": (by_q[k], by_qd[k]), **options}
+        alone = robot.rollout_pullback(q[k], qd[k], tau[k], **own)
+        for whole, one in zip(found, alone, strict=True):
+            assert (whole is None) == (one is None)
+            assert whole is None or (whole[k] == one).all()
+
+
+def test_a_box_that_slides_to_rest_has_the_closed_form(brick: Steps) -> None:
+    """Its way v^2 / (2 mu g) has the derivative v / (mu g) to 1 % at 2 ms."""
+    robot, speed = brick.robot, 1.0
+    q, qd = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.025]), np.array([0.0, 0, 0, speed, 0, 0])
+    options = {"dt": DT, "steps": 150, "every": 150, "contacts": "file"}
+    by_q = np.zeros((2, 6))
+    by_q[-1, 3] = 1.0
+    run = robot.rollout(q, qd, integrator="time-stepping", **options)
+    assert np.abs(run.qd[-1]).max() < 1e-3
+    found = robot.rollout_pullback(
+        q, qd, covectors=(by_q, None), integrator="time-stepping", **options
+    )
+    assert found.qd[3] == pytest.approx(speed / (0.5 * 9.81), rel=1e-2)
+
+
+def test_refusals(brick: Steps) -> None:
+    robot = brick.robot
+    q, qd = robot.neutral(), np.zeros(6)
+    with raises("E-MOTION-196"):
+        robot.rollout(q, qd, dt=DT, steps=1, limits=True)
+    with raises("E-MOTION-196"):
+        robot.rollout(q, qd, dt=DT, steps=1, contacts="file")
+    bar = chasles.robots.four_bar()
+    place = bar.assemble([0.6], bar.neutral())
+    options = {"dt": DT, "steps": 1, "integrator": "time-stepping", "covectors": (None, None)}
+    with raises("E-MOTION-195"):
+        bar.rollout_pullback(place, np.zeros(bar.nv), **options)
