@@ -107,11 +107,28 @@ class Prepared:
             patience[PATIENT:, [MOST, SHARE, FIRM]] = SLOW
             patience[tries - tries // FIRMLY :, [MOST, SHARE, FIRM]] = STEADY
             patience[-1, [MOST, SHARE, FIRM]] = LAST
+            patience[:, FIRM] *= self._lever(met)
             while len(self._starts) >= KEPT:
                 self._starts.pop(next(iter(self._starts)))
             table = self.search.table(met, self.task.weights())
             self._starts[key] = Starts(postures, table, patience)
         return self._starts[key]
+
+    def _lever(self, met: np.ndarray) -> float:
+        """Return the factor of firm damping: half of the largest lever arm of a target, at least 1.
+
+        A lever arm, relative to the robot's size, is the largest distance of positions that the
+        starting configurations reach (n, numbers) from their mean. Errors of goals out of reach
+        bend in proportion to it. A Gauss-Newton step without at least half of this curvature as
+        damping passes the smallest error by more than its distance, and does not converge.
+        """
+        scale, found, start = np.sqrt(self.task.weights()), [1.0], 0
+        for _, target in self.task.targets:
+            numbers = slice(start + (9 if target.size >= 9 else 0), start + target.size)
+            away = (met[:, numbers] - met[:, numbers].mean(axis=0)) * scale[numbers]
+            found.append(0.5 * float(np.linalg.norm(away, axis=1).max(initial=0.0)))
+            start += target.size
+        return max(found)
 
 
 def prepared(mechanism: Mechanism, task: Task) -> Prepared:
