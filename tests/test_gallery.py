@@ -1,6 +1,5 @@
 """The gallery has every tutorial and example, and its thumbnails show their present sources."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -38,8 +37,3 @@ def test_every_tutorial_and_example_is_shown() -> None:
 
 def test_every_thumbnail_belongs_to_a_row() -> None:
     assert {path.stem for path in gallery.FOLDER.glob("*")} == set(ROWS)
-
-
-def test_tutorials_begin_with_a_picture() -> None:
-    for page in (ROOT / "docs/tutorials").glob("*.md"):
-        assert re.search(r"^!\[.{10,}\]\(\.\./images/", page.read_text("utf-8")[:700], re.M), page

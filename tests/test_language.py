@@ -50,14 +50,14 @@ ALLOWED = {
     "mobility = freedoms (of the tree)": "the name of an attribute",
     "others: beside(state) of each": "the name of a function",
     "freedoms must be": "the name of an argument",
-    "freedoms : sequence of str": "the name of an argument",
+    "freedoms : sequence of": "the name of an argument",
     "beside : Robot, optional": "the name of an argument",
 }
 """Texts that break a rule, by a part of them, and why."""
 
 SECTIONED = ("contact", "control", "conventions", "distances", "expr", "homogeneous", "learning")
 SECTIONED += ("identification", "model", "motion.options", "plots", "robots", "rollouts")
-SECTIONED += ("simulate", "targets", "trajectory")
+SECTIONED += ("numeric.sparse", "numeric.subspaces", "simulate", "targets", "trajectory")
 """Public modules; their functions, and the methods of their classes, have all sections."""
 
 RESULTS = ("functions.compiled.Compiled", "functions.cost.Cost", "functions.cost.Explanation")
@@ -65,7 +65,10 @@ RESULTS += ("functions.devices.Automatic", "functions.numeric.BaseParameters", "
 RESULTS += ("accuracy.Condition", "mechanisms.reports.Mobility", "mechanisms.mobility.Cluster")
 RESULTS += ("robot.identity.Limits", "robot.machine.Actuators", "robot.machine.Keyframe")
 RESULTS += ("checks.verify.Result", "peers.Agreement", "formats.registry.Found")
-"""Classes of results, which `docs/api/results.md` documents; their methods have all sections."""
+RESULTS += tuple(f"mathematics.linear.{name}" for name in ("Vector", "Matrix", "Symmetric"))
+RESULTS += ("mathematics.rotations.Rotation", "mathematics.spatial.Transform")
+RESULTS += tuple(f"mathematics.spatial.{name}" for name in ("Motion", "Force", "RigidInertia"))
+"""Classes of results and of user-defined joints (`docs/api`); their methods have all sections."""
 
 UNSECTIONED = {
     "Robot.graph": "the example needs a GPU",

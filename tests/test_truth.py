@@ -22,6 +22,7 @@ PROJECT = (
     "docs",
     "documents",
     "fuzz",
+    "gallery",
     "gpu_peers",
     "language",
     "platforms",

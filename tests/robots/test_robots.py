@@ -9,7 +9,7 @@ from support import raises
 
 from chasles.mathematics.linear import Vector
 from chasles.mathematics.spatial import RigidInertia, Transform
-from chasles.model import JOINTS, WORLD, Description, Model, build
+from chasles.model import JOINTS, WORLD, Description, Model, ShapeData, build
 from chasles.robots import ROBOTS
 from chasles.robots._solids import box, capsule, cylinder, mirrored, sphere
 from chasles.robots.arms import microbot, puma560, stanford_arm
@@ -429,3 +429,18 @@ def test_random_trees_vary() -> None:
     assert all(j.pitch for j in joints if j.kind == "helical")
     assert len(random_tree(30, 0, fixed=False).joints) == 30
     assert not any(j.mimic for j in random_tree(30, 0).joints)
+
+
+def test_motors_and_bones_of_the_humanoid_have_no_common_surface() -> None:
+    """A viewer cannot order coinciding surfaces: stripes of both colours appear."""
+    by_link: dict[str, list[ShapeData]] = {}
+    for shape in humanoid().shapes:
+        by_link.setdefault(shape.link, []).append(shape)
+    ratios = []
+    for solid, motor in (pair for pair in by_link.values() if len(pair) == 2):
+        first, second = (np.array(s.pose.R.rows, dtype=float)[:, 2] for s in (solid, motor))
+        coaxial = solid.kind in ("capsule", "cylinder") and abs(first @ second) > 0.99
+        if coaxial and solid.color != motor.color:
+            ratios.append(solid.size[0] / motor.size[0])
+    assert len(ratios) == 6  # waist, neck, upper arms, forearms
+    assert min(abs(ratio - 1.0) for ratio in ratios) > 0.1

@@ -490,6 +490,15 @@ def test_the_command_says_what_is_wrong_in_one_line() -> None:
 # The stage ----------------------------------------------------------------------------------------
 
 
+def test_recordings_begin_with_the_robot_in_the_middle(viewer: Viewer) -> None:
+    """A page begins beside its panel; a slow page draws a recording from this first camera too."""
+    camera, stage = viewer.server.initial_camera, viewer.stage
+    middle = 0.5 * (stage.corners.min(axis=0) + stage.corners.max(axis=0))
+    assert not np.allclose(camera.look_at, middle)
+    stage.expect_recording((640, 480))
+    np.testing.assert_allclose(camera.look_at, middle, atol=1e-12)
+
+
 @pytest.mark.parametrize(("aspect", "covered"), [(1.6, 0.27), (0.6, 0.0), (3.0, 0.1)])
 def test_a_fitted_camera_has_all_points_in_the_free_part_of_its_picture(
     aspect: float, covered: float

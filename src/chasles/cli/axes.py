@@ -32,7 +32,7 @@ class Axis:
 
 @dataclass(frozen=True)
 class Axes:
-    """The runs of a sweep: a grid, of which each point has `samples` random runs.
+    """The runs of a sweep: `samples` random runs at each point of a grid.
 
     The first quantity varies slowest. A run's random values depend on the seed and on its number.
     """

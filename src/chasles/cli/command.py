@@ -1,4 +1,4 @@
-"""Functions as commands: answers for people or programs, one-line errors, and output files."""
+"""Functions as commands: readable and machine-readable output, one-line errors, output files."""
 
 import csv
 import errno
@@ -45,10 +45,10 @@ FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer of a command.
+    """The result of a command.
 
-    `data` holds everything for programs, `show` prints it for people, and `status` is the exit
-    status. `then` runs after the answer until Ctrl-C.
+    `data` is the machine-readable output, `show` prints the readable one, and `status` is the exit
+    status. `then` runs afterwards, until Ctrl-C.
     """
 
     data: Mapping[str, Any]
@@ -146,7 +146,7 @@ def _complete(name: str, default: Any, hint: Any) -> None:
 
 
 def deliver(answer: Answer, as_json: bool) -> None:
-    """Print an answer, and exit with its status."""
+    """Print the result of a command, and exit with its status."""
     if as_json:
         print(json.dumps(plain(answer.data), indent=1, allow_nan=False))
     else:

@@ -51,8 +51,8 @@ def resolved_rate(
     Notes
     -----
     Each priority is a least-squares problem with bounds, solved by a primal active set within the
-    null space of the higher ones. Acceleration bounds take precedence over velocity bounds, and
-    these over position bounds. The equations of closed loops have the highest priority.
+    null space of the higher ones. Acceleration bounds take precedence over velocity bounds, which
+    take precedence over position bounds. The equations of closed loops have the highest priority.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""States, forces and matrices of a robot as Pinocchio, MuJoCo and Drake have them.
+"""States, forces and matrices of a robot in the conventions of Pinocchio, MuJoCo and Drake.
 
 Joint types list their coordinates in each library in order; all conversions follow from these
 lists.
@@ -21,7 +21,7 @@ from chasles.robot import Array, Robot
 _OF_ANGLE = {"cos": "angle", "sin": "angle"}
 
 Words = list[tuple[str, str]]
-"""(joint, word) for each of a vector's numbers."""
+"""(joint, word) for each entry of a vector; the word names the coordinate, such as "qw"."""
 
 
 def _library(name: str) -> dict[str, Numbers]:
@@ -602,7 +602,7 @@ def _words(rows: Mapping[str, Numbers]) -> tuple[Words, Words]:
 
 
 def _places(words: Words, joint: str, initials: str) -> list[int]:
-    """Return the places of a joint's words with these initials."""
+    """Return the indices of a joint's coordinates whose words begin with one of the initials."""
     return [k for k, (name, word) in enumerate(words) if name == joint and word[0] in initials]
 
 

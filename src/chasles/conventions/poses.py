@@ -16,7 +16,7 @@ REFERENCE_FRAMES = {
     "WORLD": {"axes": "world", "at": "world"},
     "LOCAL_WORLD_ALIGNED": {"axes": "world", "at": "frame"},
 }
-"""Pinocchio's one word for axes and point."""
+"""Pinocchio's reference frames, each with its axes and point."""
 
 
 def reference_frame(word: Any) -> dict[str, str]:

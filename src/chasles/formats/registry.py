@@ -197,7 +197,7 @@ def candidates(name: str, robot_file: str) -> Iterator[Path]:
 
 
 def _places(folder: Path) -> Iterator[Path]:
-    """Yield folders that may contain packages and models, or be one themselves."""
+    """Yield folders that may contain packages and models, or be packages themselves."""
     yield from (folder, *folder.parents)
     for variable in VARIABLES:
         yield from map(Path, filter(None, os.environ.get(variable, "").split(os.pathsep)))

@@ -51,7 +51,7 @@ class Tool:
     memory: int
 
     def ask(self, file: str, *arguments: str) -> dict[str, Any]:
-        """Return the tool's answer about a file."""
+        """Return the tool's output for a file."""
         if importlib.util.find_spec(self.package) is None:
             problem = f"reading this file needs {self.name}, which is not installed"
             remedy = f"run pip install 'chasles[{self.extra}]'"

@@ -566,6 +566,6 @@ class Functions:
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 
     def closed(self, closure: Closure) -> "Functions":
-        """Return the functions of the model with a choice of its loops' equations."""
+        """Return the functions of the model with another closure of its loops."""
         source = replace(self.model.source, closure=closure)
         return Functions(replace(self.model, source=source))

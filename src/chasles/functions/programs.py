@@ -1,4 +1,4 @@
-"""Programs of public functions: the choice among methods, and derivatives by arguments.
+"""Programs of public functions: choice of a method, and derivatives by arguments.
 
 Derivatives with respect to a configuration q are along the configuration space: the derivative of
 f(integrate(q, d)) with respect to d at d = 0, so they have nv columns.

@@ -45,7 +45,7 @@ UNITS = {
 """Factors to SI units."""
 
 SIDE_BY_SIDE = 64
-"""Number of rows of a matrix that are compared as one."""
+"""Number of rows of a matrix that are compared in one block."""
 
 GAP = 5.0
 """Time step, relative to the median step, above which there is a gap."""

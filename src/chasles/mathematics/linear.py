@@ -35,10 +35,46 @@ class Vector:
 
     @staticmethod
     def of(*entries: Number) -> "Vector":
+        """Return the vector of some numbers.
+
+        Parameters
+        ----------
+        *entries : Number
+            Floats or expressions.
+
+        Returns
+        -------
+        v : Vector
+            The vector.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Vector
+        >>> Vector.of(1.0, 2.0, 3.0)
+        Vector(entries=(1.0, 2.0, 3.0))
+        """
         return Vector(entries)
 
     @staticmethod
     def zero(n: int = 3) -> "Vector":
+        """Return a vector of zeros.
+
+        Parameters
+        ----------
+        n : int, optional
+            Number of entries.
+
+        Returns
+        -------
+        v : Vector
+            The vector.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Vector
+        >>> Vector.zero(2)
+        Vector(entries=(0.0, 0.0))
+        """
         return Vector((0.0,) * n)
 
     def __iter__(self) -> Iterator[Number]:
@@ -71,9 +107,45 @@ class Vector:
     __rmul__ = __mul__
 
     def dot(self, other: "Vector") -> Number:
+        """Return the scalar product of two vectors.
+
+        Parameters
+        ----------
+        other : Vector
+            Vector of the same length.
+
+        Returns
+        -------
+        product : Number
+            Sum of the products of entries.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Vector
+        >>> Vector.of(1.0, 2.0).dot(Vector.of(3.0, 4.0))
+        11.0
+        """
         return _dot(self.entries, other.entries)
 
     def cross(self, other: "Vector") -> "Vector":
+        """Return the cross product of two vectors in space.
+
+        Parameters
+        ----------
+        other : Vector
+            Vector of three numbers.
+
+        Returns
+        -------
+        product : Vector
+            Vector of three numbers.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Vector
+        >>> Vector.of(1.0, 0.0, 0.0).cross(Vector.of(0.0, 1.0, 0.0))
+        Vector(entries=(0.0, 0.0, 1.0))
+        """
         a, b, c = self.entries
         x, y, z = other.entries
         return Vector((b * z - c * y, c * x - a * z, a * y - b * x))
@@ -87,15 +159,68 @@ class Matrix:
 
     @staticmethod
     def identity(n: int = 3) -> "Matrix":
+        """Return the identity matrix.
+
+        Parameters
+        ----------
+        n : int, optional
+            Number of rows.
+
+        Returns
+        -------
+        A : Matrix
+            The matrix (n, n).
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix
+        >>> Matrix.identity(2)
+        Matrix(rows=((1.0, 0.0), (0.0, 1.0)))
+        """
         return Matrix(tuple(tuple(float(i == j) for j in range(n)) for i in range(n)))
 
     @staticmethod
     def zero(m: int = 3, n: int = 3) -> "Matrix":
+        """Return a matrix of zeros.
+
+        Parameters
+        ----------
+        m, n : int, optional
+            Numbers of rows and columns.
+
+        Returns
+        -------
+        A : Matrix
+            The matrix (m, n).
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix
+        >>> Matrix.zero(1, 2)
+        Matrix(rows=((0.0, 0.0),))
+        """
         return Matrix(((0.0,) * n,) * m)
 
     @staticmethod
     def skew(v: Vector) -> "Matrix":
-        """Return the matrix of the cross product: skew(v) @ u = v.cross(u)."""
+        """Return the matrix of the cross product: skew(v) @ u = v.cross(u).
+
+        Parameters
+        ----------
+        v : Vector
+            Vector of three numbers.
+
+        Returns
+        -------
+        A : Matrix
+            Skew-symmetric matrix (3, 3).
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix, Vector
+        >>> Matrix.skew(Vector.of(1.0, 2.0, 3.0)).rows[0]
+        (0.0, -3.0, 2.0)
+        """
         x, y, z = v
         return Matrix(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
 
@@ -210,17 +335,60 @@ class Symmetric(Additive):
 
     @staticmethod
     def zero() -> "Symmetric":
+        """Return a matrix of zeros.
+
+        Returns
+        -------
+        A : Symmetric
+            The matrix (3, 3).
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix, Symmetric
+        >>> Symmetric.zero().xx
+        0.0
+        """
         return Symmetric(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
     @staticmethod
     def of(A: Matrix) -> "Symmetric":
-        """Return the symmetric matrix with the upper triangle of A."""
+        """Return the symmetric matrix with the upper triangle of A.
+
+        Parameters
+        ----------
+        A : Matrix
+            Matrix (3, 3).
+
+        Returns
+        -------
+        A : Symmetric
+            The matrix.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix, Symmetric
+        >>> Symmetric.of(Matrix.identity()).yy
+        1.0
+        """
         return Symmetric(A[0, 0], A[1, 1], A[2, 2], A[0, 1], A[0, 2], A[1, 2])
 
     def __iter__(self) -> Iterator[Number]:
         return iter((self.xx, self.yy, self.zz, self.xy, self.xz, self.yz))
 
     def matrix(self) -> Matrix:
+        """Return all nine numbers.
+
+        Returns
+        -------
+        A : Matrix
+            The matrix (3, 3).
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix, Symmetric
+        >>> Symmetric(1.0, 2.0, 3.0, 0.0, 0.0, 0.5).matrix().rows[1]
+        (0.0, 2.0, 0.5)
+        """
         xx, yy, zz, xy, xz, yz = self
         return Matrix(((xx, xy, xz), (xy, yy, yz), (xz, yz, zz)))
 

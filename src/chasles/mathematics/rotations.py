@@ -139,7 +139,26 @@ class Rotation:
 
     @staticmethod
     def of(E: Matrix) -> "Rotation":
-        """Return the rotation with matrix E; a constant E is split into cheap factors."""
+        """Return the rotation with matrix E; a constant E is split into cheap factors.
+
+        Parameters
+        ----------
+        E : Matrix
+            Orthogonal matrix (3, 3) that maps coordinates of A to those of B.
+
+        Returns
+        -------
+        rotation : Rotation
+            The rotation.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix
+        >>> from chasles.mathematics.rotations import Rotation
+        >>> quarter = Rotation.of(Matrix(((0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 0.0, 1.0))))
+        >>> quarter.matrix().rows[0]
+        (0.0, 1.0, 0.0)
+        """
         if any(isinstance(e, Scalar) for row in E.rows for e in row):
             return Rotation((General(E),))
         return Rotation(_factored(E))
@@ -149,10 +168,44 @@ class Rotation:
         return Rotation(tuple([f.T for f in reversed(self.factors)]))
 
     def then(self, other: "Rotation") -> "Rotation":
-        """Return this rotation followed by another, with all factors kept."""
+        """Return this rotation followed by another, with all factors kept.
+
+        Parameters
+        ----------
+        other : Rotation
+            The second rotation.
+
+        Returns
+        -------
+        rotation : Rotation
+            The product, other @ self.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix
+        >>> from chasles.mathematics.rotations import Rotation
+        >>> quarter = Rotation.of(Matrix(((0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 0.0, 1.0))))
+        >>> quarter.then(quarter.T).matrix() == Matrix.identity()
+        True
+        """
         return Rotation(self.factors + other.factors)
 
     def matrix(self) -> Matrix:
+        """Return the matrix of the rotation.
+
+        Returns
+        -------
+        E : Matrix
+            Orthogonal matrix (3, 3).
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix
+        >>> from chasles.mathematics.rotations import Rotation
+        >>> quarter = Rotation.of(Matrix(((0.0, 1.0, 0.0), (-1.0, 0.0, 0.0), (0.0, 0.0, 1.0))))
+        >>> quarter.T.matrix().rows[0]
+        (0.0, -1.0, 0.0)
+        """
         columns = [self @ Vector(row) for row in Matrix.identity().rows]
         return Matrix(tuple(tuple(v) for v in columns)).T
 

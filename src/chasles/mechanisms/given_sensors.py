@@ -35,7 +35,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
         raise InputError("E-SENSE-007", f"a {sensor.kind} needs frame=", part=part)
     links = {link.name: link for link in model.source.links}
     if on == "link" and sensor.frame not in links:
-        problem = f"a {sensor.kind} is on a link, and {sensor.frame!r:.60} is not one"
+        problem = f"a {sensor.kind} must be on a link, but {sensor.frame!r:.60} is not a link"
         raise InputError("E-SENSE-020", problem, suggest(sensor.frame, links), part=part)
     if on in ("tendon", "actuator"):
         parts = model.source.rotors if on == "tendon" else model.source.actuators

@@ -264,7 +264,7 @@ class Precision:
         return self.loops is not None or (few and self.significant >= self.ROUNDED)
 
     def closure(self, size: float) -> float:
-        """Return the dimensionless contradiction allowed between equations of a loop; size: in m.
+        """Return the largest dimensionless residual of a loop that is meant to close; size: in m.
 
         Lengths are known to half a unit of their last digit, and so are the entries of directions,
         which are about 1.

@@ -69,9 +69,10 @@ def sparse_frames(model: Model) -> Model:
 
 
 def _slides(model: Model) -> dict[int, float]:
-    """Return the shift of each origin along z, chosen outward; ties move offsets outward.
+    """Return the shift of each origin along z, chosen from the base outward.
 
-    Shifts are at most twice the longest offset; along skew axes they would grow without bound.
+    Of equally cheap shifts, the one that moves offsets toward the tips is chosen. Shifts are at
+    most twice the longest offset; along skew axes they would grow without bound.
     """
     offsets = [body.joint.placement.r for body in model.bodies]
     farthest = 2.0 * max((math.sqrt(r.dot(r)) for r in offsets if not _symbolic(*r)), default=0.0)

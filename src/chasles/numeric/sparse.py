@@ -45,14 +45,48 @@ class Operations(NamedTuple):
 
 
 def operations(parents: Parents) -> Operations:
-    """Return the quantities in which table 6.6 expresses costs."""
+    """Return the quantities in which table 6.6 expresses costs.
+
+    Parameters
+    ----------
+    parents : sequence of int, length n
+        Row that carries each row, -1 for a row on the base.
+
+    Returns
+    -------
+    operations : Operations
+        n, D1 and D2.
+
+    Examples
+    --------
+    >>> from chasles.numeric import sparse
+    >>> sparse.operations((-1, 0, 1))
+    Operations(n=3, D1=3, D2=4)
+    """
     rows = _rows(_checked("operations", parents))
     sizes = [len(row.ancestors) for row in rows]
     return Operations(len(rows), sum(sizes), sum(s * (s + 1) // 2 for s in sizes))
 
 
 def pattern(parents: Parents) -> np.ndarray:
-    """Return a mask (n, n) of the entries of H that are not zero due to branching (section 6.4)."""
+    """Return a mask of the entries of H that are not zero due to branching (section 6.4).
+
+    Parameters
+    ----------
+    parents : sequence of int, length n
+        Row that carries each row, -1 for a row on the base.
+
+    Returns
+    -------
+    mask : ndarray of bool, shape (n, n)
+        True for entries that may be nonzero.
+
+    Examples
+    --------
+    >>> from chasles.numeric import sparse
+    >>> int(sparse.pattern((-1, 0, 0)).sum())
+    7
+    """
     lower = _lower(_checked("pattern", parents))
     return lower | lower.T
 
@@ -60,8 +94,29 @@ def pattern(parents: Parents) -> np.ndarray:
 def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ...]:
     """Return the parents of the rows of H from those of the bodies (table 6.4).
 
-    `freedoms` is the number of degrees of freedom of each body's joint, which may be zero. The rows
-    of one joint form a chain.
+    Parameters
+    ----------
+    parents : sequence of int
+        Parent of each body, -1 for a body on the base.
+    freedoms : sequence of int
+        Number of degrees of freedom of each body's joint, which may be zero. The rows of one
+        joint form a chain.
+
+    Returns
+    -------
+    parents : tuple of int
+        Parent of each row.
+
+    Raises
+    ------
+    InputError
+        If `freedoms` does not have one non-negative integer for each body.
+
+    Examples
+    --------
+    >>> from chasles.numeric import sparse
+    >>> sparse.expanded_parents((-1, 0), (3, 1))
+    (-1, 0, 1, 2)
     """
     tree = _checked("expanded_parents", parents)
     counts = np.asarray(freedoms)
@@ -83,7 +138,34 @@ def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ..
 
 
 def factor_ltl(H: Any, parents: Parents) -> np.ndarray:
-    """Return L (..., n, n), lower triangular, with L' L = H (table 6.3)."""
+    """Return the lower triangular L with L' L = H (table 6.3).
+
+    Parameters
+    ----------
+    H : array_like, shape (..., n, n)
+        Symmetric matrix; only its lower triangle is read.
+    parents : sequence of int, length n
+        Row that carries each row, -1 for a row on the base.
+
+    Returns
+    -------
+    L : ndarray, shape (..., n, n)
+        Lower triangular factor, with the zeros of H.
+
+    Raises
+    ------
+    InputError
+        If a pivot is not positive.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import sparse
+    >>> H, parents = np.array([[4.0, 2.0], [2.0, 2.0]]), (-1, 0)
+    >>> L = sparse.factor_ltl(H, parents)
+    >>> bool(np.allclose(L.T @ L, H))
+    True
+    """
     L, rows = _matrix("factor_ltl", H, parents)
     for k in range(len(rows) - 1, -1, -1):
         above, i, j = rows[k]
@@ -95,7 +177,36 @@ def factor_ltl(H: Any, parents: Parents) -> np.ndarray:
 
 
 def factor_ltdl(H: Any, parents: Parents) -> tuple[np.ndarray, np.ndarray]:
-    """Return L (..., n, n), unit lower triangular, and D (..., n) with L' D L = H (table 6.3)."""
+    """Return the unit lower triangular L and D with L' D L = H (table 6.3).
+
+    Parameters
+    ----------
+    H : array_like, shape (..., n, n)
+        Symmetric matrix; only its lower triangle is read.
+    parents : sequence of int, length n
+        Row that carries each row, -1 for a row on the base.
+
+    Returns
+    -------
+    L : ndarray, shape (..., n, n)
+        Unit lower triangular factor, with the zeros of H.
+    D : ndarray, shape (..., n)
+        Diagonal.
+
+    Raises
+    ------
+    InputError
+        If a pivot is zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import sparse
+    >>> H, parents = np.array([[4.0, 2.0], [2.0, 2.0]]), (-1, 0)
+    >>> L, D = sparse.factor_ltdl(H, parents)
+    >>> bool(np.allclose(L.T @ np.diag(D) @ L, H))
+    True
+    """
     L, rows = _matrix("factor_ltdl", H, parents)
     for k in range(len(rows) - 1, -1, -1):
         above, i, j = rows[k]
@@ -110,12 +221,67 @@ def factor_ltdl(H: Any, parents: Parents) -> tuple[np.ndarray, np.ndarray]:
 
 
 def solve_ltl(L: Any, b: Any, parents: Parents) -> np.ndarray:
-    """Return x with L' L x = b."""
+    """Return x with L' L x = b.
+
+    Parameters
+    ----------
+    L : array_like, shape (..., n, n)
+        Lower triangular factor; only its lower triangle is read.
+    b : array_like, shape (..., n)
+        Right-hand side.
+    parents : sequence of int, length n
+        Row that carries each row, -1 for a row on the base.
+
+    Returns
+    -------
+    x : ndarray, shape (..., n)
+        Solution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import sparse
+    >>> H, parents = np.array([[4.0, 2.0], [2.0, 2.0]]), (-1, 0)
+    >>> x = sparse.solve_ltl(sparse.factor_ltl(H, parents), [1.0, 0.0], parents)
+    >>> bool(np.allclose(H @ x, [1.0, 0.0]))
+    True
+    """
     return solve_lower(L, solve_lower_transposed(L, b, parents), parents)
 
 
 def solve_ltdl(L: Any, D: Any, b: Any, parents: Parents) -> np.ndarray:
-    """Return x with L' D L x = b."""
+    """Return x with L' D L x = b.
+
+    Parameters
+    ----------
+    L : array_like, shape (..., n, n)
+        Lower triangular factor; only its lower triangle is read.
+    D : array_like, shape (..., n)
+        Diagonal.
+    b : array_like, shape (..., n)
+        Right-hand side.
+    parents : sequence of int, length n
+        Row that carries each row, -1 for a row on the base.
+
+    Returns
+    -------
+    x : ndarray, shape (..., n)
+        Solution.
+
+    Raises
+    ------
+    InputError
+        If D does not have n entries.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import sparse
+    >>> H, parents = np.array([[4.0, 2.0], [2.0, 2.0]]), (-1, 0)
+    >>> x = sparse.solve_ltdl(*sparse.factor_ltdl(H, parents), [1.0, 0.0], parents)
+    >>> bool(np.allclose(H @ x, [1.0, 0.0]))
+    True
+    """
     y = solve_lower_transposed(L, b, parents)
     pivots = np.asarray(D, dtype=float)
     if pivots.shape[-1:] != y.shape[-1:]:
@@ -128,7 +294,30 @@ def solve_ltdl(L: Any, D: Any, b: Any, parents: Parents) -> np.ndarray:
 
 
 def multiply_lower(L: Any, x: Any, parents: Parents) -> np.ndarray:
-    """Return L x."""
+    """Return L x.
+
+    Parameters
+    ----------
+    L : array_like, shape (..., n, n)
+        Lower triangular factor; only its lower triangle is read.
+    x : array_like, shape (..., n)
+        Vector.
+    parents : sequence of int, length n
+        Row that carries each row, -1 for a row on the base.
+
+    Returns
+    -------
+    y : ndarray, shape (..., n)
+        Product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import sparse
+    >>> H, parents = np.array([[4.0, 2.0], [2.0, 2.0]]), (-1, 0)
+    >>> sparse.multiply_lower(H, [1.0, 1.0], parents).tolist()
+    [4.0, 4.0]
+    """
     A, y, rows = _pair("multiply_lower", L, x, parents)
     given = y.copy()
     for i, (above, *_) in enumerate(rows):
@@ -138,7 +327,30 @@ def multiply_lower(L: Any, x: Any, parents: Parents) -> np.ndarray:
 
 
 def multiply_lower_transposed(L: Any, x: Any, parents: Parents) -> np.ndarray:
-    """Return L' x."""
+    """Return L' x.
+
+    Parameters
+    ----------
+    L : array_like, shape (..., n, n)
+        Lower triangular factor; only its lower triangle is read.
+    x : array_like, shape (..., n)
+        Vector.
+    parents : sequence of int, length n
+        Row that carries each row, -1 for a row on the base.
+
+    Returns
+    -------
+    y : ndarray, shape (..., n)
+        Product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import sparse
+    >>> H, parents = np.array([[4.0, 2.0], [2.0, 2.0]]), (-1, 0)
+    >>> sparse.multiply_lower_transposed(H, [1.0, 1.0], parents).tolist()
+    [6.0, 2.0]
+    """
     A, y, rows = _pair("multiply_lower_transposed", L, x, parents)
     given = y.copy()
     for i, (above, *_) in enumerate(rows):
@@ -148,7 +360,30 @@ def multiply_lower_transposed(L: Any, x: Any, parents: Parents) -> np.ndarray:
 
 
 def multiply_symmetric(H: Any, x: Any, parents: Parents) -> np.ndarray:
-    """Return H x."""
+    """Return H x.
+
+    Parameters
+    ----------
+    H : array_like, shape (..., n, n)
+        Symmetric matrix; only its lower triangle is read.
+    x : array_like, shape (..., n)
+        Vector.
+    parents : sequence of int, length n
+        Row that carries each row, -1 for a row on the base.
+
+    Returns
+    -------
+    y : ndarray, shape (..., n)
+        Product.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import sparse
+    >>> H, parents = np.array([[4.0, 2.0], [2.0, 2.0]]), (-1, 0)
+    >>> sparse.multiply_symmetric(H, [1.0, 1.0], parents).tolist()
+    [6.0, 4.0]
+    """
     A, y, rows = _pair("multiply_symmetric", H, x, parents)
     given = y.copy()
     for i, (above, *_) in enumerate(rows):
@@ -159,7 +394,30 @@ def multiply_symmetric(H: Any, x: Any, parents: Parents) -> np.ndarray:
 
 
 def solve_lower(L: Any, b: Any, parents: Parents) -> np.ndarray:
-    """Return x with L x = b."""
+    """Return x with L x = b.
+
+    Parameters
+    ----------
+    L : array_like, shape (..., n, n)
+        Lower triangular factor; only its lower triangle is read.
+    b : array_like, shape (..., n)
+        Right-hand side.
+    parents : sequence of int, length n
+        Row that carries each row, -1 for a row on the base.
+
+    Returns
+    -------
+    x : ndarray, shape (..., n)
+        Solution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import sparse
+    >>> H, parents = np.array([[4.0, 2.0], [2.0, 2.0]]), (-1, 0)
+    >>> sparse.solve_lower(H, [4.0, 4.0], parents).tolist()
+    [1.0, 1.0]
+    """
     A, x, rows = _pair("solve_lower", L, b, parents)
     for i, (above, *_) in enumerate(rows):
         x[..., i] -= np.sum(A[..., i, above] * x[..., above], axis=-1)
@@ -168,7 +426,30 @@ def solve_lower(L: Any, b: Any, parents: Parents) -> np.ndarray:
 
 
 def solve_lower_transposed(L: Any, b: Any, parents: Parents) -> np.ndarray:
-    """Return x with L' x = b."""
+    """Return x with L' x = b.
+
+    Parameters
+    ----------
+    L : array_like, shape (..., n, n)
+        Lower triangular factor; only its lower triangle is read.
+    b : array_like, shape (..., n)
+        Right-hand side.
+    parents : sequence of int, length n
+        Row that carries each row, -1 for a row on the base.
+
+    Returns
+    -------
+    x : ndarray, shape (..., n)
+        Solution.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import sparse
+    >>> H, parents = np.array([[4.0, 2.0], [2.0, 2.0]]), (-1, 0)
+    >>> sparse.solve_lower_transposed(H, [4.0, 4.0], parents).tolist()
+    [0.0, 2.0]
+    """
     A, x, rows = _pair("solve_lower_transposed", L, b, parents)
     for i in range(len(rows) - 1, -1, -1):
         above = rows[i].ancestors

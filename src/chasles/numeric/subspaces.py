@@ -17,16 +17,51 @@ RANK = 1e-10
 
 
 def span(S: Any) -> np.ndarray:
-    """Return independent columns (n, rank) that span the same subspace as S."""
+    """Return independent columns that span the same subspace as S.
+
+    Parameters
+    ----------
+    S : array_like, shape (n, m)
+        Columns.
+
+    Returns
+    -------
+    columns : ndarray, shape (n, rank)
+        Orthonormal columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import subspaces
+    >>> S = np.eye(6)[:, 2:3]  # rotation about z
+    >>> subspaces.span(np.hstack([S, 2.0 * S])).shape
+    (6, 1)
+    """
     columns = _columns("span", S)
     U, sizes, _ = np.linalg.svd(columns, full_matrices=False)
     return U[:, : _rank(sizes)]
 
 
 def complement(S: Any) -> np.ndarray:
-    """Return T (n, n - rank) with T' S = 0: forces that do no work on S.
+    """Return T with T' S = 0: forces that do no work on S.
 
-    For a force subspace, the result is the subspace of allowed motions (table 3.1).
+    Parameters
+    ----------
+    S : array_like, shape (n, m)
+        Columns that span motions, or forces.
+
+    Returns
+    -------
+    T : ndarray, shape (n, n - rank)
+        Columns of forces. For a force subspace, they span the allowed motions (table 3.1).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import subspaces
+    >>> S = np.eye(6)[:, 2:3]  # rotation about z
+    >>> subspaces.complement(S).shape
+    (6, 5)
     """
     columns = _columns("complement", S)
     U, sizes, _ = np.linalg.svd(columns, full_matrices=True)
@@ -36,7 +71,31 @@ def complement(S: Any) -> np.ndarray:
 def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     """Return the coordinates alpha with v = S1 alpha1 + S2 alpha2 + ... (Eq 3.24 to 3.27).
 
-    The whole space must be the direct sum of the subspaces.
+    Parameters
+    ----------
+    v : array_like, shape (n,)
+        Vector.
+    *subspaces : array_like, shape (n, m)
+        Columns of each subspace; the whole space must be their direct sum.
+
+    Returns
+    -------
+    coordinates : tuple of ndarray, shape (m,)
+        Coordinates in each subspace.
+
+    Raises
+    ------
+    InputError
+        If the subspaces do not form a direct sum, or v has another size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import subspaces
+    >>> S = np.eye(6)[:, 2:3]  # rotation about z
+    >>> about_z, rest = subspaces.decompose(np.arange(6.0), S, np.delete(np.eye(6), 2, axis=1))
+    >>> about_z
+    array([2.])
     """
     parts = [_columns("decompose", S) for S in subspaces]
     whole = np.hstack(parts)
@@ -56,7 +115,30 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
 def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
     """Split f = f_a + f_c into the active force along S and the constraint force (Eq 3.28).
 
-    f_a is in I S, the forces that cause motion in S; f_c does no work on S.
+    Parameters
+    ----------
+    I : array_like, shape (6, 6)
+        Spatial inertia of the body.
+    S : array_like, shape (6, m)
+        Columns that span the allowed motions.
+    f : array_like, shape (6,)
+        Force on the body: moment (N m), then force (N).
+
+    Returns
+    -------
+    f_a : ndarray, shape (6,)
+        Force in I S, the forces that cause motion in S.
+    f_c : ndarray, shape (6,)
+        Constraint force, which does no work on S.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import subspaces
+    >>> S = np.eye(6)[:, 2:3]  # rotation about z
+    >>> active, constraint = subspaces.split_force(np.eye(6), S, np.ones(6))
+    >>> active
+    array([0., 0., 1., 0., 0., 0.])
     """
     inertia, S, f = _body("split_force", I, S, f)
     f_a = inertia @ S @ np.linalg.solve(S.T @ inertia @ S, S.T @ f)
@@ -64,10 +146,37 @@ def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def active_subspace(S: Any, forces: Any) -> np.ndarray:
-    """Return T_a (6, m) with T_a' S = 1, in the span of the actuator forces (Eq 3.33).
+    """Return T_a with T_a' S = 1, in the span of the actuator forces (Eq 3.33).
 
-    An example is the force of a pinion at the rim of its gear: it drives like a torque about the
-    axis, but loads the bearings differently (example 3.2).
+    Parameters
+    ----------
+    S : array_like, shape (6, m)
+        Columns that span the allowed motions.
+    forces : array_like, shape (6, m)
+        Forces of the actuators, one column for each degree of freedom.
+
+    Returns
+    -------
+    T_a : ndarray, shape (6, m)
+        Active forces.
+
+    Raises
+    ------
+    InputError
+        If the forces do not do work on every degree of freedom.
+
+    Notes
+    -----
+    An example is the force of a pinion at the rim of its gear: it drives like a torque about
+    the axis, but loads the bearings differently (example 3.2).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import subspaces
+    >>> S = np.eye(6)[:, 2:3]  # rotation about z
+    >>> subspaces.active_subspace(S, 2.0 * S)[2]
+    array([1.])
     """
     S, F = _columns("active_subspace", S), _columns("active_subspace", forces)
     work = S.T @ F
@@ -93,7 +202,35 @@ class Constrained(NamedTuple):
 def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
     """Solve by projection on S: Phi = S (S' I S)^-1 S', of rank m (Eq 3.45 to 3.54).
 
-    A body with inertia I and bias force p, under the force f, has the acceleration S qdd + c.
+    Parameters
+    ----------
+    I : array_like, shape (6, 6)
+        Spatial inertia of the body.
+    S : array_like, shape (6, m)
+        Columns that span the allowed motions.
+    f : array_like, shape (6,)
+        Force on the body: moment (N m), then force (N).
+    p : array_like, shape (6,)
+        Bias force.
+    c : array_like, shape (6,)
+        Acceleration that depends on velocities only.
+
+    Returns
+    -------
+    result : Constrained
+        Acceleration a = Phi f + b of the body, and the constraint force.
+
+    Notes
+    -----
+    The acceleration is S qdd + c.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import subspaces
+    >>> S = np.eye(6)[:, 2:3]  # rotation about z
+    >>> subspaces.by_projection(np.eye(6), S, np.ones(6), np.zeros(6), np.zeros(6)).a
+    array([0., 0., 1., 0., 0., 0.])
     """
     inertia, S, f, p, c = _body("by_projection", I, S, f, p, c)
     Phi = S @ np.linalg.solve(S.T @ inertia @ S, S.T)
@@ -105,8 +242,37 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
 def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
     """Solve with unknown constraint forces T lam (Eq 3.55 to 3.58).
 
-    The equations are [I T; T' 0] (a, -lam) = (f - p, T' c). T spans the constraint forces, T' S =
-    0.
+    Parameters
+    ----------
+    I : array_like, shape (6, 6)
+        Spatial inertia of the body.
+    T : array_like, shape (6, k)
+        Columns that span the constraint forces, with T' S = 0.
+    f : array_like, shape (6,)
+        Force on the body: moment (N m), then force (N).
+    p : array_like, shape (6,)
+        Bias force.
+    c : array_like, shape (6,)
+        Acceleration that depends on velocities only.
+
+    Returns
+    -------
+    result : Constrained
+        Acceleration a = Phi f + b of the body, and the constraint force.
+
+    Notes
+    -----
+    The equations are [I T; T' 0] (a, -lam) = (f - p, T' c).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import subspaces
+    >>> S = np.eye(6)[:, 2:3]  # rotation about z
+    >>> T = subspaces.complement(S)
+    >>> found = subspaces.by_multipliers(np.eye(6), T, np.ones(6), np.zeros(6), np.zeros(6))
+    >>> bool(np.allclose(found.a, S[:, 0]))
+    True
     """
     inertia, T, f, p, c = _body("by_multipliers", I, T, f, p, c)
     k = T.shape[1]
@@ -118,18 +284,75 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
 
 
 def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, ...]:
-    """Return H, C, qdd of H qdd + C = S' f, without constraint forces (Eq 3.59 to 3.64)."""
+    """Return H, C, qdd of H qdd + C = S' f, without constraint forces (Eq 3.59 to 3.64).
+
+    Parameters
+    ----------
+    I : array_like, shape (6, 6)
+        Spatial inertia of the body.
+    S : array_like, shape (6, m)
+        Columns that span the allowed motions.
+    f : array_like, shape (6,)
+        Force on the body: moment (N m), then force (N).
+    p : array_like, shape (6,)
+        Bias force.
+    c : array_like, shape (6,)
+        Acceleration that depends on velocities only.
+
+    Returns
+    -------
+    H : ndarray, shape (m, m)
+        Inertia of the degrees of freedom.
+    C : ndarray, shape (m,)
+        Bias.
+    qdd : ndarray, shape (m,)
+        Accelerations.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import subspaces
+    >>> S = np.eye(6)[:, 2:3]  # rotation about z
+    >>> subspaces.by_coordinates(np.eye(6), S, np.ones(6), np.zeros(6), np.zeros(6))[2]
+    array([1.])
+    """
     inertia, S, f, p, c = _body("by_coordinates", I, S, f, p, c)
     H, C = S.T @ inertia @ S, S.T @ (inertia @ c + p)
     return H, C, np.linalg.solve(H, S.T @ f - C)
 
 
 def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return H (..., n, n) and C (..., n) of several subsystems combined (Eq 3.10).
+    """Return H and C of several subsystems combined (Eq 3.10).
 
-    Each is a pair H, C of its equation of motion H qdd + C = tau; a free rigid body gives its
-    spatial inertia (6, 6) and bias force (6,). H is block diagonal, in the given order; leading
-    shapes broadcast. Constraints between subsystems are added later: T' qdd = T' c.
+    Parameters
+    ----------
+    *subsystems : pair of array_like
+        H (..., n, n) and C (..., n) of each equation of motion H qdd + C = tau. A free rigid body
+        gives its spatial inertia (6, 6) and bias force (6,). Leading shapes broadcast.
+
+    Returns
+    -------
+    H : ndarray, shape (..., N, N)
+        Block diagonal matrix, in the given order.
+    C : ndarray, shape (..., N)
+        Bias.
+
+    Raises
+    ------
+    InputError
+        If the shapes of a pair do not match.
+
+    Notes
+    -----
+    Constraints between subsystems are added later: T' qdd = T' c.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from chasles.numeric import subspaces
+    >>> H, C = subspaces.collect((np.eye(6), np.zeros(6)), (np.eye(2), np.zeros(2)))
+    >>> H.shape, C.shape
+    ((8, 8), (8,))
     """
     pairs = [(np.asarray(H, dtype=float), np.asarray(C, dtype=float)) for H, C in subsystems]
     for k, (H, C) in enumerate(pairs):

@@ -303,7 +303,7 @@ def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
 
 
 def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
-    """Return the parent of joint k: link1 for k = 2 and 3, else one of the last three or any."""
+    """Return the parent of joint k: link1 for k = 2 and 3, else a random link, often a late one."""
     if k in (2, 3):
         return "link1"
     return _pick(rng, links[-3:] if rng.random() < 0.6 else links).name
@@ -327,7 +327,7 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
-    """Return the last joint, perhaps following an earlier one: always for the first, then half."""
+    """Return the last joint; it follows an earlier joint if none does yet, else at random."""
     leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
     first = not any(joint.mimic for joint in joints)
     if not leaders or (rng.random() < 0.5 and not first):

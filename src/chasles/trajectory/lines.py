@@ -165,7 +165,7 @@ def _begin(name: str, robot: Robot, frame: str, start: Array) -> tuple[np.ndarra
     q = finite("start", start, robot.nq, name)
     for body in robot.model.bodies:
         if not (body.joint.additive or robot.model.constraints):  # with loops they depend on others
-            problem = f"joint {body.data.name!r} has coordinates that are not numbers"
+            problem = f"joint {body.data.name!r} has coordinates that are not a vector"
             remedy = "lock it: robot.lock({...})"
             raise InputError("E-PATH-039", problem, remedy, part=name)
     if robot.model.constraints:

@@ -1,4 +1,4 @@
-"""Network access of a viewer: access control of its page, and headers of every answer."""
+"""Network access of a viewer: access control of its page, and headers of all responses."""
 
 import hmac
 import ipaddress

@@ -92,7 +92,7 @@ def kane_sum(
 def spatial_1987(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Featherstone (1987) as Balafoutis and Patel restate him (1991, algorithm 5.4), repaired.
+    """Run Featherstone's method of 1987 (Balafoutis and Patel 1991, algorithm 5.4, corrected).
 
     Forces are written with the force first, motions with the angular part first. One transform and
     one cross product then apply to both, and `_dot` pairs them. The base is at rest in the book;

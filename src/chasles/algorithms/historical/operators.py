@@ -18,7 +18,7 @@ from chasles.model.spaces import (
 def spatial_operator(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Rodriguez and Kreutz, as Balafoutis and Patel restate them (1991, algorithm 5.5), repaired.
+    """Run Rodriguez and Kreutz's method (Balafoutis and Patel 1991, algorithm 5.5, corrected).
 
     v, a: angular velocity and velocity of the origin, and their rates (a minus gravity). alpha,
     beta: velocity terms of accelerations and forces, which the book does not define.

@@ -66,7 +66,7 @@ def changes(
 def _change(
     Omega: AngularAcceleration, sdd: Vector, zeta: Vector, vJ: Motion, aJ: Motion, *column: Motion
 ) -> Change:
-    """Return the change by one degree of freedom of a joint that moves with vJ and aJ.
+    """Return the derivatives with respect to one degree of freedom of a joint with vJ and aJ.
 
     column: the motion subspace s, and N, K, C as in `Slopes`.
 

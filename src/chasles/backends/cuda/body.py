@@ -76,7 +76,7 @@ class Plan:
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
-        """Cached answers about pairs of arrays."""
+        """Cached results for pairs of arrays."""
         return {}
 
     @cached_property

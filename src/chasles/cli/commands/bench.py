@@ -73,7 +73,7 @@ SECONDS = 0.7
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Largest relative error, and its increase per radian by which snapping moved angles."""
+"""Largest relative error, and its increase per radian of the angles that snapping changed."""
 
 
 class WrongAnswer(InputError):

@@ -30,7 +30,9 @@ def excite(
     ] = "fourier",
     goal: Annotated[
         str,
-        option("What to improve: condition, information.", autocompletion=among(get_args(Goal))),
+        option(
+            "Quantity to improve: condition, information.", autocompletion=among(get_args(Goal))
+        ),
     ] = "condition",
     include: Annotated[
         str, option(f"Terms to identify: inertia, {', '.join(INCLUDED)}.", metavar="NAME,...")

@@ -42,16 +42,70 @@ class RigidInertia(Additive):
 
     @staticmethod
     def zero() -> "RigidInertia":
+        """Return the inertia of a body without mass.
+
+        Returns
+        -------
+        inertia : RigidInertia
+            Zero.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Symmetric, Vector
+        >>> from chasles.mathematics.spatial import RigidInertia
+        >>> RigidInertia.zero().m
+        0.0
+        """
         return RigidInertia(0.0, Vector.zero(), Symmetric.zero())
 
     @staticmethod
     def from_center(m: Number, c: Vector, Ic: Symmetric) -> "RigidInertia":
-        """Create it from mass, center of mass, and inertia about the center of mass (Eq 2.63)."""
+        """Create an inertia from mass, center of mass and moments about the center (Eq 2.63).
+
+        Parameters
+        ----------
+        m : Number
+            Mass (kg).
+        c : Vector
+            Center of mass in the frame (m).
+        Ic : Symmetric
+            Rotational inertia about the center of mass, along the axes of the frame (kg m2).
+
+        Returns
+        -------
+        inertia : RigidInertia
+            Inertia about the frame's origin.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Symmetric, Vector
+        >>> from chasles.mathematics.spatial import RigidInertia
+        >>> RigidInertia.from_center(2.0, Vector.of(0.5, 0.0, 0.0), Symmetric.zero()).I.zz
+        0.5
+        """
         h = c * m
         return RigidInertia(m, h, Ic + shift_of_inertia(c, Vector.zero(), h))
 
     def about_center(self) -> tuple[Number, Vector, Symmetric]:
-        """Return mass, center of mass (the origin if there is no mass), and inertia about it."""
+        """Return mass, center of mass, and inertia about it.
+
+        Returns
+        -------
+        m : Number
+            Mass (kg).
+        c : Vector
+            Center of mass (m); the origin if there is no mass.
+        Ic : Symmetric
+            Rotational inertia about the center of mass (kg m2).
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Symmetric, Vector
+        >>> from chasles.mathematics.spatial import RigidInertia
+        >>> ball = RigidInertia.from_center(2.0, Vector.of(0.5, 0.0, 0.0), Symmetric.zero())
+        >>> ball.about_center()[1]
+        Vector(entries=(0.5, 0.0, 0.0))
+        """
         massless = not isinstance(self.m, Scalar) and self.m == 0.0
         c = Vector.zero() if massless else self.h * (1.0 / self.m)
         return self.m, c, self.I - shift_of_inertia(c, Vector.zero(), self.h)

@@ -52,11 +52,47 @@ class Transform:
 
     @staticmethod
     def identity() -> "Transform":
+        """Return the transform between two frames that coincide.
+
+        Returns
+        -------
+        X : Transform
+            The identity.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix, Vector
+        >>> from chasles.mathematics.spatial import Transform
+        >>> X = Transform.from_pose(Matrix.identity(), Vector.of(0.5, 0.0, 0.0))
+        >>> Transform.identity().is_identity
+        True
+        """
         return Transform(Rotation(), Vector.zero())
 
     @staticmethod
     def from_pose(R: Matrix, p: Vector) -> "Transform":
-        """Create it from the pose of B in A: R maps vectors from B to A, p is the origin of B."""
+        """Create a transform from the pose of frame B in frame A.
+
+        Parameters
+        ----------
+        R : Matrix
+            Rotation matrix that maps vectors from B to A.
+        p : Vector
+            Origin of B in A (m).
+
+        Returns
+        -------
+        X : Transform
+            Transform from A to B.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix, Vector
+        >>> from chasles.mathematics.spatial import Transform
+        >>> X = Transform.from_pose(Matrix.identity(), Vector.of(0.5, 0.0, 0.0))
+        >>> X.r
+        Vector(entries=(0.5, 0.0, 0.0))
+        """
         return Transform(Rotation.of(R.T), p)
 
     @property
@@ -64,6 +100,22 @@ class Transform:
         return Transposed(self)
 
     def inverse(self) -> "Inverse":
+        """Return the inverse, which maps all quantities from B to A.
+
+        Returns
+        -------
+        inverse : Inverse
+            Operator for `@`; no matrix is inverted.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix, Vector
+        >>> from chasles.mathematics.spatial import Motion, Transform
+        >>> X = Transform.from_pose(Matrix.identity(), Vector.of(0.5, 0.0, 0.0))
+        >>> twist = Motion.of(0.0, 0.0, 1.0, 0.0, 0.0, 0.0)
+        >>> X.inverse() @ (X @ twist) == twist
+        True
+        """
         return Inverse(self)
 
     @property
@@ -83,7 +135,26 @@ class Transform:
         return self.r == Vector.zero() and Matrix.identity() == self.R
 
     def locate(self, point: Vector) -> Vector:
-        """Return the coordinates in A of a point given in B."""
+        """Return the coordinates in A of a point given in B.
+
+        Parameters
+        ----------
+        point : Vector
+            Point in B (m).
+
+        Returns
+        -------
+        point : Vector
+            The same point in A (m).
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix, Vector
+        >>> from chasles.mathematics.spatial import Transform
+        >>> X = Transform.from_pose(Matrix.identity(), Vector.of(0.5, 0.0, 0.0))
+        >>> X.locate(Vector.of(1.0, 0.0, 0.0))
+        Vector(entries=(1.5, 0.0, 0.0))
+        """
         return self.r + self.E.T @ point
 
     def __matmul__(self, other: Moved) -> Moved:
@@ -112,7 +183,22 @@ class Transform:
     def halfway(self) -> Motion:
         """Return the motion from A to a close B, to second order (XtoV, table A.2).
 
+        Returns
+        -------
+        v : Motion
+            Rotation vector (rad) and displacement (m).
+
+        Notes
+        -----
         It is the same vector in both frames, X v = v, and exact for a pure translation.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.linear import Matrix, Vector
+        >>> from chasles.mathematics.spatial import Transform
+        >>> X = Transform.from_pose(Matrix.identity(), Vector.of(0.5, 0.0, 0.0))
+        >>> X.halfway().linear
+        Vector(entries=(0.5, 0.0, 0.0))
         """
         E, r = self.E.matrix(), self.r
         turn = Vector.of(E[1, 2] - E[2, 1], E[2, 0] - E[0, 2], E[0, 1] - E[1, 0])
@@ -121,12 +207,52 @@ class Transform:
 
 
 def inverted(X: Transform) -> Transform:
-    """Return the inverse as a `Transform`."""
+    """Return the inverse as a `Transform`.
+
+    Parameters
+    ----------
+    X : Transform
+        Transform from A to B.
+
+    Returns
+    -------
+    inverse : Transform
+        Transform from B to A.
+
+    Examples
+    --------
+    >>> from chasles.mathematics.linear import Matrix, Vector
+    >>> from chasles.mathematics.spatial import Transform
+    >>> X = Transform.from_pose(Matrix.identity(), Vector.of(0.5, 0.0, 0.0))
+    >>> from chasles.mathematics.spatial import inverted
+    >>> inverted(X).r
+    Vector(entries=(-0.5, -0.0, -0.0))
+    """
     return Transform(X.E.T, -(X.E @ X.r))
 
 
 def turn_about_z(XJ: Transform) -> Number:
-    """Return the angle about z that is closest to the rotation of XJ."""
+    """Return the angle about z that is closest to the rotation of XJ.
+
+    Parameters
+    ----------
+    XJ : Transform
+        Any transform.
+
+    Returns
+    -------
+    angle : Number
+        Angle (rad), in (-pi, pi].
+
+    Examples
+    --------
+    >>> from chasles.mathematics.linear import Matrix, Vector
+    >>> from chasles.mathematics.spatial import Transform
+    >>> X = Transform.from_pose(Matrix.identity(), Vector.of(0.5, 0.0, 0.0))
+    >>> from chasles.mathematics.spatial import turn_about_z
+    >>> turn_about_z(X)
+    0.0
+    """
     R = XJ.R
     return atan2(R[1, 0] - R[0, 1], R[0, 0] + R[1, 1])
 

@@ -24,10 +24,41 @@ class _Six(Additive):
 
     @classmethod
     def zero(cls) -> Self:
+        """Return a vector of six zeros.
+
+        Returns
+        -------
+        v : same type
+            The vector.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.spatial import Force, Motion
+        >>> Motion.zero().linear
+        Vector(entries=(0.0, 0.0, 0.0))
+        """
         return cls(Vector.zero(), Vector.zero())
 
     @classmethod
     def of(cls, *entries: Number) -> Self:
+        """Return the vector of six numbers.
+
+        Parameters
+        ----------
+        *entries : Number
+            Angular part (moment), then linear part (force).
+
+        Returns
+        -------
+        v : same type
+            The vector.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.spatial import Force, Motion
+        >>> Force.of(0.0, 0.0, 1.0, 2.0, 0.0, 0.0).moment
+        Vector(entries=(0.0, 0.0, 1.0))
+        """
         return cls(Vector(entries[:3]), Vector(entries[3:]))
 
     def __iter__(self) -> Iterator[Number]:
@@ -43,13 +74,58 @@ class Motion(_Six):
     linear: Vector
 
     def dot(self, f: "Force") -> Number:
-        """Return the power, the scalar product of a motion and a force."""
+        """Return the power, the scalar product of a motion and a force.
+
+        Parameters
+        ----------
+        f : Force
+            Force in the same frame.
+
+        Returns
+        -------
+        power : Number
+            Power (W), if the motion is a velocity.
+
+        Raises
+        ------
+        ArgumentError
+            If the other vector is of the wrong type.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.spatial import Force, Motion
+        >>> Motion.of(0.0, 0.0, 2.0, 0.0, 0.0, 0.0).dot(Force.of(0.0, 0.0, 3.0, 0.0, 0.0, 0.0))
+        6.0
+        """
         if type(f) is not Force:
             raise mismatch("take the power of", self, f)
         return self.angular.dot(f.moment) + self.linear.dot(f.force)
 
     def cross(self, other: Moved) -> Moved:
-        """Return crm(v) m or crf(v) f, the rate of a vector that moves with v (Eq 2.31, 2.32)."""
+        """Return crm(v) m or crf(v) f, the rate of a vector that moves with v (Eq 2.31, 2.32).
+
+        Parameters
+        ----------
+        other : Motion, Force or Motions
+            Vector or columns that are constant in the moving frame.
+
+        Returns
+        -------
+        rate : same type
+            Rate of change.
+
+        Raises
+        ------
+        ArgumentError
+            If the other vector is of the wrong type.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.spatial import Force, Motion
+        >>> turning = Motion.of(0.0, 0.0, 2.0, 0.0, 0.0, 0.0)
+        >>> turning.cross(Motion.of(0.0, 0.0, 0.0, 1.0, 0.0, 0.0)).linear
+        Vector(entries=(0.0, 2.0, 0.0))
+        """
         w, v = self.angular, self.linear
         if type(other) is Motion:
             return Motion(w.cross(other.angular), w.cross(other.linear) + v.cross(other.angular))
@@ -68,7 +144,29 @@ class Force(_Six):
     force: Vector
 
     def dot(self, m: Motion) -> Number:
-        """Return the power, the scalar product of a force and a motion."""
+        """Return the power, the scalar product of a force and a motion.
+
+        Parameters
+        ----------
+        m : Motion
+            Motion in the same frame.
+
+        Returns
+        -------
+        power : Number
+            Power (W), if the motion is a velocity.
+
+        Raises
+        ------
+        ArgumentError
+            If the other vector is of the wrong type.
+
+        Examples
+        --------
+        >>> from chasles.mathematics.spatial import Force, Motion
+        >>> Force.of(0.0, 0.0, 3.0, 0.0, 0.0, 0.0).dot(Motion.of(0.0, 0.0, 2.0, 0.0, 0.0, 0.0))
+        6.0
+        """
         if type(m) is not Motion:
             raise mismatch("take the power of", self, m)
         return m.dot(self)

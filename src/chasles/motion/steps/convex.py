@@ -57,6 +57,9 @@ PIVOT = 1e-9
 SEARCHED = 12
 """Number of points at which the search along a step evaluates the power."""
 
+NARROW = 1e-4
+"""Smallest fraction of the interval of the search that one bisection leaves, squared."""
+
 Motions = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
@@ -170,7 +173,7 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
-        """Return velocities with the momentum that is not balanced there; at: those of slots."""
+        """Return velocities v with their unbalanced momentum; at: the velocities of the slots."""
         impulses = self._impulses(at)
         g = self._balance(v, impulses)
         pushes = [linear[2] for linear, _ in impulses]
@@ -344,8 +347,9 @@ class Newton:
     ) -> Number:
         """Return the fraction, at most 1, of a step d at which its power d.g becomes positive.
 
-        On a convex problem, the potential decreases up to there. The root is found by regula falsi
-        and bisection in turns.
+        On a convex problem, the potential decreases up to there. The power may stay small and
+        then rise steeply where a contact closes, at any fraction. So the root is found by regula
+        falsi and, in turns, by bisection of orders of magnitude.
         """
         p = self.p
         inertia = dot(d, [dot(row, d) for row in p.H])
@@ -360,7 +364,7 @@ class Newton:
         least, most = minimum(start, -SLOW), power(1.0)
         whole = less_equal(most, 0.0)
         for number in range(SEARCHED):
-            between = 0.5 * (low + high)
+            between = sqrt(maximum(low, NARROW * high) * high)
             if number % 2 == 0:
                 between = low - least * (high - low) / select(whole, 1.0, most - least)
             found = power(between)
