@@ -386,6 +386,7 @@ class Steps:
         v, memory, problem, _ = self._between_symbols()
         g, held, last, brake = self._remembered(memory)
         again = less(absolute(memory[2] - memory[4]), REPEATED * memory[2])
+        again = again * less(tolerance, memory[2])
         found = Newton(problem).whole_step(v, g, list(last), again)
         status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
         fine = less_equal(found.residual, LARGEST)
