@@ -285,16 +285,13 @@ class Rollout:
             [] if self.control is not None else [given_rows(place, lead, steps, self.model.nv)]
         )
 
-        def constant(sizes: dict[str, int]) -> list[Any]:
-            arrays = ((given[name], m) for name, m in sizes.items())
-            return [
-                place.flat(own[..., None, :], (1,) if own.ndim == 1 else lead, (1, m))
-                for own, m in arrays
-            ]
+        def constant(name: str, m: int) -> Any:
+            own = given[name]
+            return place.flat(own[..., None, :], (1,) if own.ndim == 1 else lead, (1, m))
 
-        controls += constant(shared[0])
+        controls += [constant(*each) for each in shared[0].items()]
         controls += [given_rows(place, lead, steps, n, name) for name, n in self._given.items()]
-        controls += constant(self._free)
+        controls += [constant(*each) for each in self._free.items()]
         times = course.start + course.dt * np.arange(course.done, course.done + steps, dtype=float)
         controls.append(place.sent(times.reshape(1, steps, 1)))
         if self.contacts is None:
