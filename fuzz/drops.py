@@ -60,9 +60,15 @@ def drops(seconds: float, seed: int) -> list[str]:
     return found
 
 
-def _dropped(scene: Scene, rng: np.random.Generator, counts: Counter[str]) -> str:
-    """Drop a batch; return what is wrong with it."""
-    robot, nv = scene.robot, scene.robot.nv
+def scene_and_states(seed: int) -> tuple[Scene, np.ndarray, np.ndarray]:
+    """Return the scene of a seed, and the states q and qd that are dropped in it."""
+    rng = np.random.default_rng(seed)
+    scene = _scene(rng)
+    return scene, *_states(scene, rng)
+
+
+def _states(scene: Scene, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    robot = scene.robot
     q = robot.random(rng, (BATCH,))
     for joint in robot.joints:
         at, speeds = robot.position_slice(joint), robot.velocity_slice(joint)
@@ -70,7 +76,12 @@ def _dropped(scene: Scene, rng: np.random.Generator, counts: Counter[str]) -> st
             place = scene.size * rng.uniform(-1.0, 1.0, (BATCH, 3))
             place[:, 2] = scene.size * rng.uniform(-0.5, 3.0, BATCH)
             q[:, at.start + 4 : at.stop] = place
-    qd = rng.normal(size=(BATCH, nv)) * 10.0 ** rng.uniform(-2.0, 1.0, (BATCH, 1))
+    return q, rng.normal(size=(BATCH, robot.nv)) * 10.0 ** rng.uniform(-2.0, 1.0, (BATCH, 1))
+
+
+def _dropped(scene: Scene, rng: np.random.Generator, counts: Counter[str]) -> str:
+    """Drop a batch; return what is wrong with it."""
+    robot, (q, qd) = scene.robot, _states(scene, rng)
     run = robot.simulate(
         q, qd, dt=scene.dt, steps=STEPS, contacts=scene.pairs, integrator="time-stepping",
         every=STEPS, limits=True, dissipation=True,

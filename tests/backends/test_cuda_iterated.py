@@ -61,7 +61,7 @@ def test_as_machine_code(step: Stepped, dtype: str, tolerance: float, tmp_path: 
     The text has the operations of the machine code, so only sines of another library differ, by
     the last digit; the equations of contact may lose four digits of these, in each type.
     """
-    programs = [step._program(name, dtype) for name in ("begin", "rescue", "end")]
+    programs = [step.program(name, dtype) for name in ("begin", "rescue", "end")]
     states, controls, records = given(step, dtype)
     text = iterated.source(programs, dtype)
     arrays = [*(a[:, None] for a in states), *controls, *records]
@@ -81,7 +81,7 @@ def test_as_machine_code(step: Stepped, dtype: str, tolerance: float, tmp_path: 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA's compiler is there on Linux only")
 def test_the_compiler_takes_it(step: Stepped, monkeypatch: pytest.MonkeyPatch) -> None:
-    programs = [step._program(name, "float32") for name in ("begin", "rescue", "end")]
+    programs = [step.program(name, "float32") for name in ("begin", "rescue", "end")]
     built = iterated.build(programs, "float32", "sm_90")
     assert built.code
     assert built.form == "loop"

@@ -53,6 +53,7 @@ def _set(patch: pytest.MonkeyPatch, longest: int, far: int) -> None:
     """Cut programs into parts of this length, and let values rest in memory after `far` steps."""
     patch.setattr(llvm_source, "LONGEST", longest)
     patch.setattr(llvm_source, "FAR", far)
+    patch.setattr(llvm_source, "LASTING", 0)
     patch.setattr(lowering, "REGISTERS", 0)
 
 

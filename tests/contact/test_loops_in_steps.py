@@ -1,11 +1,16 @@
 """Closed loops in time stepping: closed to rounding, beside event-driven contact, and energy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from support import raises
 
 import chasles
 from chasles import contact
+from chasles.mathematics.linear import Symmetric, Vector
+from chasles.mathematics.spatial import RigidInertia
+from chasles.model import JointData, LinkData
 
 STEPPING = {"integrator": "time-stepping"}
 
@@ -49,6 +54,88 @@ def test_a_foot_of_a_four_bar_lands_where_rigid_contact_puts_it():
     assert gap(robot, run.q) < 1e-13
     np.testing.assert_allclose(run.q[-1], exact.q[-1], atol=1e-5)
     np.testing.assert_allclose(run.qd[-1], 0.0, atol=1e-9)
+    assert run.excess < 1e-9
+
+
+def test_a_contact_of_a_closed_mechanism_has_the_compliance_of_its_inertia():
+    """At rest, a contact yields by 1e-4 of the velocity that its impulse in a step would cause.
+
+    The crank is pressed against a stop by a torque. The inertia is that of the whole linkage.
+    """
+    robot, q = four_bar()
+    robot = robot.with_gravity((0.0, 0.0, 0.0))
+    T = robot.forward_kinematics(q, frame="coupler")
+    plane = contact.Plane(None, (0.0, 1.0, 0.0), (0.0, T[1, 3], 0.0))
+    pair = contact.Pair(contact.Point("coupler"), plane, contact.Rigid())
+    tau, dt = np.array([-5.0, 0.0, 0.0]), 0.002
+    run = robot.simulate(
+        q, np.zeros(3), tau=tau, dt=dt, steps=1, duration=dt, contacts=[pair], **STEPPING
+    )
+    J = robot.jacobian(q, frame="coupler")[3:]
+    mass = robot.mass_matrix(q, coordinates="independent").item()
+    G = robot.complete(q, [1.0])
+    inverse = np.sum((J @ G) ** 2) / 3.0 / mass
+    force = run.touching.forces[-1, 0, 1]
+    speed = J[1] @ run.qd[-1]
+    assert speed == pytest.approx(-1e-4 * inverse * force * dt, rel=1e-6)
+
+
+def ball_on_plate(mass=0.5, radius=0.05):
+    """A Stewart platform and a ball, which touches the top of its plate."""
+    source = chasles.robots.stewart().model.source
+    ball = LinkData("ball", sphere_of(mass, radius))
+    free = JointData("ball", "free", "base", "ball")
+    parts = {"links": (*source.links, ball), "joints": (*source.joints, free)}
+    names = (*source.independent, *(f"ball[{k}]" for k in range(6)))
+    robot = chasles.Robot(replace(source, independent=names, **parts))
+    top = contact.Plane("platform", (0.0, 0.0, 1.0), (0.0, 0.0, 0.05))
+    pair = contact.Pair(contact.Sphere("ball", radius), top, contact.Rigid(friction=0.6))
+    return robot, pair, 0.05 + radius
+
+
+def sphere_of(mass, radius):
+    moment = 0.4 * mass * radius * radius
+    about = Symmetric(moment, moment, moment, 0.0, 0.0, 0.0)
+    return RigidInertia.from_center(mass, Vector.of(0.0, 0.0, 0.0), about)
+
+
+def extensions(R):
+    """Extensions of the six legs that turn the plate by R about its center."""
+    found = []
+    for k in range(6):
+        turn, side = 2.0 * np.pi * (k // 2) / 3.0, 1.0 if k % 2 else -1.0
+        low, high = (turn + side * np.radians(angle) for angle in (15.0, 45.0))
+        foot = np.array([np.cos(low), np.sin(low), 0.0])
+        head, up = 0.6 * np.array([np.cos(high), np.sin(high), 0.0]), np.array([0.0, 0.0, 0.8])
+        found.append(np.linalg.norm(R @ head + up - foot) - np.linalg.norm(head + up - foot))
+    return found
+
+
+def test_a_ball_rolls_on_a_stewart_platform():
+    """Legs hold the plate; the ball rolls down it with 5/7 g sin(tilt)."""
+    tilt = 0.1
+    robot, pair, high = ball_on_plate()
+    R = np.array([[np.cos(tilt), 0, np.sin(tilt)], [0, 1, 0], [-np.sin(tilt), 0, np.cos(tilt)]])
+    q = robot.assemble(np.r_[extensions(R), np.zeros(6)], robot.neutral())
+    plate = robot.forward_kinematics(q, frame="platform")
+    np.testing.assert_allclose(plate[:3, :3], R, atol=1e-9)
+    place = robot.position_slice("ball").start + 4
+    q[place : place + 3] = plate[:3, 3] + R @ [0.0, 0.0, high]
+    legs = [robot.velocity_slice(f"leg{k}").start for k in range(1, 7)]
+    gains = np.zeros((2, robot.nv))
+    gains[:, legs] = [[1e6], [1e4]]
+    run = robot.simulate(
+        q, np.zeros(robot.nv), duration=0.2, dt=0.002, contacts=[pair],
+        control=chasles.rollouts.PDControl(*gains, q), **STEPPING,
+    )  # fmt: skip
+    assert gap(robot, run.q) < 1e-12
+    moved = (run.q[-1] - run.q[0])[place : place + 3] @ R[:, 0]
+    expected = 5.0 / 7.0 * 9.81 * np.sin(tilt) * 0.5 * 0.2**2
+    assert moved == pytest.approx(expected, rel=0.02, abs=1e-6)
+    assert run.touching.forces[-1, 0] @ R[:, 2] == pytest.approx(
+        0.5 * 9.81 * np.cos(tilt), rel=0.02
+    )
+    assert run.unsolved == 0
     assert run.excess < 1e-9
 
 

@@ -75,19 +75,59 @@ def test_two_cards_lean_on_each_other_if_friction_is_half_the_tangent(tmp_path, 
     assert fallen < 1e-4 if stands else fallen > 0.05
 
 
-def test_a_cradle_with_gaps_passes_the_blow_on(tmp_path):
-    n, radius, gap = 5, 0.02, 0.006
+def cradle(tmp_path, masses, gap, **law):
+    """Balls of 4 cm in a row, which slide along it without gravity."""
+    radius = 0.02
     ball = "<body name='b{k}' pos='{x} 0 0'><joint type='slide' axis='1 0 0'/>{i}</body>"
-    inertial = "<inertial pos='0 0 0' mass='0.1' diaginertia='1e-5 1e-5 1e-5'/>"
-    bodies = (ball.format(k=k, x=k * (2 * radius + gap), i=inertial) for k in range(n))
+    inertial = "<inertial pos='0 0 0' mass='{m}' diaginertia='1e-5 1e-5 1e-5'/>"
+    bodies = (
+        ball.format(k=k, x=k * (2 * radius + gap), i=inertial.format(m=m))
+        for k, m in enumerate(masses)
+    )
     robot = loaded(tmp_path, "".join(bodies), "0 0 0")
-    law = contact.Rigid(restitution=1.0)
-    balls = [contact.Sphere(f"b{k}", radius) for k in range(n)]
-    pairs = [contact.Pair(b, a, law) for a, b in itertools.pairwise(balls)]
+    balls = [contact.Sphere(f"b{k}", radius) for k in range(len(masses))]
+    return robot, [contact.Pair(b, a, contact.Rigid(**law)) for a, b in itertools.pairwise(balls)]
+
+
+def test_a_cradle_with_gaps_passes_the_blow_on(tmp_path):
+    n, gap = 5, 0.006
+    robot, pairs = cradle(tmp_path, [0.1] * n, gap, restitution=1.0)
     run = stepped(robot, np.zeros(n), pairs, 0.1, np.array([1.0, 0, 0, 0, 0]))
     assert np.allclose(run.qd[-1], [0, 0, 0, 0, 1], atol=1e-3)
     # All pass one gap; the last goes on with the blow's speed after 4 gaps at 1 m/s.
     assert run.q[-1, -1] == pytest.approx(0.1 - 4 * gap, rel=0.01)
+
+
+@pytest.mark.parametrize("struck", [1, 2, 4])
+def test_a_cradle_of_touching_balls_passes_the_blow_on_in_sequence(tmp_path, struck):
+    """As many balls leave as arrive; solved together, impacts would move all of them."""
+    n = 5
+    law = {"restitution": 1.0, "friction": 0.3}
+    robot, pairs = cradle(tmp_path, [0.1] * n, 0.0, sequence=True, **law)
+    start = np.array([1.0] * struck + [0.0] * (n - struck))
+    q = np.array([-0.0127] * struck + [0.0] * (n - struck))
+    run = stepped(robot, q, pairs, 0.1, start)
+    assert np.allclose(run.qd[-1], start[::-1], atol=1e-3)
+    # The time of the impact within its step counts.
+    assert run.q[-1, -1] == pytest.approx(0.1 - 0.0127, rel=5e-4)
+    assert run.unsolved == 0
+    robot, pairs = cradle(tmp_path, [0.1] * n, 0.0, **law)
+    together = stepped(robot, q, pairs, 0.1, start)
+    assert np.abs(together.qd[-1] - start[::-1]).max() > 0.1
+
+
+@pytest.mark.parametrize("restitution", [0.6, 1.0])
+def test_unequal_touching_balls_move_as_after_sequential_impacts(tmp_path, restitution):
+    """Momentum is conserved, and velocities are those of `contact.impact`."""
+    masses = [0.1, 0.4, 0.05, 0.2]
+    robot, pairs = cradle(tmp_path, masses, 0.0, restitution=restitution, sequence=True)
+    q, qd = np.array([-0.01, 0.0, 0.0, 0.0]), np.array([1.0, 0.0, 0.0, 0.0])
+    run = stepped(robot, q, pairs, 0.012, qd)
+    found = [contact.contact_points(robot, 0 * q, qd, p.body, p.surface)[0] for p in pairs]
+    law = contact.Newton(restitution)
+    known = contact.impact(robot, 0 * q, qd, found, law, treatment="sequential")
+    np.testing.assert_allclose(run.qd[-1], known.qd, atol=2e-3)
+    assert masses @ run.qd[-1] == pytest.approx(masses @ qd, rel=1e-9)
 
 
 @pytest.mark.parametrize("mu", [0.5, 1.5, 3.0])

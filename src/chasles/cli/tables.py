@@ -53,6 +53,7 @@ class Table:
         if self.held:
             self.writer.write_table(pyarrow.Table.from_batches(self.held))
             self.held.clear()
+            pyarrow.default_memory_pool().release_unused()
 
     def finish(self, summary: Mapping[str, Any]) -> None:
         """Add the summary to a complete table; without rows, it has no time."""

@@ -28,6 +28,12 @@ SUFFIXES = {
 ROWS = 16_384
 """Number of rows that are read at once."""
 
+BYTES = 2**20
+"""Number of bytes of a .csv file that are parsed at once."""
+
+RELEASED = 4
+"""Number of blocks after which memory that pyarrow no longer uses is given back."""
+
 JOINTS = "sensor_msgs/msg/JointState"
 """Messages of bags that are read."""
 
@@ -56,12 +62,17 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
         remedy = "pip install 'chasles[data]', or give .csv files or arrays"
         raise ModelError("E-LOG-011", f"{kind} logs need pyarrow", remedy, file=file) from None
     try:
-        for batch in (_parquet if kind == "parquet" else _scanned)(file, set(wanted), threaded):
+        read = {"parquet": _parquet, "csv": _streamed}.get(kind, _scanned)
+        for k, batch in enumerate(read(file, set(wanted), threaded)):
             yield {name: _numbers(file, batch, name) for name in batch.schema.names}
+            if k % RELEASED == 0:
+                pyarrow.default_memory_pool().release_unused()
     except (pyarrow.ArrowException, OSError) as error:
         problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
         raise ModelError("E-LOG-012", problem, "write it again, or give --skip-bad",
                          file=file) from None  # fmt: skip
+    finally:
+        pyarrow.default_memory_pool().release_unused()
 
 
 def _parquet(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
@@ -71,6 +82,23 @@ def _parquet(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
     with ParquetFile(file, memory_map=True, pre_buffer=False) as opened:
         read = [name for name in opened.schema_arrow.names if name in wanted]
         yield from opened.iter_batches(ROWS, columns=read, use_threads=threaded)
+
+
+def _streamed(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:
+    """Yield batches of a .csv file; only `BYTES` of it are parsed at once."""
+    import pyarrow
+    from pyarrow import csv as table
+
+    read = table.ReadOptions(block_size=BYTES, use_threads=threaded)
+    with table.open_csv(file, read_options=read) as opened:
+        found = [name for name in opened.schema.names if name in wanted]
+    if not found:
+        yield pyarrow.record_batch({})
+        return
+    numbers = dict.fromkeys(found, pyarrow.float64())
+    convert = table.ConvertOptions(include_columns=found, column_types=numbers)
+    with table.open_csv(file, read_options=read, convert_options=convert) as opened:
+        yield from opened
 
 
 def _scanned(file: str, wanted: set[str], threaded: bool) -> Iterator[Any]:

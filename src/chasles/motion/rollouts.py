@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Required, TypedDict, Unpack
 
 from chasles.errors import ArgumentError
+from chasles.functions.doors import library_of
+from chasles.model.given import some_numbers
 from chasles.motion import tensors
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Pair
@@ -16,6 +18,7 @@ from chasles.motion.keywords import renamed, shown
 from chasles.motion.options import Plan
 from chasles.motion.records import Trajectory
 from chasles.motion.simulation import with_file
+from chasles.motion.stability import check_damping
 from chasles.motion.steps.traced import RolloutGradient
 
 
@@ -84,6 +87,8 @@ def _course(
                 problem = f"{name} needs integrator {TIME_STEPPING!r}, not {integrator!r:.60}"
                 raise ArgumentError("E-MOTION-196", problem, part="rollout")
         made = prepared(robot, integrator, tau, dissipation, contacts, numbers[0], parameters)
+        place = q if library_of(q) else some_numbers("q", q, "rollout")
+        check_damping("rollout", robot, place, numbers[0], integrator, tau, dissipation=dissipation)
     driven = isinstance(tau, Controls)
     forces = None if driven or callable(tau) else tau
     start_of = (q, qd, forces, contact_states, parameters)

@@ -25,6 +25,7 @@ from chasles.motion.keywords import shown
 from chasles.motion.measuring import measured
 from chasles.motion.options import AUTOMATIC, DT, GROUPS, NAMES, Options, Plan
 from chasles.motion.records import End, Trajectory
+from chasles.motion.stability import check_damping
 from chasles.motion.steps.integrators import known
 
 DEFAULTS = NAMES | dict.fromkeys(["tau", *GROUPS])
@@ -254,6 +255,10 @@ def _motion(
     """Run a plan by time stepping, compiled, or step by step with the reason in `why`."""
     if plan.integrator == TIME_STEPPING:
         return stepped(robot, plan, q, qd, compiled, device, threads)
+    dt = DT if plan.dt is None else checked_step(plan.dt, "simulate: dt")
+    known(plan.integrator)  # which raises an error for other names
+    way = (q, dt, plan.integrator, plan.control)
+    check_damping("simulate", robot, *way, dissipation=plan.dissipation)
     why = "compiled=False was given" if compiled is False else obstacle(robot, plan, compiled)
     if not why:
         found = attempted(robot, plan, q, qd, compiled, device, threads)

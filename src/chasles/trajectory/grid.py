@@ -40,7 +40,7 @@ class Grid:
     speed x. length (N, 1): lengths of the intervals. q (PLACES, N, nq) and rates (2, PLACES, N,
     nv): q, q' and q'' of the path. bent: q' and q'' of coordinates whose accelerations q' u + q'' x
     are limited. torques: c, c + a and c + b of limited torques; `loads` is the kernel that computes
-    them (`loads.loads`), or None. velocity (1, nv) and limits (1, r): hi = -lo. end (1,): the
+    them (`functions.loads`), or None. velocity (1, nv) and limits (1, r): hi = -lo. end (1,): the
     largest squared speed at the end by the limits of velocities. After `fastest`, x (N + 1,): the
     largest squared speeds; reach (N + 1, 2): bounds of squared speeds from which the end can be
     reached; dt (N, 1): durations; motion (2, N, 1): half of u, and the first speed.

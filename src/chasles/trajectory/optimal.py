@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from scipy.interpolate import PPoly
 
-from chasles.backends.arrays import checked_count
+from chasles.backends.arrays import COMPILING, checked_count
 from chasles.errors import InputError
 from chasles.functions.doors import check_robot
+from chasles.functions.loads import loads
 from chasles.robot import Robot
 from chasles.trajectory.given import all_finite, bounds
 from chasles.trajectory.grid import Grid, Size, keep, taken
-from chasles.trajectory.loads import loads
 from chasles.trajectory.moves import Array, Move, Polynomial, Timed
 from chasles.trajectory.reachable import PLACES
 
@@ -208,7 +208,15 @@ class Along:
         terms = 0 if self.polynomial is None else len(self.polynomial.pieces[0])
         robot = self.robot
         size = Size(len(self.s) - 1, robot.nq, robot.nv, sum(bent), sum(loaded), terms)
-        return taken(size, loads(robot, loaded))
+        return taken(size, self._loads(tuple(loaded)))
+
+    def _loads(self, limited: tuple[bool, ...]) -> Any:
+        """Return the program for limited torques, made once for a robot."""
+        key, kept = ("torques along a path", limited), self.robot.mechanism.kept
+        if key not in kept:
+            with COMPILING:
+                kept[key] = loads(self.robot.model, limited)
+        return kept[key]
 
     def fill(self, course: Grid) -> None:
         """Store the path, its torques and its limits at all places in a grid."""

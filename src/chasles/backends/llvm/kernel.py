@@ -113,7 +113,7 @@ class Kernel:
         if count == 0:
             return
         ins, outs = (words(map(address, each)) for each in (inputs, outputs))
-        if count == 1:
+        if count == 1 and self.alone:
             self._one(start_of(ins), start_of(outs))
             return
         if threads is None:

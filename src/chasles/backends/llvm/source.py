@@ -26,7 +26,7 @@ from chasles.backends.llvm.tiles import (
     scatter,
     streams,
 )
-from chasles.backends.lowering import Lowered, cut, lower, places
+from chasles.backends.lowering import NEVER, Lowered, cut, lower, places
 from chasles.backends.rolling import Rolled, rolled
 from chasles.expr import Interface, Program, Staged
 
@@ -44,9 +44,11 @@ SPREAD = 8000
 """Number of products of matrix entries up to which the lanes of a batch are states, as in other
 programs. Above it, the code would not stay in the cache, and lanes are columns (`products`)."""
 
-FAR = 100
-"""Number of instructions after which a value that was not used is loaded again. LLVM allocates the
-registers of a large robot's functions in two thirds of the time, and the code is as fast."""
+FAR, LASTING = 100, 16_000
+"""Number of instructions after which a value that was not used is loaded again, and number of
+instructions of a program above which this applies. LLVM allocates the registers of a large robot's
+functions in two thirds of the time, and the code is as fast; shorter programs would lose 3 to 11 %.
+"""
 
 SHARE = 10000
 """Number of instructions in each part of a longer program that is not a loop."""
@@ -80,7 +82,7 @@ def module(whole: Program | Staged, target: Target) -> Module:
         parts.append(_one(whole, program, lowered, pack, products, target))
     if products and isinstance(lowered, Lowered) and products.staged.products <= SPREAD:
         program, products = products.spread(lowered.code), None
-        lowered = cut(list(program.code), list(places(program)), LONGEST, FAR)
+        lowered = cut(list(program.code), list(places(program)), LONGEST, _far(program))
         slots = _Slots(program)
     parts.append(_vector_parts(program, lowered, slots, target))
     for n in sorted({v.size for v in program.inputs} - {0}):
@@ -101,8 +103,13 @@ def module(whole: Program | Staged, target: Target) -> Module:
 def _lowered(program: Program, target: Target) -> Lowered | Rolled:
     """Return the parts of a program, or a loop over the segments of a long one."""
     if len(program.code) <= LONGEST:
-        return lower(program, fuse=target.fuse, longest=LONGEST, far=FAR)
+        return lower(program, fuse=target.fuse, longest=LONGEST, far=_far(program))
     return rolled(program) or lower(program, fuse=target.fuse, longest=SHARE, far=FAR)
+
+
+def _far(program: Program) -> int:
+    """Return the distance between uses at which a value is loaded again."""
+    return FAR if len(program.code) > LASTING else NEVER
 
 
 class _Slots:
@@ -353,12 +360,13 @@ def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: T
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
     tiles = [w.at("%workspace", start, w.type) for start in starts]
     last = w.emit("sub i64 %count, 1")
+    used = {i.data[0] for i in program.code if i.op == "input"}
     for k, (variable, (pointer, stride)) in enumerate(
         zip(program.inputs, _arrays(w, "in", len(program.inputs)), strict=True)
     ):
         if variable.name in program.tiled:
             tiles[k] = pointer
-        elif variable.size:
+        elif variable.size and k in used:
             operands = f"ptr {tiles[k]}, ptr {pointer}, i64 {stride}, i64 {last}"
             w.raw(f"  call void @gather{variable.size}_last({operands})")
     for n in range(len(lowered.parts)):

@@ -168,9 +168,12 @@ def _delay(text: str) -> Any:
 def _some(measured: Measured, logs: list[Path]) -> list[Sample]:
     """Return the first samples of logs, for the report."""
     taken: list[Sample] = []
+    left = SHOWN
     for sample in itertools.islice(measured.samples([str(path) for path in logs]), 100):
-        taken.append(sample)
-        if sum(len(each[0]) for each in taken) >= SHOWN:
+        q, qd, qdd, tau, loads = (array[:left] for array in sample)
+        taken.append((q, qd, qdd, tau, loads))
+        left -= len(q)
+        if not left:
             break
     return taken
 

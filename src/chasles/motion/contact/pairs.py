@@ -71,7 +71,9 @@ class Rigid:
     cradle. impact: a single-point impact law to use instead; it acts at one point after the other.
     torsion, rolling: torsional and rolling friction in m; the largest moments about the normal and
     the tangents are these lengths times the normal force. Only the integrator "time-stepping"
-    supports torsion and rolling.
+    supports torsion and rolling. sequence: True to let the impacts of one time step happen one
+    after another, so that a blow passes through touching balls. By default, "time-stepping" solves
+    them together; other integrators ignore this option.
     """
 
     friction: float = 0.0
@@ -79,10 +81,14 @@ class Rigid:
     impact: ImpactLaw | None = None
     torsion: float = 0.0
     rolling: float = 0.0
+    sequence: bool = False
 
     def __post_init__(self) -> None:
         if fault := settle(self):
             raise InputError("E-CONTACT-042", fault, part=type(self).__name__)
+        if not isinstance(self.sequence, bool):
+            problem = f"sequence must be True or False, not {self.sequence!r:.60}"
+            raise InputError("E-CONTACT-095", problem, part="Rigid")
         if self.impact is not None:
             check_law("Rigid: impact", self.impact)
 
@@ -107,6 +113,7 @@ class Compliant:
     rolling: float = 0.0
 
     restitution: ClassVar[float] = 0.0
+    sequence: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if fault := settle(self):

@@ -347,15 +347,8 @@ def pulled_back(
     tau, ctrl = (
         (each if np.ndim(getattr(course, name)) < 2 else rows).get(name) for name in ("tau", "ctrl")
     )
-    return RolloutGradient(
-        q=own[first],
-        qd=own[second],
-        tau=tau,
-        parameters=each.get("parameters"),
-        contact_states=own.get("contact_states"),
-        ctrl=ctrl,
-        act=own.get("act"),
-    )
+    felt, act, parameters = own.get("contact_states"), own.get("act"), each.get("parameters")
+    return RolloutGradient(own[first], own[second], tau, parameters, felt, ctrl, act)
 
 
 def check_threads(course: Course) -> None:

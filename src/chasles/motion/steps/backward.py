@@ -13,11 +13,14 @@ result is the derivative on the side of the solution that was found.
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from chasles.expr import Program, Variable, reverse
 from chasles.functions.programs import pulled_back
 from chasles.motion.geometry.closed_forms import less
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps.bodies import moved
+from chasles.motion.steps.braking import slowed
 from chasles.motion.steps.convex import Newton
 from chasles.motion.steps.stepping import HOLD, TOLERANCE, Steps
 from chasles.motion.steps.traced import by_entries
@@ -58,10 +61,10 @@ class Backward:
         own |= {x.name: symbols(arena, x.name, x.shape) for x in (*self.bars, *self.weights)}
         values: dict[str, Any] = steps._given | own
         v = values["point"]
-        _, held, _ = steps._remembered(values["memory"])
+        _, held, _, brake = steps._remembered(values["memory"])
         newton = Newton(steps._problem, list(held), less(HOLD, values["memory"][1]))
         taken = [*steps.inputs, point, memory]
-        after = self._after(v)
+        after = self._after(v, brake)
         known = [(Variable(name, (len(x),)), x) for name, x in after.items()]
         balance = (Variable("balance", v.shape), list(newton.balance(v)))
         for name in self.states:
@@ -80,10 +83,11 @@ class Backward:
         found = list(zip(self.bars, results, strict=True))
         return steps._tiled(Program.from_outputs("backward", inputs, found))
 
-    def _after(self, v: Any) -> dict[str, list[Any]]:
-        """Return the states after the step, given its velocities."""
+    def _after(self, v: Any, brake: np.ndarray) -> dict[str, list[Any]]:
+        """Return the states after the step, given its velocities; the brake counts as constant."""
         steps, given, arena = self.steps, self.steps._given, self.steps._arena
         way = steps._way(given["qd"], v, steps.early, steps._rate)
         q, qd = moved(steps.model, arena, given["q"], way, v)
+        qd = qd if steps._smooth is None else slowed(steps.model, qd, brake)
         found = {"q": list(q), "qd": list(qd)}
         return found | ({"act": steps._activated(arena, given)} if "act" in self.states else {})

@@ -1,15 +1,24 @@
-"""Restitution in a time step: impacts within the step, their times and rebound velocities."""
+"""Restitution in a time step: impacts within the step, their times and rebound velocities.
+
+Impacts of a step happen together, unless the law of a contact has `sequence`. Then they happen one
+after another, so that a blow passes through bodies that touch, as in Newton's cradle. The normal
+velocities after the last impact bound those at the end of the step. So the step has impulses that
+cause exactly these velocities, and friction.
+"""
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from chasles.expr import Number
 from chasles.motion.geometry.closed_forms import cross, less, maximum, minimum, select, sqrt
-from chasles.motion.steps.algebra import dot
-from chasles.motion.steps.impulses import IMPACT
+from chasles.motion.steps.algebra import dot, solved, zeros
+from chasles.motion.steps.impulses import IMPACT, SLOW
 from chasles.motion.steps.touching import Touch
+
+ROUNDS = 16
+"""Number of rounds of impacts in sequence; in a round, each contact can strike once."""
 
 
 class Bounces(NamedTuple):
@@ -19,42 +28,106 @@ class Bounces(NamedTuple):
     early: Number
 
 
+class Free(NamedTuple):
+    """Step without contact: velocities before and after it, its matrix and order, and dt (s)."""
+
+    v: np.ndarray
+    ahead: np.ndarray
+    H: np.ndarray
+    order: Sequence[int]
+    dt: float
+
+
+class Strike(NamedTuple):
+    """Slot that may strike: restitution, Jacobian of its normal velocity, gap, and its motion.
+
+    after: normal velocity at the end of a step without contact. a: normal acceleration. when: time
+    of the impact (s). hit: speed of approach then.
+    """
+
+    e: float
+    row: np.ndarray
+    gap: Number
+    after: Number
+    a: Number
+    when: Number
+    hit: Number
+
+
 def bouncing(
-    v: np.ndarray,
-    ahead: np.ndarray,
+    free: Free,
     carriers: Sequence[np.ndarray],
     touches: Sequence[Touch],
     gaps: Sequence[Number],
-    dt: float,
     gravity: float,
 ) -> Bounces:
     """Return slots with bounds that include restitution, and the time of the first impact.
 
-    v, ahead: velocities before and after a step without contact. Stored velocities are those in the
-    middle of the previous step, so that a free-fall parabola is exact.
+    Stored velocities are those in the middle of the previous step, so that a free-fall parabola is
+    exact.
     """
-    found = []
+    dt, fall = free.dt, IMPACT * gravity * free.dt
     early: Number = dt
     any_hit: Number = 0.0
-    fall = IMPACT * gravity * dt
-    for touch, gap in zip(touches, gaps, strict=True):
-        e = touch.law.restitution
-        if not e:
-            found.append(touch)
-            continue
-        row = _normal_row(carriers[touch.carrier], touch)
-        before, after = dot(row, v), dot(row, ahead)
-        u, a = 0.5 * (before + after), (after - before) / dt
-        root = sqrt(maximum(u * u - 2.0 * a * gap, 0.0))
-        when = 2.0 * maximum(gap, 0.0) / maximum(root - u, 1e-12)
-        hit = -(u + a * when)
-        strikes = less(gap + dt * after, 0.0) * less(fall, hit)
-        leave = e * hit + a * (0.5 * dt - when)
-        early = select(strikes, minimum(early, when), early)
-        any_hit = maximum(any_hit, strikes)
-        bound = select(strikes, maximum(leave, touch.bound), touch.bound)
-        found.append(touch._replace(bound=bound))
+    strikes: dict[int, Strike] = {}
+    for k, (touch, gap) in enumerate(zip(touches, gaps, strict=True)):
+        if touch.law.restitution:
+            strikes[k] = slot = _strike(free, carriers, touch, gap)
+            struck = _struck(slot, 0.0, dt, fall)
+            early = select(struck, minimum(early, slot.when), early)
+            any_hit = maximum(any_hit, struck)
+    in_turn = {k for k in strikes if touches[k].law.sequence}
+    changes = _in_sequence(free, {k: strikes[k] for k in in_turn}, fall)
+    found = list(touches)
+    for k, slot in strikes.items():
+        struck, leave = _struck(slot, 0.0, dt, fall), slot.e * slot.hit
+        if k in in_turn:
+            struck, change = changes[k]
+            leave = change - slot.hit
+        leave = leave + slot.a * (0.5 * dt - slot.when)
+        bound = select(struck, maximum(leave, touches[k].bound), touches[k].bound)
+        found[k] = touches[k]._replace(bound=bound)
     return Bounces(found, select(any_hit, early, 0.0))
+
+
+def _strike(free: Free, carriers: Sequence[np.ndarray], touch: Touch, gap: Number) -> Strike:
+    """Return the motion of a slot along its normal, without contact."""
+    row = _normal_row(carriers[touch.carrier], touch)
+    before, after = dot(row, free.v), dot(row, free.ahead)
+    u, a = 0.5 * (before + after), (after - before) / free.dt
+    root = sqrt(maximum(u * u - 2.0 * a * gap, 0.0))
+    when = 2.0 * maximum(gap, 0.0) / maximum(root - u, 1e-12)
+    return Strike(touch.law.restitution, row, gap, after, a, when, -(u + a * when))
+
+
+def _struck(slot: Strike, change: Number, dt: float, fall: float) -> Number:
+    """Return 1 if a slot strikes after other impacts have changed its normal velocity, else 0."""
+    return less(slot.gap + dt * (slot.after + change), 0.0) * less(fall, slot.hit - change)
+
+
+def _in_sequence(
+    free: Free, strikes: dict[int, Strike], fall: float
+) -> dict[int, tuple[Number, Number]]:
+    """Return for each slot whether it has struck, and the change of its normal velocity.
+
+    Each impact reverses one normal velocity, reduced by its restitution, as if no other contact
+    existed. Rounds continue in alternating order.
+    """
+    turns: dict[int, np.ndarray] = {
+        k: solved(free.H, slot.row, free.order, None) for k, slot in strikes.items()
+    }
+    v: Any = zeros(len(free.v))
+    struck: dict[int, Number] = dict.fromkeys(strikes, 0.0)
+    order = list(strikes)
+    for _ in range(ROUNDS if len(order) > 1 else 1):
+        for k in order:
+            slot, change = strikes[k], dot(strikes[k].row, v)
+            now = _struck(slot, change, free.dt, fall)
+            size = (1.0 + slot.e) * (slot.hit - change) / maximum(dot(slot.row, turns[k]), SLOW)
+            v = v + now * size * turns[k]
+            struck[k] = maximum(struck[k], now)
+        order.reverse()
+    return {k: (struck[k], dot(slot.row, v)) for k, slot in strikes.items()}
 
 
 def _normal_row(J: np.ndarray, touch: Touch) -> np.ndarray:

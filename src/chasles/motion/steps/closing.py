@@ -17,10 +17,13 @@ import numpy as np
 from chasles.expr import Arena, Number
 from chasles.functions.programs import program
 from chasles.model import Model
+from chasles.motion.contact.pairs import Compliant
 from chasles.motion.geometry.closed_forms import minimum
 from chasles.motion.geometry.kinematics import result
-from chasles.motion.steps.algebra import absent, dot, zeros
+from chasles.motion.steps.algebra import absent, dot, skew, solved, zeros
+from chasles.motion.steps.impulses import NORMAL, TANGENT, bounded, stiffness
 from chasles.motion.steps.lines import Dry, Row, Stop
+from chasles.motion.steps.touching import Touch
 
 CLOSINGS = 3
 """Number of Newton steps that close the loops after a step; each squares the error."""
@@ -50,18 +53,50 @@ class Reduction(NamedTuple):
 
     def row(self, row: Row) -> Row:
         """Convert a linear combination of velocities to a linear combination of y."""
-        J = zeros(1, len(self.G))
-        for k, a in row:
-            J[0, k] = a
+        J = _dense(row, len(self.G))[None]
         return tuple((k, a) for k, a in enumerate(self.columns(J)[0]) if not absent(a))
 
-    def stops(self, stops: Sequence[Stop]) -> list[Stop]:
-        """Return limits along y."""
-        return [stop._replace(row=self.row(stop.row)) for stop in stops]
+    def touch(self, M: np.ndarray, touch: Touch, J: np.ndarray) -> Touch:
+        """Return a slot with the compliance of the closed mechanism; J: its carrier along y.
 
-    def dry(self, dry: Sequence[Dry]) -> list[Dry]:
-        """Return dry friction along y."""
-        return [part._replace(row=self.row(part.row)) for part in dry]
+        M: mass matrix along y.
+        """
+        rows = J if touch.direct else touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
+        weight = bounded(sum(_inverse_mass(M, row) for row in rows) / 3.0)
+        if isinstance(touch.law, Compliant):
+            return touch._replace(weight=weight)
+        return touch._replace(weight=weight, stiffness=stiffness(NORMAL, weight))
+
+    def stops(self, M: np.ndarray, stops: Sequence[Stop]) -> list[Stop]:
+        """Return limits along y; M: mass matrix along y."""
+        rows = [self.row(stop.row) for stop in stops]
+        return [
+            stop._replace(row=row, weight=_inverse_mass(M, _dense(row, len(M))))
+            for stop, row in zip(stops, rows, strict=True)
+        ]
+
+    def dry(self, M: np.ndarray, dry: Sequence[Dry]) -> list[Dry]:
+        """Return dry friction along y; M: mass matrix along y."""
+        rows = [self.row(part.row) for part in dry]
+        return [
+            part._replace(
+                row=row, stiffness=stiffness(TANGENT, _inverse_mass(M, _dense(row, len(M))))
+            )
+            for part, row in zip(dry, rows, strict=True)
+        ]
+
+
+def _dense(row: Row, size: int) -> np.ndarray:
+    """Return a linear combination of velocities as an array."""
+    found = zeros(size)
+    for k, a in row:
+        found[k] = a
+    return found
+
+
+def _inverse_mass(M: np.ndarray, row: np.ndarray) -> Number:
+    """Return the inverse mass along a linear combination of velocities."""
+    return dot(row, solved(M, row, range(len(M)), None))
 
 
 def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:

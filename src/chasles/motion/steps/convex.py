@@ -57,6 +57,9 @@ PIVOT = 1e-9
 SEARCHED = 12
 """Number of points at which the search along a step evaluates the power."""
 
+NARROW = 1e-4
+"""Smallest fraction of the interval of the search that one bisection leaves, squared."""
+
 Motions = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
@@ -279,11 +282,16 @@ class Newton:
         along = [x for near in slots for x in near.directions] + directions
         return self._found(new, self.velocities(new), along)
 
-    def whole_step(self, v: np.ndarray, g: np.ndarray, last: Sequence[Number]) -> Refined:
-        """Take a Newton step from v with gradient g; last: directions of the step before."""
+    def whole_step(
+        self, v: np.ndarray, g: np.ndarray, last: Sequence[Number], again: Number = 0.0
+    ) -> Refined:
+        """Take a Newton step from v with gradient g; last: directions of the step before.
+
+        again: 1 if steps repeat (see `linearized`).
+        """
         at, slope, each = self.velocities(v), Slope(), self._split(last)
         slots = [
-            linearized(touch, u, w, self._limiting, slope, z)
+            linearized(touch, u, w, self._limiting, slope, z, again)
             for touch, (u, w), z in zip(self.p.touches, at, each, strict=True)
         ]
         rubbing, directions, missing = self._dry(v, slope, last[len(last) - len(self.p.dry) :])
@@ -301,7 +309,7 @@ class Newton:
         """Take a step from v with gradient g that ends where its power vanishes."""
         at = self.velocities(v)
         slots = [
-            linearized(touch, u, w, self._limiting, slope, ())
+            linearized(touch, u, w, self._limiting, slope)
             for touch, (u, w) in zip(self.p.touches, at, strict=True)
         ]
         rubbing, directions, _ = self._dry(v, slope, [0.0] * len(self.p.dry))
@@ -339,8 +347,9 @@ class Newton:
     ) -> Number:
         """Return the fraction, at most 1, of a step d at which its power d.g becomes positive.
 
-        On a convex problem, the potential decreases up to there. The root is found by regula falsi
-        and bisection in turns.
+        On a convex problem, the potential decreases up to there. The power may stay small and
+        then rise steeply where a contact closes, at any fraction. So the root is found by regula
+        falsi and, in turns, by bisection of orders of magnitude.
         """
         p = self.p
         inertia = dot(d, [dot(row, d) for row in p.H])
@@ -355,7 +364,7 @@ class Newton:
         least, most = minimum(start, -SLOW), power(1.0)
         whole = less_equal(most, 0.0)
         for number in range(SEARCHED):
-            between = 0.5 * (low + high)
+            between = sqrt(maximum(low, NARROW * high) * high)
             if number % 2 == 0:
                 between = low - least * (high - low) / select(whole, 1.0, most - least)
             found = power(between)

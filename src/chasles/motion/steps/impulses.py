@@ -38,14 +38,14 @@ IMPACT = 2.0
 """Restitution acts above this multiple of the speed that gravity adds in a step."""
 
 
-def stiffness(fraction: float, weight: float) -> float:
+def stiffness(fraction: float, weight: Number) -> Number:
     """Return the inverse of a compliance that is a fraction of an inverse mass."""
     return 1.0 / (fraction * bounded(weight))
 
 
-def bounded(weight: float) -> float:
+def bounded(weight: Number) -> Number:
     """Return the nearest inverse mass between `HEAVIEST` and `LIGHTEST`."""
-    return min(max(weight, HEAVIEST), LIGHTEST)
+    return minimum(maximum(weight, HEAVIEST), LIGHTEST)
 
 
 def bound(gap: Number, dt: float) -> Number:

@@ -318,7 +318,8 @@ class Integrator(NamedTuple):
 
     adaptive: True if the integrator estimates its error and chooses step sizes. mixed: the step
     function for free="mixed". hamiltonian: True if the integrator supports only mechanisms that
-    have a Hamiltonian in the coordinates of the tree.
+    have a Hamiltonian in the coordinates of the tree. damped: largest product of dt and the rate of
+    a decaying velocity at which steps are stable.
     """
 
     advance: Advance
@@ -326,6 +327,7 @@ class Integrator(NamedTuple):
     adaptive: bool = False
     mixed: Advance | None = None
     hamiltonian: bool = False
+    damped: float = np.inf
 
     @property
     def traced(self) -> bool:
@@ -335,12 +337,12 @@ class Integrator(NamedTuple):
 
 
 INTEGRATORS = {
-    "euler": Integrator(EULER, 1),
-    "heun2": Integrator(HEUN_2, 2),
-    "heun3": Integrator(HEUN_3, 3),
-    "rk4": Integrator(RUNGE_KUTTA_4, 4),
+    "euler": Integrator(EULER, 1, damped=2.0),
+    "heun2": Integrator(HEUN_2, 2, damped=2.0),
+    "heun3": Integrator(HEUN_3, 3, damped=2.513),
+    "rk4": Integrator(RUNGE_KUTTA_4, 4, damped=2.786),
     "dopri5": Integrator(DORMAND_PRINCE, 5, adaptive=True),
-    "semi-implicit": Integrator(semi_implicit, 1, mixed=semi_implicit_mixed),
+    "semi-implicit": Integrator(semi_implicit, 1, mixed=semi_implicit_mixed, damped=2.0),
     "implicit-euler": Integrator(IMPLICIT_EULER, 1),
     "sdirk2": Integrator(SDIRK_2, 2),
     "variational": Integrator(variational, 2, hamiltonian=True),

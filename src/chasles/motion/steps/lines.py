@@ -31,7 +31,7 @@ class Stop(NamedTuple):
 
     row: Row
     bound: Number
-    weight: float
+    weight: Number
 
     @property
     def term(self) -> Normal:
@@ -44,7 +44,7 @@ class Dry(NamedTuple):
 
     row: Row
     limit: float
-    stiffness: float
+    stiffness: Number
 
     @property
     def term(self) -> Friction:

@@ -26,6 +26,7 @@ from chasles.functions.programs import Derivative, program
 from chasles.motion.contact.pairs import Compliant, Rigid
 from chasles.motion.controls import OWN, durations, kept_within, named_results, only_forces
 from chasles.motion.geometry.closed_forms import (
+    absolute,
     cross,
     less,
     less_equal,
@@ -34,7 +35,8 @@ from chasles.motion.geometry.closed_forms import (
     select,
 )
 from chasles.motion.geometry.kinematics import result, symbols
-from chasles.motion.steps.algebra import solved, symmetric, zeros
+from chasles.motion.steps import braking
+from chasles.motion.steps.algebra import dot, solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     body_jacobian,
     centered,
@@ -47,7 +49,7 @@ from chasles.motion.steps.bodies import (
     unheated,
     weight_of,
 )
-from chasles.motion.steps.bouncing import bouncing
+from chasles.motion.steps.bouncing import Free, bouncing
 from chasles.motion.steps.carried import Carried
 from chasles.motion.steps.closing import Reduction, closed, reduction
 from chasles.motion.steps.convex import Newton, Problem
@@ -74,11 +76,12 @@ The second value is for float32, because stiff contacts amplify the rounding of 
 FLOOR = 1e-9
 """Velocity (m/s or rad/s); its momentum is added to the reference momentum."""
 
-MEMORY = 3
-"""Number of leading entries of the memory: status, iterations and residual.
+MEMORY = 5
+"""Number of leading entries of the memory: status, iterations, residual, and the last two residuals
+before it.
 
-They are followed by the gradient, the normal impulses that bound friction from `HOLD` on, and the
-directions of sliding. Status: 0 in progress, 1 solved, 2 not solved.
+They are followed by the gradient, the normal impulses that bound friction from `HOLD` on, the
+directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 not solved.
 """
 
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow")
@@ -90,10 +93,16 @@ restitution release; number of steps in which more points overlapped than there 
 STATISTICS = (*EFFORT, "singular")
 """Entries of the state "effort": those of `EFFORT`, and 1 minus the smallest margin of loops."""
 
-QUICK = 8
+QUICK = 5
 """Number of iterations that take whole steps of Newton's method."""
 
-LATE = ((0, Slope()), (QUICK, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
+REPEATED = 1e-3
+"""Relative difference of residuals two steps apart below which steps repeat."""
+
+LARGEST = 1e30
+"""Residual above which a step is not taken."""
+
+LATE = ((0, Slope()), (8, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
 """Numbers of iterations, and the derivatives of friction that `rescue` uses after them."""
 
 HOLD, MOST = 60, 100
@@ -141,18 +150,26 @@ class Steps:
         self._inverse = np.linalg.pinv(numbers_of(program(model, "mass_matrix"), q=still))
         self._lines = drawn(model, arena, q, v, self._inverse)
         tau, K, D = self._forces(arena, given)
-        H = M + dt * D + dt * dt * K
+        implicit = dt * D + dt * dt * K
+        H = M + implicit
         # Linear velocities of free joints along the world axes, without the rate of rotation.
         steady = v.copy()
         for at in free_places(model):
             w, u = v[at : at + 3], v[at + 3 : at + 6]
             steady[at + 3 : at + 6] = u + dt * cross(w, u)
             steady[at : at + 3] = w + unheated(M[at : at + 3, at : at + 3], w, dt)
-        p = M @ steady + dt * (tau - h) + dt * (D @ v)
+        momentum, damped = M @ v, dt * (D @ v)
+        p = momentum + M @ (steady - v) + dt * (tau - h) + damped
         self._reduced: Reduction | None = None
+        self._smooth: braking.Smooth | None = None
+        if braking.articulated(model):
+            at_rest = result(program(model, "bias_forces"), arena, {"q": q, "qd": [0.0] * model.nv})
+            pushed = dt * (tau - at_rest) + damped
+            self._smooth = braking.Smooth(0.5 * dot(v, momentum), pushed, implicit)
+            self._carried.put([*q, *v])
         if model.source.closure is not None:
             self._reduced = found = reduction(model, arena, q, v)
-            p = M @ (v - dt * found.g) + dt * (tau - h) + dt * (D @ v)
+            p = momentum - dt * (M @ found.g) + dt * (tau - h) + damped
             self._set(arena, q, v, found.matrix(M), found.matrix(H), found.vector(p))
         else:
             self._set(arena, q, v, M, H, p)
@@ -201,6 +218,7 @@ class Steps:
         if loops is not None:
             v, places = v[list(loops.independent)], list(range(len(p)))
             carriers = [loops.columns(J) for J in carriers]
+            touches = [loops.touch(M, touch, carriers[touch.carrier]) for touch in touches]
             self._carried.put(loops.G)
         self.early: Number = 0.0
         self._rate: Any = None
@@ -208,7 +226,9 @@ class Steps:
             ahead = solved(H, p, places, None)
             self._rate = (ahead - v) / dt
             fall = float(np.linalg.norm([*model.gravity_vector]))
-            touches, self.early = bouncing(v, ahead, carriers, touches, gaps, dt, fall)
+            touches, self.early = bouncing(
+                Free(v, ahead, H, places, dt), carriers, touches, gaps, fall
+            )
         friction = dry_friction(model) if scene.dissipation else np.zeros(model.nv)
         dry = joint_friction(friction, mass, dt)
         dry += line_friction(self._lines, dt) if scene.dissipation else []
@@ -220,18 +240,20 @@ class Steps:
         stops = joint_stops(scene.limits, q, mass, dt)
         stops += line_stops(self._lines, dt) if scene.stopped else []
         if loops is not None:
-            stops, dry = loops.stops(stops), loops.dry(dry)
+            stops, dry = loops.stops(M, stops), loops.dry(M, dry)
         self._problem = Problem(
             H, p, inverse, scale, weight, carriers, touches, stops, dry, tuple(places)
         )
         kept = [H, p, inverse, scale, weight, *carriers, self.early, *(s.bound for s in stops)]
-        kept.append(self._missed)
+        kept += [self._missed, *(s.weight for s in stops), *(part.stiffness for part in dry)]
         rows = [*(stop.row for stop in stops), *(part.row for part in dry)]
         kept += [a for row in rows for _, a in row]
         for touch in touches:
             kept += [*([] if touch.direct else [touch.point]), touch.axes, touch.bound]
             kept += [touch.stiffness, touch.weight]
-        for part in (*kept, *([] if self._rate is None else [self._rate])):
+        kept += [] if self._rate is None else [self._rate]
+        kept += [] if self._smooth is None else self._smooth
+        for part in kept:
             self._carried.put(part)
 
     def _touches(
@@ -284,8 +306,9 @@ class Steps:
         v = self._given["qd"]
         v = v if self._reduced is None else v[list(self._reduced.independent)]
         found = newton.first(v, SLACK * fall * self.dt)
-        memory = [less_equal(found.residual, tolerance), 1.0, found.residual]
-        memory += [*found.gradient, *found.pushes, *found.directions]
+        status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
+        memory = [status, 1.0, found.residual, 0.0, 0.0]
+        memory += [*found.gradient, *found.pushes, *found.directions, *[0.0] * self._brakes]
         results = (list(found.v), memory, self._carried.entries)
         outputs = list(zip(self._between, results, strict=True))
         inputs = [*before, *self.inputs, *after]
@@ -305,10 +328,19 @@ class Steps:
             for touch in known.touches
         ]
         stops = [
-            s._replace(row=self._row(data, s.row), bound=seen(data, s.bound).item())
+            s._replace(
+                row=self._row(data, s.row),
+                bound=seen(data, s.bound).item(),
+                weight=seen(data, s.weight).item(),
+            )
             for s in known.stops
         ]
-        dry = [part._replace(row=self._row(data, part.row)) for part in known.dry]
+        dry = [
+            part._replace(
+                row=self._row(data, part.row), stiffness=seen(data, part.stiffness).item()
+            )
+            for part in known.dry
+        ]
         return known._replace(
             H=seen(data, known.H),
             p=seen(data, known.p),
@@ -328,49 +360,76 @@ class Steps:
     @property
     def _between(self) -> list[Variable]:
         n = len(self._problem.p)
-        sizes = {"point": n, "memory": MEMORY + n + self.slots + self._problem.directions}
+        rest = self.slots + self._problem.directions + self._brakes
+        sizes = {"point": n, "memory": MEMORY + n + rest}
         sizes |= {"data": len(self._carried.entries)}
         return [Variable(name, (n,)) for name, n in sizes.items()]
 
     def _remembered(self, memory: np.ndarray) -> list[np.ndarray]:
-        """Return gradient, normal impulses that bound friction, and directions of sliding."""
+        """Return gradient, normal impulses that bound friction, directions of sliding, brake."""
         n = len(self._problem.p)
-        return np.split(memory[MEMORY:], [n, n + self.slots])
+        return np.split(memory[MEMORY:], np.cumsum([n, self.slots, self._problem.directions]))
+
+    @property
+    def _brakes(self) -> int:
+        """Number of entries of a brake."""
+        return 0 if self._smooth is None else braking.size(self.model)
+
+    def _fast(self, v: np.ndarray) -> Number:
+        """Return 1 if a step with end velocities v needs a brake, else 0."""
+        return 0.0 if self._smooth is None else braking.turns_far(self.model, v, self.dt)
 
     # The iterations -----------------------------------------------------------------------------
 
     def refine(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program of a whole Newton step, which leaves late states unchanged."""
-        v, memory, problem = self._between_symbols()
-        g, held, last = self._remembered(memory)
-        found = Newton(problem).whole_step(v, g, list(last))
-        status = less_equal(found.residual, tolerance)
-        new = [status, memory[1] + 1.0, found.residual, *found.gradient, *held, *found.directions]
+        v, memory, problem, _ = self._between_symbols()
+        g, held, last, brake = self._remembered(memory)
+        again = less(absolute(memory[2] - memory[4]), REPEATED * memory[2])
+        found = Newton(problem).whole_step(v, g, list(last), again)
+        status = less_equal(found.residual, tolerance) * (1.0 - self._fast(found.v))
+        fine = less_equal(found.residual, LARGEST)
+        count = select(fine, memory[1] + 1.0, QUICK)
+        new = [status, count, found.residual, *memory[2:4]]
+        new += [*found.gradient, *held, *found.directions, *brake]
         done = maximum(memory[0], less_equal(QUICK, memory[1]))
-        return self._iteration("refine", v, memory, done, found.v, new)
+        return self._iteration("refine", v, memory, done, found.v, new, fine)
 
     def rescue(self, tolerance: float = TOLERANCE) -> Program:
         """Return the program of a step for states that whole steps have not solved."""
-        v, memory, problem = self._between_symbols()
-        g, held, last = self._remembered(memory)
+        v, memory, problem, data = self._between_symbols()
+        g, held, last, _ = self._remembered(memory)
         count = memory[1]
         after, fixed = count + 1.0, less_equal(HOLD, count)
         slope = LATE[0][1]
         for number, late in LATE[1:]:
             begun = less_equal(number, count)
             slope = Slope(*(select(begun, a, b) for a, b in zip(late, slope, strict=True)))
-        found = Newton(problem, list(held), fixed).part_step(v, g, slope)
+        newton = Newton(problem, list(held), fixed)
+        found = newton.part_step(v, g, slope)
         converged = less_equal(found.residual, tolerance)
         status = maximum(converged, less_equal(MOST, after)) * (2.0 - converged * (1.0 - fixed))
         bounds = [select(fixed, old, new) for old, new in zip(held, found.pushes, strict=True)]
-        new = [status, after, found.residual, *found.gradient, *bounds, *last]
+        new = [status, after, found.residual, *memory[3:MEMORY]]
+        new += [*found.gradient, *bounds, *last, *self._brake(newton, found.v, data)]
         return self._iteration("rescue", v, memory, memory[0], found.v, new)
 
-    def _between_symbols(self) -> tuple[np.ndarray, np.ndarray, Problem]:
-        """Return velocities, memory and problem, as inputs of an iteration."""
+    def _brake(self, newton: Newton, v: np.ndarray, data: np.ndarray) -> list[Number]:
+        """Return the brake of a step with end velocities v."""
+        if self._smooth is None:
+            return []
+        arena, seen = data[0].arena, self._carried.seen
+        before, pushed, implicit = (seen(data, part) for part in self._smooth)
+        gained = dot(v, pushed) - dot(v, implicit @ v) + newton.work(v)[0]
+        q, v0 = (seen(data, self._given[name]) for name in ("q", "qd"))
+        there, last, _ = self._ended(arena, q, v0, v, data)
+        return braking.brake(self.model, arena, there, last, before.item() + gained, self.dt)
+
+    def _between_symbols(self) -> tuple[np.ndarray, np.ndarray, Problem, np.ndarray]:
+        """Return velocities, memory, problem and data, as inputs of an iteration."""
         arena = Arena(RULES)
         v, memory, data = (symbols(arena, x.name, x.shape) for x in self._between)
-        return v, memory, self._elsewhere(data)
+        return v, memory, self._elsewhere(data), data
 
     def _iteration(
         self,
@@ -380,10 +439,16 @@ class Steps:
         done: Number,
         point: np.ndarray,
         new: list[Number],
+        fine: Number = 1.0,
     ) -> Program:
-        """Return the program of an iteration, which returns states that are done unchanged."""
-        kept = [select(done, old, now) for old, now in zip(v, point, strict=True)]
-        last = [select(done, old, now) for old, now in zip(memory, new, strict=True)]
+        """Return the program of an iteration, which returns states that are done unchanged.
+
+        fine: 0 for a step that only counts and is not taken.
+        """
+        stays = maximum(done, 1.0 - fine)
+        kept = [select(stays, old, now) for old, now in zip(v, point, strict=True)]
+        last = [select(stays, old, now) for old, now in zip(memory, new, strict=True)]
+        last[1] = select(done, memory[1], new[1])
         outputs = [(Variable("point", v.shape), kept), (Variable("memory", memory.shape), last)]
         return self._tiled(Program.from_outputs(name, self._between, outputs))
 
@@ -399,17 +464,11 @@ class Steps:
         model, arena, dt = self.model, Arena(RULES), self.dt
         inputs = [*self.inputs, *self._between]
         given = {x.name: symbols(arena, x.name, (x.size,)) for x in inputs}
-        q, v, data = (given[name] for name in ("q", "point", "data"))
-        early = self._carried.seen(data, self.early).item()
-        rate = None if self._rate is None else self._carried.seen(data, self._rate)
-        way = self._way(given["qd"], v, early, rate)
-        if self._reduced is None:
-            there, last = moved(model, arena, q, way, v)
-            margin: Number = 1.0
-        else:
-            G = self._carried.seen(data, self._reduced.G)
-            there, last, margin = closed(model, arena, q, G @ way, G @ v)
-        _, held, _ = self._remembered(given["memory"])
+        q, v0, v, data = (given[name] for name in ("q", "qd", "point", "data"))
+        there, last, margin = self._ended(arena, q, v0, v, data)
+        _, held, _, brake = self._remembered(given["memory"])
+        if self._smooth is not None:
+            last = braking.slowed(model, last, brake)
         fixed = less(HOLD, given["memory"][1])
         newton = Newton(self._elsewhere(data), list(held), fixed)
         results = {"q": list(there), "qd": list(last)}
@@ -421,6 +480,19 @@ class Steps:
         results["effort"] = self._effort(newton, v, *ends)
         outputs = [(Variable(name, (n,)), results[name]) for name, n in self.states.items()]
         return self._tiled(Program.from_outputs("end", inputs, outputs))
+
+    def _ended(
+        self, arena: Arena, q: np.ndarray, v0: np.ndarray, v: np.ndarray, data: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, Number]:
+        """Return position and velocities after a step with end velocities v, and the margin."""
+        seen = self._carried.seen
+        early = seen(data, self.early).item()
+        rate = None if self._rate is None else seen(data, self._rate)
+        way = self._way(v0, v, early, rate)
+        if self._reduced is None:
+            return *moved(self.model, arena, q, way, v), 1.0
+        G = seen(data, self._reduced.G)
+        return closed(self.model, arena, q, G @ way, G @ v)
 
     def _way(self, v0: np.ndarray, v: np.ndarray, early: Number, rate: Any) -> np.ndarray:
         """Return the displacement in a step with velocities v0 before and v after it.

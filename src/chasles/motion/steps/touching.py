@@ -30,6 +30,9 @@ from chasles.motion.steps.spots import Spot
 PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Axes of a slot: its tangents, and its normal."""
 
+CREEP = 100.0
+"""Factor of the largest velocity of a loaded slot that is expected to stick."""
+
 FEW = 1
 """Maximum number of slots of two bodies for which each slot has its own Jacobian."""
 
@@ -186,16 +189,29 @@ def direct(
 
 
 def linearized(
-    touch: Touch, u: np.ndarray, w: np.ndarray, limiting: Any, slope: Slope, last: Sequence[Number]
+    touch: Touch,
+    u: np.ndarray,
+    w: np.ndarray,
+    limiting: Any,
+    slope: Slope,
+    last: Sequence[Number] = (),
+    again: Number = 0.0,
 ) -> Near:
     """Return a slot linearized about its velocities.
 
     limiting: function that maps the slot and its normal impulse to the impulse that bounds friction
     and the derivative of the latter. last: directions of sliding of the last step. A slot that
-    slides back sticks, because the last step has passed the point where it comes to rest.
+    slides back sticks, because the last step has passed the point where it comes to rest. again: 1
+    if steps repeat; then a slot that sticking has opened slides instead, since it closes if open.
     """
-    push = touch.normal.impulse(u[2])
+    push, grown = touch.normal.impulse(u[2]), touch.normal.slope(u[2])
     limit, rate = limiting(touch, push)
+    opened: Number = 0.0
+    if len(last) and touch.law.friction > NEGLIGIBLE:
+        stuck = less(dot(last[:2], last[:2]), 0.5)
+        opened = again * stuck * less_equal(touch.bound, u[2])
+        push = select(opened, (touch.bound - u[2]) * touch.stiffness, push)
+        grown = select(opened, touch.stiffness, grown)
     rubs, start = [], 0
     for rubbing in touch.frictions(limit, u, w):
         v, law = rubbing.velocity, rubbing.law
@@ -204,24 +220,28 @@ def linearized(
             back = less(dot(v, last[start : start + len(v)]), 0.0)
             k, slides = select(back, law.stiffness, k), select(back, 0.0, slides)
             start += len(v)
-        growth = slope.push * rubbing.coefficient * rate
-        rubs.append(Rub(rubbing, -k * v, k, slides * inverse * v, slope.sliding * k, growth))
-    return Near(push, touch.normal.slope(u[2]), rubs)
+        growth, z = slope.push * rubbing.coefficient * rate, slides * inverse * v
+        impulse = select(opened, -rubbing.coefficient * push * z, -k * v)
+        rubs.append(Rub(rubbing, impulse, k, z, slope.sliding * k, growth))
+    return Near(push, grown, rubs)
 
 
 def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
     """Return the linearized slot that is expected at the beginning of a step.
 
     The slot acts if a velocity change of slack (m/s) would close it. It sticks if the friction of
-    the corresponding normal impulse could stop its slip.
+    the corresponding normal impulse could stop its slip, unless it is closed already and slips
+    faster than `CREEP` times the largest velocity at which it sticks under its load.
     """
-    near = less(u[2] - touch.bound, slack)
+    near, closed = less(u[2] - touch.bound, slack), less(u[2], touch.bound)
     slope = touch.stiffness * near
     push, rubs = (touch.bound - u[2]) * slope, []
     for rubbing in touch.frictions(slack / touch.weight, u, w):
         v, law = rubbing.velocity, rubbing.law
         speed = sqrt(dot(v, v))
-        sticks = less_equal(speed * (TANGENT * law.stiffness), law.limit)
+        slow = less_equal(speed * (TANGENT * law.stiffness), law.limit)
+        creeps = less_equal(speed * law.stiffness, CREEP * rubbing.coefficient * push)
+        sticks = slow * select(closed, creeps, 1.0)
         inverse = select(sticks, 0.0, 1.0 / select(sticks, 1.0, speed))
         z, k = inverse * v, near * select(sticks, law.stiffness, law.limit * inverse)
         impulse = select(sticks, -k * v, -rubbing.coefficient * push * z)

@@ -1,43 +1,33 @@
 """Torques along a path: one program for the coefficients of all limits at a place of the path."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from chasles import backends
-from chasles.backends.arrays import COMPILING
+from chasles.backends.arrays import Kernel
 from chasles.expr import RULES, Arena, Number, Program, Variable
 from chasles.functions.programs import program
 from chasles.model import Model
-from chasles.robot import Robot
 
 RATES = ("q", "qd", "qdd")
 """Inputs of inverse dynamics that a path provides."""
 
 
-def loads(robot: Robot, limited: Sequence[bool]) -> Any:
-    """Return a kernel for the limited torques along a path, made once for a robot.
+def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
+    """Return a kernel for the limited torques along a path.
 
     Its inputs are q, q' and q''. Its outputs are the torques c at rest, c + a with accelerations
     q', and c + b with velocities q' and accelerations q''. None if no torque is limited, or if
     torques need more than a program (closed loops, robots that depend on time).
     """
-    key, kept = ("torques along a path", tuple(limited)), robot.mechanism.kept
-    if key not in kept:
-        with COMPILING:
-            kept[key] = _kernel(robot.model, tuple(limited))
-    return kept[key]
-
-
-def _kernel(model: Model, limited: tuple[bool, ...]) -> Any:
     if model.constraints or model.timed or not any(limited):
         return None
-    own = any(joint.custom is not None for joint in model.source.joints)
 
     def trace() -> Program:
         return _program(model, limited)
 
-    recipe: tuple[Any, ...] = ("torques along a path", model.source, model.mimics, limited)
-    recipe += (trace().hash,) if own else ()
+    own = any(joint.custom is not None for joint in model.source.joints)
+    text = trace().hash if own else ""  # classes of joints may change
+    recipe = ("torques along a path", model.source, model.mimics, limited, text)
     return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
 
 

@@ -1,0 +1,107 @@
+"""Bound of the energy that velocity products add in steps with fast rotation.
+
+Centrifugal and Coriolis forces are explicit in a step, and the mass matrix is that of its start. In
+exact motion, the work of these forces equals the change of the kinetic energy due to the change of
+the mass matrix. In a step in which a joint turns by about 1 rad, the two differ by as much as the
+energy itself, and velocities could grow without bound. So the kinetic energy after a step with fast
+rotation is at most that before it plus the work of all other forces at the end velocities,
+
+    T(q1, v1) <= T(q0, v0) + v1 . (dt (tau - g) + dt D (v0 - v1) - dt^2 K v1 + J' gamma)
+
+If it is larger, a brake slows down the motion relative to the centers of mass. Only the program
+`rescue` computes brakes, so that other steps take no time for them.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from chasles.expr import Arena, Number
+from chasles.functions.programs import program
+from chasles.mathematics.linear import Vector
+from chasles.model import WORLD, Model
+from chasles.motion.geometry.closed_forms import less, maximum, minimum, select, sqrt
+from chasles.motion.geometry.kinematics import result
+from chasles.motion.steps.algebra import dot, zeros
+from chasles.motion.steps.impulses import SLOW
+
+FAST = 0.2
+"""Angle (rad) by which a joint turns in a fast step."""
+
+
+class Smooth(NamedTuple):
+    """Kinetic energy at the start of a step, and impulses of forces other than velocity products.
+
+    At end velocities v, the work of the latter is v . (pushed - implicit v), without contacts.
+    """
+
+    energy: Number
+    pushed: np.ndarray
+    implicit: np.ndarray
+
+
+def articulated(model: Model) -> bool:
+    """Return True if the mass matrix of a tree depends on its configuration."""
+    return model.source.closure is None and len(_roots(model)) < len(model.movers)
+
+
+def size(model: Model) -> int:
+    """Return the number of entries of a brake."""
+    return 1 + 3 * len(_roots(model))
+
+
+def brake(
+    model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, allowed: Number, dt: float
+) -> list[Number]:
+    """Return the brake of a step that ends at q and v; allowed: its largest kinetic energy (J).
+
+    Entries: the fraction of the velocity relative to the centers of mass to remove, and the
+    velocities of the centers of mass of floating robots, along the axes of their base.
+    """
+    given = {"q": q, "qd": [0.0] * model.nv, "qdd": v}
+    momentum = result(program(model.weightless(), "inverse_dynamics"), arena, given)
+    carried: Number = 0.0
+    centers: list[Number] = []
+    for i, at in _roots(model).items():
+        mass = sum(float(model.bodies[k].inertia.m) for k in model.subtree(i))
+        own = momentum[at] / mass
+        carried = carried + 0.5 * dot(momentum[at], own)
+        centers += list(own)
+    relative = 0.5 * dot(v, momentum) - carried
+    part = _slower(allowed - carried, relative)
+    whole = _slower(allowed, carried)  # below 1 only if an error of the step moves the centers
+    return [select(turns_far(model, v, dt), 1.0 - part, 0.0), *(whole * x for x in centers)]
+
+
+def _slower(allowed: Number, energy: Number) -> Number:
+    """Return the factor, at most 1, of velocities that reduces their energy to an allowed one."""
+    return sqrt(minimum(maximum(allowed, 0.0) / maximum(energy, SLOW), 1.0))
+
+
+def slowed(model: Model, v: np.ndarray, brake: np.ndarray) -> np.ndarray:
+    """Return velocities after a brake."""
+    along = zeros(model.nv)
+    for k, at in enumerate(_roots(model).values()):
+        along[at] = brake[1 + 3 * k : 4 + 3 * k]
+    return v - brake[0] * (v - along)
+
+
+def turns_far(model: Model, v: np.ndarray, dt: float) -> Number:
+    """Return 1 if a joint turns by more than `FAST` in a step, else 0."""
+    most: Number = 0.0
+    for i in model.movers:
+        joint, start = model.bodies[i].joint, model.velocity_slices[i].start
+        columns = joint.subspace(Vector(tuple(joint.neutral()))).columns
+        for k, column in enumerate(columns):
+            if any(float(x) != 0.0 for x in column.angular):
+                most = maximum(most, v[start + k] * v[start + k])
+    return less((FAST / dt) ** 2, most)
+
+
+def _roots(model: Model) -> dict[int, slice]:
+    """Return free joints of the world, and their linear velocities."""
+    return {
+        i: slice(model.velocity_slices[i].start + 3, model.velocity_slices[i].stop)
+        for i in model.movers
+        if model.bodies[i].parent == WORLD and model.bodies[i].data.traits.floating
+    }

@@ -1,0 +1,54 @@
+"""Drops of `python -m fuzz drops` whose steps once stalled or gained energy, and fast rotation."""
+
+import warnings
+
+import numpy as np
+import pytest
+from fuzz.drops import scene_and_states
+
+import chasles
+
+STEPPING = {"integrator": "time-stepping"}
+
+
+@pytest.mark.parametrize(
+    ("seed", "state"), [(3003019, 891), (3010004, 1823), (3012030, 176), (812001, 1556)]
+)
+def test_every_step_is_solved_and_gains_no_energy(seed, state):
+    """Boxes of very different mass: a step of the search may have to end at 1e-4 of its length."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scene, q, qd = scene_and_states(seed)
+    run = scene.robot.simulate(
+        q[state], qd[state], dt=scene.dt, steps=120, contacts=scene.pairs, limits=True,
+        dissipation=True, **STEPPING,
+    )  # fmt: skip
+    energy = scene.robot.kinetic_energy(run.q, run.qd).max() + abs(run.work)
+    assert run.residual <= 1e-6
+    assert run.excess <= 1e-9 * energy
+
+
+@pytest.mark.parametrize("dt", [0.002, 0.01])
+def test_fast_legs_gain_no_energy(dt):
+    """Legs that turn by 0.3 to 2 rad in a step: explicit Coriolis forces would add energy."""
+    robot = chasles.robots.quadruped().with_gravity((0.0, 0.0, 0.0))
+    rng = np.random.default_rng(4)
+    q, qd = robot.random(rng, 16), np.zeros((16, robot.nv))
+    qd[:, 6:] = 150.0 * rng.normal(size=(16, 12))
+    run = robot.simulate(q, qd, dt=dt, steps=300, contacts=[], **STEPPING)
+    energy = robot.kinetic_energy(run.q, run.qd)
+    assert np.all(energy.max(axis=1) <= (1.0 + 1e-9) * energy[:, 0])
+
+
+def test_slow_legs_move_as_in_small_steps():
+    """Below 0.2 rad in a step nothing is slowed down: the energy stays that of the start."""
+    robot = chasles.robots.quadruped().with_gravity((0.0, 0.0, 0.0))
+    rng = np.random.default_rng(5)
+    q, qd = robot.random(rng), np.r_[np.zeros(6), 3.0 * rng.normal(size=12)]
+    drifts = []
+    for dt in (0.002, 0.001):
+        run = robot.simulate(q, qd, dt=dt, duration=0.2, contacts=[], **STEPPING)
+        energy = robot.kinetic_energy(run.q, run.qd)
+        drifts.append(np.abs(energy / energy[0] - 1.0).max())
+    assert drifts[0] < 0.05
+    assert drifts[1] / drifts[0] == pytest.approx(0.5, abs=0.15)
