@@ -140,7 +140,8 @@ def fused_apart(
         terms, slots = _terms(program.code, root, inner)
         whole = slots if root in twins else ()
         mine, apart = group.get(root, 0), list[tuple[bool, int]]()
-        for name in sorted({group.get(k, mine) for _, k in terms} - {mine}):
+        others = {group.get(k, mine) for _, k in terms} - {mine} if group else set[int]()
+        for name in sorted(others):
             theirs = [term for term in terms if group.get(term[1], mine) == name]
             terms = [term for term in terms if term not in theirs]
             if len(theirs) > 1:
@@ -207,38 +208,44 @@ def _write_chain(
 
 
 def _depth_first(
-    code: Sequence[Instruction], roots: Iterable[int], rank: Callable[[int], int] = lambda _: 0
-) -> Iterator[int]:
-    """Yield the instructions on which roots depend, each after its arguments.
+    code: Sequence[Instruction], roots: Iterable[int], rank: Callable[[int], int] | None = None
+) -> list[int]:
+    """Return the instructions on which roots depend, each after its arguments.
 
     Arguments of higher rank come first.
     """
-    done = bytearray(len(code))
+    done, order = bytearray(len(code)), list[int]()
     for root in roots:
         stack = [root]
         while stack:
             k = stack[-1]
+            if done[k]:
+                stack.pop()
+                continue
             waiting = [a for a in code[k].args if not done[a]]
-            if waiting and not done[k]:
-                stack.extend(sorted(waiting, key=rank))
+            if waiting:
+                if rank is not None and len(waiting) > 1:
+                    waiting.sort(key=rank)
+                stack += waiting
                 continue
             stack.pop()
-            if not done[k]:
-                done[k] = 1
-                yield k
+            done[k] = 1
+            order.append(k)
+    return order
 
 
 def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
     """Return an order with few live values: depth first, beginning with the deepest argument."""
-    return list(_depth_first(code, reversed(results), _heights(code).__getitem__))
+    return _depth_first(code, reversed(results), _heights(code).__getitem__)
 
 
-def _heights(code: Sequence[Instruction]) -> dict[int, int]:
+def _heights(code: Sequence[Instruction]) -> list[int]:
     """Return the length of the longest chain of instructions up to each instruction."""
-    height: dict[int, int] = {}
+    height = [0] * len(code)
     for k in _depth_first(code, range(len(code))):
-        below = max((height[a] for a in code[k].args), default=-1)
-        height[k] = 0 if code[k].op in FREE else 1 + below
+        args = code[k].args
+        if args:  # inputs and constants have none
+            height[k] = 1 + max([height[a] for a in args])
     return height
 
 
@@ -246,14 +253,17 @@ def _alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> Iterator[tuple[int, int]]:
     """Yield the numbers of live values while each instruction runs, and after it."""
-    last = {a: time for time, k in enumerate(order) for a in code[k].args}
-    ends: dict[int, int] = {}
-    alive = 0
+    last = [-1] * len(code)
     for time, k in enumerate(order):
-        if k in last and code[k].op not in elsewhere:
+        for a in code[k].args:
+            last[a] = time
+    ends, alive = [0] * len(order), 0
+    for time, k in enumerate(order):
+        end = last[k]
+        if end >= 0 and code[k].op not in elsewhere:
             alive += 1
-            ends[last[k]] = ends.get(last[k], 0) + 1
-        before, alive = alive, alive - ends.pop(time, 0)
+            ends[end] += 1
+        before, alive = alive, alive - ends[time]
         yield before, alive
 
 
@@ -355,8 +365,9 @@ def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage
     inside = set(piece)
     level: dict[int, int] = {}
     for k in piece:
-        inner = max((level.get(a, 0) for a in code[k].args), default=0)
-        level[k] = inner + 1 if code[k].op in ("sin", "cos") else inner
+        op, args, _ = code[k]
+        inner = max([level.get(a, 0) for a in args]) if args else 0
+        level[k] = inner + 1 if op in ("sin", "cos") else inner
     turns = {k: code[k].args[0] for k in piece if code[k].op in ("sin", "cos")}
     done: set[int] = set(turns)
     for depth in range(max(level.values(), default=0)):
@@ -400,11 +411,12 @@ def _freeing(
     """
     place = {k: time for time, k in enumerate(order)}
     users: dict[int, list[int]] = {k: [] for k in order}
+    needs = {k: set(code[k].args) for k in order}
     for k in order:
-        for a in set(code[k].args):
+        for a in needs[k]:
             users[a].append(k)
     left = {k: len(users[k]) for k in order}
-    waiting = {k: len(set(code[k].args)) for k in order}
+    waiting = {k: len(needs[k]) for k in order}
     held = {k: code[k].op not in elsewhere for k in order}
     gain = {k: -int(held[k] and bool(users[k])) for k in order}
     done: set[int] = set()
@@ -438,7 +450,7 @@ def _freeing(
             continue
         done.add(k)
         found.append(k)
-        for a in set(code[k].args):
+        for a in needs[k]:
             left[a] -= 1
             if left[a] == 1:
                 last_use(a)

@@ -394,14 +394,16 @@ def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
         stack = [root]
         while stack:
             node = stack[-1]
+            if node in done:
+                stack.pop()
+                continue
             waiting = [a for a in node.args if a not in done]
             if waiting:
-                stack.extend(reversed(waiting))
+                stack += waiting[::-1]
                 continue
             stack.pop()
-            if node not in done:
-                done.add(node)
-                order.append(node)
+            done.add(node)
+            order.append(node)
     return order
 
 

@@ -96,13 +96,18 @@ def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
     """Return the current statement of the innermost public function; begun: order of functions."""
     frame: Any = sys._getframe(1)
     while frame is not None:
-        file, name = frame.f_code.co_filename, frame.f_code.co_name
-        if file.startswith(_FOLDER) and name[0] not in "_<":
-            began = begun.setdefault((file, frame.f_code.co_firstlineno), len(begun))
-            line = _statements(file).get(frame.f_lineno, frame.f_lineno)
-            return _Origin(began, file, name, line)
+        code = frame.f_code
+        file = code.co_filename
+        if file.startswith(_FOLDER) and code.co_name[0] not in "_<":
+            began = begun.setdefault((file, code.co_firstlineno), len(begun))
+            return _origin(began, file, code.co_name, frame.f_lineno)
         frame = frame.f_back
     return None
+
+
+@cache
+def _origin(began: int, file: str, function: str, line: int) -> _Origin:
+    return _Origin(began, file, function, _statements(file).get(line, line))
 
 
 def _steps(program: Program, rules: Rules) -> tuple[Step, ...]:

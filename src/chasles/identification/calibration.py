@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy
 
 from chasles.errors import InputError
 from chasles.functions.doors import check_robot, numbers
@@ -305,7 +305,7 @@ class _Search:
         measured = self.target if self.target.ndim == 2 else self.target[:, :3, 3]
         a, b = found - found.mean(axis=0), measured - measured.mean(axis=0)
         base = np.eye(4)
-        base[:3, :3] = Rotation.align_vectors(b, a)[0].as_matrix()
+        base[:3, :3] = scipy.spatial.transform.Rotation.align_vectors(b, a)[0].as_matrix()
         base[:3, 3] = measured.mean(axis=0) - base[:3, :3] @ found.mean(axis=0)
         return base
 
@@ -351,7 +351,7 @@ class _Search:
         R = np.swapaxes(T[:, :3, :3], 1, 2)
         if self.target.ndim == 2:
             return np.einsum("nij,nj->ni", R, self.target - T[:, :3, 3])
-        turn = Rotation.from_matrix(R @ self.target[:, :3, :3]).as_rotvec()
+        turn = scipy.spatial.transform.Rotation.from_matrix(R @ self.target[:, :3, :3]).as_rotvec()
         shift = np.einsum("nij,nj->ni", R, self.target[:, :3, 3] - T[:, :3, 3])
         return np.concatenate([turn, shift], axis=1)
 
@@ -390,6 +390,6 @@ def _independent(W: np.ndarray) -> list[int]:
 def _exp(xi: np.ndarray) -> np.ndarray:
     """Return the displacement of a small twist: its rotation, then its translation."""
     T = np.eye(4)
-    T[:3, :3] = Rotation.from_rotvec(xi[:3]).as_matrix()
+    T[:3, :3] = scipy.spatial.transform.Rotation.from_rotvec(xi[:3]).as_matrix()
     T[:3, 3] = xi[3:]
     return T

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from scipy.interpolate import make_interp_spline
-from scipy.linalg import null_space
+import scipy
 
 from chasles.robot import Robot
 from chasles.trajectory.fourier import Fourier
@@ -38,7 +37,7 @@ class FourierSeries:
         """
         k = np.arange(1, self.harmonics + 1)
         fall, none = 1.0 / k, np.zeros(self.harmonics)
-        free = null_space([np.append(k * fall, none), np.append(none, k**2 * fall)])
+        free = scipy.linalg.null_space([np.append(k * fall, none), np.append(none, k**2 * fall)])
         return np.asarray(np.append(fall, fall)[:, None] * free)
 
     def at(self, t: np.ndarray) -> Rates:
@@ -75,7 +74,7 @@ class Spline:
         """Splines through 1 at each point but the first, and through 0 at all others."""
         through = np.eye(2 * self.harmonics)[:, 1:]
         still = [(order, np.zeros(through.shape[1])) for order in (1, 2)]
-        return make_interp_spline(self.times, through, 5, bc_type=(still, still))
+        return scipy.interpolate.make_interp_spline(self.times, through, 5, bc_type=(still, still))
 
     def at(self, t: np.ndarray) -> Rates:
         """Return the functions at times."""

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.interpolate import make_smoothing_spline
-from scipy.signal import butter, savgol_filter, sosfiltfilt
+import scipy
 
 from chasles.errors import InputError
 
@@ -95,9 +94,9 @@ def chosen_cutoff(q: np.ndarray, step: float) -> float:
 
 def _low_pass(x: np.ndarray, step: float, cutoff: float) -> np.ndarray:
     """Apply a Butterworth low-pass filter, forwards and backwards."""
-    sections = butter(ORDER, cutoff, fs=1.0 / step, output="sos")
+    sections = scipy.signal.butter(ORDER, cutoff, fs=1.0 / step, output="sos")
     pad = min(len(x) - 1, int(3.0 / (cutoff * step)) + 10)
-    return np.asarray(sosfiltfilt(sections, x, axis=0, padlen=pad))
+    return np.asarray(scipy.signal.sosfiltfilt(sections, x, axis=0, padlen=pad))
 
 
 Rates = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -121,14 +120,18 @@ def _by_polynomials(q: np.ndarray, step: float, cutoff: float) -> Rates:
     """Apply a Savitzky-Golay filter with the given 3 dB cut-off (Schafer 2011)."""
     half = int(np.ceil(((DEGREE + 1) / (2.0 * cutoff * step) + 4.6) / 3.2))
     window = min(max(2 * half + 1, DEGREE + 3), len(q) - 1 + len(q) % 2)
-    made = [savgol_filter(q, window, DEGREE, deriv=k, delta=step, axis=0) for k in range(3)]
+    made = [
+        scipy.signal.savgol_filter(q, window, DEGREE, deriv=k, delta=step, axis=0) for k in range(3)
+    ]
     return made[0], made[1], made[2]
 
 
 def _by_spline(q: np.ndarray, step: float, cutoff: float) -> Rates:
     """Apply the cubic smoothing spline with a gain of one half at the cut-off frequency."""
     t = step * np.arange(len(q))
-    curve = make_smoothing_spline(t, q, lam=1.0 / (step * (2.0 * np.pi * cutoff) ** 4))
+    curve = scipy.interpolate.make_smoothing_spline(
+        t, q, lam=1.0 / (step * (2.0 * np.pi * cutoff) ** 4)
+    )
     return curve(t), curve(t, 1), curve(t, 2)
 
 

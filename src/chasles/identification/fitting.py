@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+import scipy
 
 from chasles.identification.gains import Gains, checked_gains, motor_gains
 from chasles.identification.linear import CHUNK, Base, LinearModel
@@ -86,7 +86,7 @@ def best_slip(
     grid = np.log(fastest * np.logspace(-3.0, 0.0, COARSE))
     best = int(np.argmin([misfit(each) for each in grid]))
     ends = grid[max(best - 1, 0)], grid[min(best + 1, COARSE - 1)]
-    return float(np.exp(minimize_scalar(misfit, bounds=ends, method="bounded").x))
+    return float(np.exp(scipy.optimize.minimize_scalar(misfit, bounds=ends, method="bounded").x))
 
 
 def gains_of(

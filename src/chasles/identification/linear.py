@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
+import scipy
 
 from chasles.errors import InputError
 from chasles.functions import numeric
@@ -231,13 +231,13 @@ def base(model: LinearModel, rng: np.random.Generator, states: Sequence[np.ndarr
     scaled = A.reshape(-1, A.shape[-1])
     lengths = np.linalg.norm(scaled, axis=0)
     felt = np.flatnonzero(lengths > TOLERANCE * lengths.max(initial=0.0))
-    R, order = qr(scaled[:, felt] / lengths[felt], mode="r", pivoting=True)
+    R, order = scipy.linalg.qr(scaled[:, felt] / lengths[felt], mode="r", pivoting=True)
     size = np.abs(np.diagonal(R))
     rank = int(np.sum(size > TOLERANCE * size.max(initial=0.0)))
     columns = felt[order[:rank]]
     combination = np.zeros((rank, A.shape[-1]))
     combination[np.arange(rank), columns] = 1.0
-    rest = solve_triangular(R[:rank, :rank], R[:rank, rank:])
+    rest = scipy.linalg.solve_triangular(R[:rank, :rank], R[:rank, rank:])
     rest = np.where(np.abs(rest) > TOLERANCE, rest, 0.0)
     others = felt[order[rank:]]
     combination[:, others] = rest * lengths[others] / lengths[columns][:, None]

@@ -6,7 +6,7 @@ possible body (Rucker and Wensing 2022). The coordinates are zero at the prior.
 """
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+import scipy
 
 from chasles.identification.consistent import LEAST, PLACES, UNITS, Problem, matrices
 
@@ -61,7 +61,7 @@ def log_cholesky(problem: Problem, start: np.ndarray) -> np.ndarray:
 def _step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
     """Return the Newton step, or None if the Hessian is not positive definite."""
     try:
-        return np.asarray(cho_solve(cho_factor(H), -gradient))
+        return np.asarray(scipy.linalg.cho_solve(scipy.linalg.cho_factor(H), -gradient))
     except (np.linalg.LinAlgError, ValueError):
         return None
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from scipy.interpolate import PPoly
+import scipy
 
 from chasles.errors import InputError
 from chasles.robot import Robot
@@ -42,16 +42,18 @@ class Chart:
         """Number of velocities of the robot, or size of a vector."""
         return self.space.size if self.robot is None else self.robot.nv
 
-    def move(self, curve: PPoly, anchors: np.ndarray, *, periodic: bool = False) -> Move:
+    def move(
+        self, curve: "scipy.interpolate.PPoly", anchors: np.ndarray, *, periodic: bool = False
+    ) -> Move:
         """Return the trajectory of polynomials in this space; anchors: one, or one per piece."""
         if self.rows is None:
             return Polynomial(curve, self.space, anchors, self.robot, periodic)
         assert self.robot is not None
-        absolute = PPoly(curve.c.copy(), curve.x)
+        absolute = scipy.interpolate.PPoly(curve.c.copy(), curve.x)
         absolute.c[-1] += anchors
         return self._closed(absolute, periodic)
 
-    def _closed(self, curve: PPoly, periodic: bool) -> Move:
+    def _closed(self, curve: "scipy.interpolate.PPoly", periodic: bool) -> Move:
         """Close the loops along the curve, each time starting from the previous configuration."""
         assert self.robot is not None
         x = curve.x

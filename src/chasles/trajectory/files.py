@@ -3,7 +3,7 @@
 import os
 
 import numpy as np
-from scipy.interpolate import PPoly
+import scipy
 
 from chasles.errors import InputError
 from chasles.formats import motion
@@ -80,4 +80,4 @@ def _through(at: Chart, t: np.ndarray, rates: list[np.ndarray]) -> Move:
     for k, h in enumerate(np.diff(t)):
         ends = [np.array([each[k], other[k]]) for each, other in zip(begin, finish, strict=True)]
         pieces.append(hermite([0.0, h], [np.array([0.0 * d[k], d[k]]), *ends]).c)
-    return at.move(PPoly(np.concatenate(pieces, axis=1), t), at.points[:-1])
+    return at.move(scipy.interpolate.PPoly(np.concatenate(pieces, axis=1), t), at.points[:-1])

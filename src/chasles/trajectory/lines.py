@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.interpolate import PPoly, make_interp_spline
-from scipy.spatial.transform import Rotation
+import scipy
 
 from chasles.errors import InputError
 from chasles.functions.doors import check_robot
@@ -211,7 +210,9 @@ def _route(first: np.ndarray, goals: Sequence[np.ndarray], blend: float) -> Rout
     """
     ends = np.array([first, *goals])
     way = np.diff(ends[:, :3, 3], axis=0)
-    turn = Rotation.from_matrix(np.swapaxes(ends[:-1, :3, :3], -1, -2) @ ends[1:, :3, :3])
+    turn = scipy.spatial.transform.Rotation.from_matrix(
+        np.swapaxes(ends[:-1, :3, :3], -1, -2) @ ends[1:, :3, :3]
+    )
     w, far = turn.as_rotvec(), np.linalg.norm(way, axis=-1)
     far = np.where(far > 1e-12, far, np.linalg.norm(w, axis=-1))
     if np.any(far <= 1e-12):
@@ -228,7 +229,9 @@ def _route(first: np.ndarray, goals: Sequence[np.ndarray], blend: float) -> Rout
         T[..., :3, 3], T[..., 3, 3] = first[:3, 3] + shares @ way, 1.0
         R = first[:3, :3]
         for k, each in enumerate(w):
-            step = Rotation.from_rotvec(shares[..., k].reshape(-1, 1) * each).as_matrix()
+            step = scipy.spatial.transform.Rotation.from_rotvec(
+                shares[..., k].reshape(-1, 1) * each
+            ).as_matrix()
             R = R @ step.reshape(*np.shape(s), 3, 3)
         T[..., :3, :3] = R
         return T
@@ -258,13 +261,15 @@ def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
     y = np.cross(n / np.sqrt(area), x)
     angle = float(np.arctan2((c - center) @ y, (c - center) @ x)) % (2.0 * np.pi)
     radius = float(np.linalg.norm(x))
-    w = Rotation.from_matrix(first[:3, :3].T @ last[:3, :3]).as_rotvec()
+    w = scipy.spatial.transform.Rotation.from_matrix(first[:3, :3].T @ last[:3, :3]).as_rotvec()
 
     def pose(s: np.ndarray) -> np.ndarray:
         turn = (np.asarray(s) / radius)[..., None]
         T = np.zeros((*np.shape(s), 4, 4))
         T[..., :3, 3] = center + np.cos(turn) * x + np.sin(turn) * y
-        step = Rotation.from_rotvec((turn / angle).reshape(-1, 1) * w).as_matrix()
+        step = scipy.spatial.transform.Rotation.from_rotvec(
+            (turn / angle).reshape(-1, 1) * w
+        ).as_matrix()
         T[..., :3, :3], T[..., 3, 3] = first[:3, :3] @ step.reshape(*np.shape(s), 3, 3), 1.0
         return T
 
@@ -287,7 +292,7 @@ class Guided:
         while True:
             s = np.linspace(0.0, route.length, count + 1)
             at = chart(self.robot, self._postures(route, s, q), self.name)
-            curve = in_pieces(make_interp_spline(s, at.points - at.points[0], 5))
+            curve = in_pieces(scipy.interpolate.make_interp_spline(s, at.points - at.points[0], 5))
             path = at.move(curve, at.points[:1])
             between = 0.5 * (s[1:] + s[:-1])
             off = self._off(path.inside(between, 0)[0], route.pose(between))
@@ -342,5 +347,5 @@ def _timed(path: Move, duration: float | None) -> Move:
     if duration is None:
         return path
     profile = minimum_jerk([0.0], [path.duration], duration)
-    curve: PPoly = profile.curve  # type: ignore[attr-defined]
-    return Timed(path, PPoly(curve.c[..., 0], curve.x))
+    curve: scipy.interpolate.PPoly = profile.curve  # type: ignore[attr-defined]
+    return Timed(path, scipy.interpolate.PPoly(curve.c[..., 0], curve.x))

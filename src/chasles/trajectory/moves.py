@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import PPoly
+import scipy
 
 from chasles.entry_points import entry_point
 from chasles.errors import InputError
@@ -196,7 +196,7 @@ class Polynomial(Move):
     anchors: the element of the space from which each piece starts, or one for all pieces.
     """
 
-    curve: PPoly
+    curve: "scipy.interpolate.PPoly"
     space: Space
     anchors: np.ndarray
     robot: Robot | None = None
@@ -232,7 +232,7 @@ class Timed(Move):
     """A path with another timing: path(s(t)), where s is a piecewise polynomial."""
 
     path: Move
-    profile: PPoly
+    profile: "scipy.interpolate.PPoly"
     duration: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -301,7 +301,7 @@ class Closed(Move):
     near: configurations (k, nq) at times near_times (k,), initial guesses for closing the loops.
     """
 
-    curve: PPoly
+    curve: "scipy.interpolate.PPoly"
     near: np.ndarray
     near_times: np.ndarray
     robot: Robot | None = None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.interpolate import PPoly
+import scipy
 
 from chasles.backends.arrays import COMPILING, checked_count
 from chasles.errors import InputError
@@ -267,7 +267,7 @@ def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Mo
     return Timed(on.path, _profile(on, course))
 
 
-def _profile(on: Along, course: Grid) -> PPoly:
+def _profile(on: Along, course: Grid) -> "scipy.interpolate.PPoly":
     """Return s(t), a parabola in every interval."""
     n = len(course.dt)
     c, t = np.empty((3, n)), np.empty(n + 1)
@@ -278,7 +278,7 @@ def _profile(on: Along, course: Grid) -> PPoly:
         problem = f"the motion stops at s = {on.s[k]:.6g} of {on.s[-1]:.6g}"
         remedy = "check the torque limits there, or use a finer grid"
         raise InputError("E-PATH-029", problem, remedy, part="time_optimal")
-    return PPoly.construct_fast(c, t)
+    return scipy.interpolate.PPoly.construct_fast(c, t)
 
 
 def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputError:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.interpolate import BPoly, PPoly
+import scipy
 
 from chasles.robot import Robot
 from chasles.trajectory.charts import chart, steps
@@ -220,6 +220,10 @@ def between(
     return at.move(hermite([0.0, length], [np.array(pair) for pair in values]), at.points[:1])
 
 
-def hermite(times: Sequence[float] | np.ndarray, jets: Sequence[np.ndarray]) -> PPoly:
+def hermite(
+    times: Sequence[float] | np.ndarray, jets: Sequence[np.ndarray]
+) -> "scipy.interpolate.PPoly":
     """Return piecewise polynomials with given values and rates (points, n) at given times."""
-    return PPoly.from_bernstein_basis(BPoly.from_derivatives(times, np.stack(jets, axis=1)))
+    return scipy.interpolate.PPoly.from_bernstein_basis(
+        scipy.interpolate.BPoly.from_derivatives(times, np.stack(jets, axis=1))
+    )

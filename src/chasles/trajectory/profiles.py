@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.interpolate import PPoly
-from scipy.optimize import brentq
+import scipy
 
 from chasles.errors import InputError
 from chasles.robot import Robot
@@ -162,7 +161,9 @@ class Axis:
         y = np.asarray(lacks(x))
         found = [float(each) for each in x[y == 0.0]]
         for k in np.flatnonzero(np.sign(y[:-1]) * np.sign(y[1:]) < 0.0):
-            root = brentq(lambda p: float(lacks(p)), x[k], x[k + 1], xtol=1e-300, rtol=8.9e-16)
+            root = scipy.optimize.brentq(
+                lambda p: float(lacks(p)), x[k], x[k + 1], xtol=1e-300, rtol=8.9e-16
+            )
             found.append(float(root))
         return found
 
@@ -198,7 +199,7 @@ class Axis:
         found = [p for p in self.peaks(lacks) if self.ramps(p)[0] <= duration]
         return min(found, key=abs) if found else None
 
-    def curve(self, peak: float, duration: float) -> PPoly:
+    def curve(self, peak: float, duration: float) -> "scipy.interpolate.PPoly":
         """Return the coordinate over time, in pieces of constant jerk or acceleration."""
         up, down = float(self.time(peak - self.v0)), float(self.time(self.v1 - peak))
         flat = max(duration - up - down, 0.0)
@@ -214,7 +215,7 @@ class Axis:
                 t.append(t[-1] + time)
                 x += time * (v + time * (a / 2.0 + time * j / 6.0))
                 v += time * (a + time * j / 2.0)
-        return PPoly(np.array(rows).T, np.array(t))
+        return scipy.interpolate.PPoly(np.array(rows).T, np.array(t))
 
     def _ramp(self, change: float, time: float) -> list[tuple[float, float, float]]:
         """Return durations, initial accelerations and jerks of the pieces of a velocity change."""
@@ -323,7 +324,9 @@ def _common(axes: list[Axis], shortest: float, name: str) -> float:
     return high
 
 
-def _together(curves: list[PPoly], directions: np.ndarray, duration: float) -> PPoly:
+def _together(
+    curves: "list[scipy.interpolate.PPoly]", directions: np.ndarray, duration: float
+) -> "scipy.interpolate.PPoly":
     """Return one vector curve from curves along directions (k, n), which may end early."""
     x = np.unique(np.concatenate([[0.0, duration], *(curve.x for curve in curves)]))
     x = x[np.append(True, np.diff(x) > NEARLY * duration)]
@@ -341,4 +344,4 @@ def _together(curves: list[PPoly], directions: np.ndarray, duration: float) -> P
             *(np.where(over, 0.0, row) for row in rows[:3]),
             np.where(over, end, rows[3]),
         ]
-    return PPoly(values @ directions, x)
+    return scipy.interpolate.PPoly(values @ directions, x)

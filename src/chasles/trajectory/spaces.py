@@ -12,7 +12,7 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+import scipy
 
 from chasles.mathematics.linear import Vector
 from chasles.robot import Robot
@@ -142,12 +142,12 @@ def _cross_tensor() -> np.ndarray:
 
 
 def _turn(w: np.ndarray) -> np.ndarray:
-    flat = Rotation.from_rotvec(np.reshape(w, (-1, 3))).as_matrix()
+    flat = scipy.spatial.transform.Rotation.from_rotvec(np.reshape(w, (-1, 3))).as_matrix()
     return flat.reshape(*np.shape(w)[:-1], 3, 3)
 
 
 def _turned(R: np.ndarray) -> np.ndarray:
-    flat = Rotation.from_matrix(np.reshape(R, (-1, 3, 3))).as_rotvec()
+    flat = scipy.spatial.transform.Rotation.from_matrix(np.reshape(R, (-1, 3, 3))).as_rotvec()
     return flat.reshape(*np.shape(R)[:-2], 3)
 
 

@@ -4,8 +4,7 @@ from math import factorial
 from typing import Literal, get_args
 
 import numpy as np
-from scipy.interpolate import BSpline, CubicSpline, PPoly, make_interp_spline
-from scipy.linalg import solve
+import scipy
 
 from chasles.errors import InputError
 from chasles.model.given import some_numbers
@@ -118,27 +117,29 @@ def _flat(at: Chart, t: np.ndarray, ends: Ends, degree: int) -> Move:
         values = np.array(values)
         values[-1] = values[0]
     if degree == 3:
-        curve = CubicSpline(t, values, bc_type=ends)
-        curve = PPoly.construct_fast(curve.c, curve.x)
+        curve = scipy.interpolate.CubicSpline(t, values, bc_type=ends)
+        curve = scipy.interpolate.PPoly.construct_fast(curve.c, curve.x)
     else:
         curve = in_pieces(_interpolating(t, values, ends, degree))
     return at.move(curve, at.points[:1], periodic=ends == "periodic")
 
 
-def _interpolating(t: np.ndarray, values: np.ndarray, ends: Ends, degree: int) -> BSpline:
+def _interpolating(
+    t: np.ndarray, values: np.ndarray, ends: Ends, degree: int
+) -> "scipy.interpolate.BSpline":
     zero, half = np.zeros(values.shape[1:]), (degree - 1) // 2
     if ends == "periodic":
-        return make_interp_spline(t, values, degree, bc_type="periodic")
+        return scipy.interpolate.make_interp_spline(t, values, degree, bc_type="periodic")
     orders = range(1, half + 1) if ends == "clamped" else range(half + 1, degree)
     conditions = [(order, zero) for order in orders]
-    return make_interp_spline(t, values, degree, bc_type=(conditions, conditions))
+    return scipy.interpolate.make_interp_spline(t, values, degree, bc_type=(conditions, conditions))
 
 
-def in_pieces(curve: BSpline) -> PPoly:
+def in_pieces(curve: "scipy.interpolate.BSpline") -> "scipy.interpolate.PPoly":
     """Return a spline as polynomials between its knots."""
     x = np.unique(curve.t[curve.k : -curve.k])
     jets = [curve(x[:-1], nu) / factorial(nu) for nu in range(curve.k, -1, -1)]
-    return PPoly(np.array(jets), x)
+    return scipy.interpolate.PPoly(np.array(jets), x)
 
 
 # Rotations ---------------------------------------------------------------------------------------
@@ -152,9 +153,9 @@ def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
     """
     h, d = np.diff(t)[:, None], steps(at)
     A = _matrix(h[:, 0], ends)
-    w = solve(A, _right_side(h, d, ends))
+    w = scipy.linalg.solve(A, _right_side(h, d, ends))
     for _ in range(MOST_STEPS):
-        change = solve(A, _jumps(at.space, h, d, w, ends))
+        change = scipy.linalg.solve(A, _jumps(at.space, h, d, w, ends))
         w = w - change
         if np.abs(change).max() <= SETTLED * max(np.abs(w).max(), 1.0):
             break
@@ -167,7 +168,7 @@ def _curved(at: Chart, t: np.ndarray, ends: Ends, curved: list[int]) -> Move:
         hermite([0.0, float(each)], [np.array([0.0 * a, a]), np.array([b, c])]).c
         for each, a, b, c in zip(h[:, 0], d, w[:-1], ends_at, strict=True)
     ]
-    curve = PPoly(np.concatenate(pieces, axis=1), t)
+    curve = scipy.interpolate.PPoly(np.concatenate(pieces, axis=1), t)
     return at.move(curve, at.points[:-1], periodic=ends == "periodic")
 
 

@@ -160,8 +160,9 @@ class Function:
     def name(self) -> str:
         return _GLOBAL.findall(self.head)[0]
 
-    @property
+    @functools.cached_property
     def used(self) -> set[str]:
+        """Names of the functions and data that it uses."""
         return set(_GLOBAL.findall("\n".join(self.body)))
 
     @property
@@ -192,7 +193,9 @@ def split(text: str, count: int) -> list[str]:
     rest, functions = _parsed(text)
     defined = {f.name: f for f in functions}
     data = {m[1] for line in rest if (m := re.match(r"@([\w.]+) =", line))}
-    long = [f for f in functions if _is_long(f) and not f.used & data]
+    long = [f for f in functions if _is_long(f)]
+    if count > 1 and sum(len(f.body) for f in long) >= WORTH:
+        long = [f for f in long if not f.used & data]
     if count < 2 or sum(len(f.body) for f in long) < WORTH:
         return ["\n".join((*rest, *(f.text(False) for f in functions)))]
     bins: list[list[Function]] = [[] for _ in range(min(count, len(long)))]
