@@ -643,7 +643,7 @@ def test_folders_that_cannot_be_made_are_refused(here: Path) -> None:
 
 def test_a_motion_that_fails_keeps_what_came_before(here: Path) -> None:
     """A controller that is too stiff for its steps."""
-    control = ["--control", "pd", "--kp", "0", "--kd", "110", "--qd", "1"]
+    control = ["--control", "pd", "--kp", "32000", "--kd", "0", "--qd", "1"]
     text = refused("planar:1", *control, "--dt", "0.01", "--duration", "20", "-o", "a")
     assert "E-MOTION-014" in text
     assert "the motion until then is in a, up to t = " in text

@@ -72,6 +72,7 @@ SPOKEN = {
     "E-MOTION-071": "no command takes a batch",
     "E-MOTION-099": "no command takes a torque for each step",
     "E-MOTION-190": "a scenario names its controllers",
+    "E-MOTION-197": "no command takes tensors",
     "E-PATH-051": "commands give the robot",
 }
 """Codes whose remedy may look like Python in a shell, and why."""

@@ -311,6 +311,10 @@ def test_stiff_dampers_and_springs(name: str) -> None:
     )
     close(held.q[-1], [-2.0 * 9.81 / k], 1e-4)
     with raises("E-MOTION-039"), np.errstate(all="ignore"):
+        chasles.simulate(
+            slider(), [0.0], [3.0], tau=lambda t, q, qd: -2e6 * qd, duration=3.0, dt=0.01
+        )
+    with raises("E-MOTION-186"):
         chasles.simulate(robot, [0.0], [3.0], dissipation=True, duration=3.0, dt=0.01)
 
 

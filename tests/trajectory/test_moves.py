@@ -313,7 +313,7 @@ def test_trajectories_plot_themselves() -> None:
 def test_controllers_follow_trajectories() -> None:
     robot, q1 = chasles.robots.planar(2), np.array([0.5, -0.7])
     move = trajectory.minimum_jerk(np.zeros(2), q1, 0.5)
-    options: dict[str, Any] = {"duration": 0.5, "dt": 0.005}
+    options: dict[str, Any] = {"duration": 0.5, "dt": 0.004}
     run = robot.simulate(
         [0.0, 0.0], [0.0, 0.0], control=ComputedTorque(400.0, 40.0, move), **options
     )

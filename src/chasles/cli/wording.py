@@ -27,6 +27,8 @@ REMEDIES = {
     "E-MOTION-121": "increase --dt, or reduce --duration",
     "E-MOTION-122": "increase --dt",
     "E-MOTION-184": "give only independent joints, as JOINT=X; the others follow from them",
+    "E-MOTION-134": "use --ground for a floor at z = 0",
+    "E-MOTION-203": "remove the sensors from the scenario",
     "E-MOTION-133": "give each contact the law 'rigid', or use another --integrator",
     "E-PATH-017": "use --kind spline with a table of postures",
     "E-PATH-037": "give --duration",

@@ -87,7 +87,7 @@ def _course(
                 problem = f"{name} needs integrator {TIME_STEPPING!r}, not {integrator!r:.60}"
                 raise ArgumentError("E-MOTION-196", problem, part="rollout")
         made = prepared(robot, integrator, tau, dissipation, contacts, numbers[0], parameters)
-        place = q if library_of(q) else some_numbers("q", q, "rollout")
+        place = q if q is None or library_of(q) else some_numbers("q", q, "rollout")
         check_damping("rollout", robot, place, numbers[0], integrator, tau, dissipation=dissipation)
     driven = isinstance(tau, Controls)
     forces = None if driven or callable(tau) else tau

@@ -56,9 +56,9 @@ def excite(
 ) -> command.Answer:
     """Find a motion for identification and write it as a motion file.
 
-    The motion is a Fourier series or a spline that starts and ends at rest, within
-    all limits of the robot. Run it on the robot, measure the torques, then call
-    `chasles identify`.
+    The motion is a Fourier series or a spline that starts and ends at rest,
+    within all limits of the robot. Run it on the robot, measure the torques,
+    then call `chasles identify`.
 
     Examples:
         chasles excite puma560 --velocity 2 --effort 100 -o motion.csv

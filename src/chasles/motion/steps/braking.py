@@ -95,7 +95,7 @@ def turns_far(model: Model, v: np.ndarray, dt: float) -> Number:
         for k, column in enumerate(columns):
             if any(float(x) != 0.0 for x in column.angular):
                 most = maximum(most, v[start + k] * v[start + k])
-    return less((FAST / dt) ** 2, most)
+    return less(min(FAST / dt, 1e150) ** 2, most)
 
 
 def _roots(model: Model) -> dict[int, slice]:
