@@ -184,7 +184,8 @@ def _show_pose(
     angle, distance = found.residual.reshape(-1, 2)[solved if solved.any() else slice(1)].max(
         axis=0
     )
-    reached = f"{len(shown)} solutions" if found.solved.ndim else "reached"
+    count = f"{len(shown)} solution{'s'[: len(shown) != 1]}"
+    reached = count if found.solved.ndim else "reached"
     state = reached if solved.any() else "[bold red]not reached[/], nearest solution"
     name = f"[bold]{escape(robot.name)}[/], frame {escape(repr(frame))}"
     console.print(f"{name}: {state} (errors: {angle:.2g} rad, {distance:.2g} m)")
