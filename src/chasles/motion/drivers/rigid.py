@@ -220,7 +220,8 @@ class RigidContact(Pace):
             return self._restored(step, at)
         part = first_moment(self._margins, step, passed)
         for _ in range(NEWTON):
-            part = max(part - self._overdue(step.at(part)) / (step.last.t - at.t), 0.0)
+            earlier = part - self._overdue(step.at(part)) / (step.last.t - at.t)
+            part = earlier if earlier > 0.0 else part  # slow points of features may appear below
         gone = Taken(step.at(part), None, step.ends, lambda less: step.at(less * part))
         return self._restored(gone, at)
 
