@@ -25,7 +25,7 @@ RELEASE, FASTEST = 0.2, 0.5
 """Fraction of an overlap that one step releases, and the largest release speed (m/s, rad/s)."""
 
 SLOW = 1e-36
-"""Number added to squared speeds so that their roots can be inverted, even in float32."""
+"""Smallest squared speed, so that square roots can be inverted, even in float32."""
 
 LIGHTEST, HEAVIEST = 1e12, 1e-12
 """Largest and smallest inverse mass (1/kg or 1/(kg m2)) from which compliances are computed. The
