@@ -11,7 +11,7 @@ another Newton step. `rescue` takes a step with a line search, for states that N
 not solve. `end` moves the robot. Free joints keep their linear velocity along the world axes, so
 that spinning adds no energy to the linear motion.
 
-The module is long because the programs share one problem and the data that pass between them.
+Long because the programs share one problem and the data that pass between them.
 """
 
 from collections.abc import Mapping, Sequence
