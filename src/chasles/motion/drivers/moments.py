@@ -46,11 +46,11 @@ def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:
 def _earliest(
     margins: Margins, step: Taken, which: np.ndarray, end: float
 ) -> tuple[float, np.ndarray]:
-    """Return the fraction of a step at which a margin first becomes negative, and its indices.
+    """Return the fraction of a step at which margins first become negative, and their indices.
 
-    Several margins may become negative there. The fraction lies just beyond the zero, so that
-    features that are replaced there by a jump do not count as the nearest. A margin that starts at
-    zero counts as negative once it exceeds a small fraction of its (negative) final value.
+    The fraction lies just beyond the zero, so that features that are replaced there by a jump do
+    not count as the nearest. A margin that starts at zero counts as negative once it exceeds a
+    small fraction of its (negative) final value.
     """
 
     def left(part: float) -> np.ndarray:

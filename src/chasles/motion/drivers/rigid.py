@@ -198,8 +198,8 @@ class RigidContact(Pace):
     def _slack(self, found: "_Found") -> np.ndarray:
         """Return the slack (k,) of the force bounds.
 
-        The slack is a fraction of the largest force. If larger, the force at the point that would
-        stop the largest acceleration is used instead.
+        The slack is a fraction of the largest force, or of the force at the point that would stop
+        the largest acceleration, whichever is larger.
         """
         size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
         slack = np.full(len(self._friction), size)

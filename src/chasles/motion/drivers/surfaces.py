@@ -1,4 +1,4 @@
-"""Soft contacts of a simulation, and a watch that detects too large step sizes.
+"""Soft contacts of a simulation, and a watch that detects step sizes that are too large for them.
 
 The states of soft surfaces are appended to q and integrated with it. They are followed by the
 contact status of each point: 1 if it was in contact at the beginning of the step, else 0.
