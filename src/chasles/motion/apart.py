@@ -9,20 +9,21 @@ import numpy as np
 from chasles.motion.controllers import BUILT_IN
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None), np.generic, np.ufunc, type)
-"""Types whose values a call cannot change; modules and built-in functions are handled separately.
+"""Immutable types, whose values are not copied. Modules and built-in functions are handled
+separately.
 """
 
 
 class MayRemember(Exception):
-    """Error for a function that uses an object which a call may change."""
+    """Error for a function that uses an object that a call may change."""
 
 
 def apart(function: FunctionType, made: dict[int, Any] | None = None) -> FunctionType:
     """Return a copy of a function that shares no mutable objects with it.
 
     Lists, dictionaries, arrays and functions that the function uses are copied. `made` maps the id
-    of each original to its copy. Raises MayRemember for any other object, such as an instance of a
-    user-defined class.
+    of each original to its copy. Raises `MayRemember` for any other object that may be mutable,
+    such as an instance of a user-defined class.
     """
     made, code = {} if made is None else made, function.__code__
     names = {"__builtins__": builtins}

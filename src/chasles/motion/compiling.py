@@ -65,7 +65,7 @@ def stepped(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Simulate by time stepping; a controller that cannot be traced is called at each step."""
+    """Simulate by time stepping. A controller that cannot be traced is called before each step."""
     for found, words in (
         (len(robot.mechanism.traits) > bool(robot.mechanism.rows), "the robot depends on time"),
         (robot.mechanism.rows and (device == "cuda" or library_of(q)), "loops on a GPU"),
@@ -109,7 +109,11 @@ def stepped(
 def _traced_step(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, q: Array
 ) -> tuple[stepping.Stepped, str]:
-    """Return the step with its controller traced, or else with torques as inputs and the reason."""
+    """Return the step with its controller traced, and "".
+
+    If the controller cannot be traced, return the step with torques or controls as inputs, and the
+    reason.
+    """
     control, why = plan.control, ""
     if follows(control):
         why = "control follows a trajectory"
@@ -125,7 +129,7 @@ def _traced_step(
                 raise
             why = str(error)
     if why and plan.parameters is not None:
-        problem = f"a controller with parameters must be compiled, and cannot: {why}"
+        problem = f"a controller with parameters must be compiled, but this one cannot be: {why}"
         raise ModelError("E-MOTION-161", problem, part="simulate")
     if why:
         rows = Controls() if isinstance(control, Controls) else None
@@ -134,7 +138,7 @@ def _traced_step(
 
 
 def _equal_steps(plan: Plan) -> tuple[float, int]:
-    """Return the size of equal steps (dt if it divides the duration) and their number."""
+    """Return the size and number of equal steps. The size is dt if dt divides the duration."""
     dt = checked_step(DT if plan.dt is None else plan.dt, "simulate: dt")
     whole = checked_step(plan.duration, "simulate: duration")
     total = step_count(whole, dt)
@@ -144,7 +148,7 @@ def _equal_steps(plan: Plan) -> tuple[float, int]:
 def _made(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[Rollout, str]:
-    """Return the compiled step of a plan, and why it may differ from the controller, or ""."""
+    """Return the compiled step of a plan, and the reason why its controller may differ, or ""."""
     control, rest = plan.control, (plan.dissipation, plan.contacts or None, dt, plan.parameters)
     make = partial(prepared, robot, plan.integrator, free=tuple(plan.model_parameters or ()))
     function = isinstance(plan.asked, FunctionType)
@@ -164,7 +168,7 @@ def _apart(control: Any) -> Any:
 def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
     """Return why a traced function may differ from the original (state, randomness), or "".
 
-    The function is called with two states: one after the other, or as a batch.
+    The original is called with two states, one after the other or as a batch, for comparison.
     """
     assert made.control is not None
     model, rng, expected = robot.model, np.random.default_rng(0), []
@@ -188,7 +192,7 @@ def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
             found = np.array([control(0.0, *states[0]), control(0.7, *states[1])])
         same = found.dtype != object and np.allclose(found, expected, 1e-9, 1e-12, True)
     except Exception as error:
-        return f"control failed on numbers: {type(error).__name__}: {said(error)}"
+        return f"control failed when called with numbers: {type(error).__name__}: {said(error)}"
     what = "treat all members of a batch alike" if batch else "depend only on t, q and qd"
     return "" if same else f"control does not {what}"
 
@@ -232,7 +236,7 @@ def _run(
         if library is None:
             return made(course)
         if not isinstance(made, Rollout | stepping.Stepped) or device == "cuda":
-            problem = f"motions of {library.name} arrays need a traced controller, and the CPU"
+            problem = f"motions of {library.name} arrays need a traced controller on the CPU"
             remedy = "use NumPy arrays; derivatives are not propagated"
             raise ArgumentError("E-MOTION-198", problem, remedy, part="simulate")
         return tensors.moved(robot, made, replace(course, total=None), library)
@@ -247,7 +251,7 @@ def _run(
 
 
 def _values(model: Model, given: Mapping[str, Any] | None) -> np.ndarray | None:
-    """Return the values of model parameters, side by side (..., m)."""
+    """Return the values of all model parameters, concatenated along the last axis (..., m)."""
     if not given:
         return None
     parts = []
@@ -266,7 +270,7 @@ def _values(model: Model, given: Mapping[str, Any] | None) -> np.ndarray | None:
 
 
 def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
-    """Return joint torques or controls; if they are batched, insert an axis for steps."""
+    """Return joint torques or controls as an array; insert an axis for steps if it is batched."""
     if given is None:
         return None
     array = given if library_of(given) else some_numbers(name, given, "simulate")
@@ -290,7 +294,7 @@ def _resumed(
 def _transfers(
     device: str | None, *states: Any
 ) -> tuple[Callable[[Any], Any], Callable[[Trajectory], Trajectory]] | None:
-    """Return functions that move arrays to a device, and a motion back.
+    """Return a function that copies arrays to a device, and one that copies a motion back.
 
     Return None if the states are already on the device.
     """

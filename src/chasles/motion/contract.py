@@ -12,7 +12,7 @@ Array = Any
 
 
 class Machine(Protocol):
-    """Model of a robot and the mechanism that evaluates it."""
+    """Robot with a model, and the mechanism that evaluates the model."""
 
     model: Model
     mechanism: Mechanism

@@ -1,7 +1,7 @@
 """Controllers that are traced into a step: joint torques as expressions of time and state.
 
 A controller is a function tau(t, q, qd), written with arithmetic and functions of `chasles.expr`,
-or an instance of one of the classes of this module. A trainable controller is a function
+or an instance of a controller class of this module. A trainable controller is a function
 tau(t, q, qd, p), where p are its parameters.
 """
 
@@ -32,7 +32,7 @@ Numbers = Sequence[Number]
 
 @dataclass(frozen=True)
 class _Law:
-    """Base class of controllers; arrays among their fields are converted to tuples."""
+    """Base class of controllers, which converts arrays in their fields to tuples."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -44,7 +44,7 @@ class _Law:
             raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
 
     def _gains(self, name: str, size: int) -> list[float]:
-        """Return a field that holds one number or `size` numbers as a list of `size` numbers."""
+        """Return the gain `name`, one number or `size` numbers, as a list of `size` numbers."""
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
         if array.shape not in ((), (size,)):
@@ -73,10 +73,10 @@ def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) 
 class PDControl(_Law):
     """tau = stiffness (target - q) - damping qd (+ feedforward), joint by joint.
 
-    stiffness: in N m/rad (N/m), one number or nv. damping: in N m s/rad (N s/m), one number or nv.
+    stiffness: one number or nv, in N m/rad (N/m). damping: one number or nv, in N m s/rad (N s/m).
     target (nq,): desired position; differences are taken on the configuration space. feedforward
-    (nv,): in N m (N). The target may be a trajectory (`chasles.trajectory`); damping then acts on
-    velocities relative to it.
+    (nv,): joint torques to add, in N m (N). The target may be a trajectory (`chasles.trajectory`);
+    damping then acts on velocities relative to that trajectory.
     """
 
     stiffness: Any
@@ -97,7 +97,7 @@ class PDControl(_Law):
 @renamed(kd="damping")
 @dataclass(frozen=True)
 class GravityCompensation(_Law):
-    """Joint torques that hold the robot against gravity; damping in N m s/rad (N s/m)."""
+    """Joint torques that hold the robot against gravity, with damping in N m s/rad (N s/m)."""
 
     damping: Any = 0.0
 
@@ -116,7 +116,7 @@ class GravityCompensation(_Law):
 class ComputedTorque(_Law):
     """Inverse dynamics of qdd = stiffness (target - q) - damping qd: independent damped springs.
 
-    stiffness: in 1/s2, one number or nv. damping: in 1/s, one number or nv. target: position (nq,),
+    stiffness: one number or nv, in 1/s2. damping: one number or nv, in 1/s. target: position (nq,),
     or a trajectory (`chasles.trajectory`), whose accelerations are added. For a robot with closed
     loops, the independent coordinates behave like these springs (`computed_torque`).
     """
@@ -208,10 +208,10 @@ _NUMBERS = frozenset({float, int, np.float64})
 def _tracking(
     mechanism: Mechanism, single: Sequence[bool], fallback: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return `computed_torque` of a tree as one compiled function of arrays.
+    """Return `computed_torque` for a tree as one compiled function of arrays.
 
-    single: for stiffness and for damping, True if the gain is one number. fallback: function to
-    call with arguments that the compiled entry does not accept.
+    single: for stiffness and for damping, True if the gain is a single number. fallback: function
+    that is called with arguments that the compiled entry does not accept.
     """
     model = mechanism.model
     own = any(joint.custom is not None for joint in model.source.joints)
@@ -253,7 +253,7 @@ def _tracked(
     stiffness: Array,
     damping: Array,
 ) -> np.ndarray:
-    """Evaluate `computed_torque` for arrays of any form and for robots with closed loops."""
+    """Evaluate `computed_torque` for any array_like arguments and for robots with closed loops."""
     wanted, gains = (q_wanted, qd_wanted, qdd_wanted), (stiffness, damping)
     return _linear_errors(mechanism, q, qd, wanted, gains, actuated)
 
@@ -266,7 +266,7 @@ def _linear_errors(
     gains: tuple[Array, Array],
     actuated: Sequence[str] | None = None,
 ) -> np.ndarray:
-    """Evaluate `computed_torque` for a mechanism."""
+    """Evaluate `computed_torque` for a mechanism, given desired motion and gains."""
     names = ("q", "q_wanted", "qd", "qd_wanted", "qdd_wanted")
     values, sizes = (q, wanted[0], qd, *wanted[1:]), (mechanism.nq,) * 2 + (mechanism.nv,) * 3
     given = {
@@ -417,7 +417,7 @@ def computed(model: Model, control: Any) -> Callable[..., np.ndarray]:
 
 
 def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the fast entry of a kernel; fallback: called for arguments that it does not accept."""
+    """Return the fast entry of a kernel. It calls `fallback` for arguments it does not accept."""
     names = ", ".join(variable.name for variable in kernel.interface.inputs)
     facts = {"name": name, "signature": names, "doc": "", "holder": None}
     return backends.fast_entry(kernel, fallback=fallback, **facts)

@@ -1,4 +1,4 @@
-"""Actuator controls along a motion, with joint torques and activations.
+"""Actuator controls along a motion, and the resulting joint torques and activations.
 
 Activations are integrated together with q and qd. Each follows its control within the range that
 the file specifies (mujoco.readthedocs.io, "Computation", actuation model).
@@ -29,8 +29,8 @@ OWN = ("parameters", "ctrl")
 class Controls:
     """Actuators of a robot and the source of their controls.
 
-    function: function ctrl(t, q, qd) that returns the controls (..., nu); if there are parameters,
-    they are a fourth argument. None if the controls are numbers.
+    function: function ctrl(t, q, qd) that returns the controls (..., nu), or None if the controls
+    are given as numbers. Parameters, if any, are a fourth argument.
     """
 
     function: Callable[..., Any] | None = None
@@ -97,7 +97,7 @@ def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
 def called(
     function: Callable[..., Any], arguments: Sequence[Any], size: int, what: str
 ) -> list[Number]:
-    """Call a function with symbols and return its results; what: their name in messages."""
+    """Call a function with symbols and return its results, which messages call `what`."""
     try:
         forces: Any = function(*arguments)
     except ModelError:
@@ -134,16 +134,16 @@ def only_forces(control: Program) -> Program:
 
 
 def kept_within(model: Model, act: Any) -> list[Number]:
-    """Return activations after a step, clamped to the file's ranges; empty without controls."""
+    """Clamp activations after a step to the file's ranges. Without controls, the list is empty."""
     active = [data for data in model.source.actuators if data.active] if len(act) else []
     return [within(x, data.activations) for x, data in zip(act, active, strict=True)]
 
 
 def durations(model: Model, dt: float) -> list[float]:
-    """Return the times (s) by which activation rates are multiplied in a step dt.
+    """Return the times (s) by which activation rates are multiplied in a step of dt seconds.
 
     For filters, the step is exact if the control is constant: the difference between a filter's
-    activation and its control decays as exp(-t/constant).
+    activation and its control decays as exp(-t / time constant).
     """
     found = []
     for data in model.source.actuators:
@@ -221,7 +221,7 @@ class Activated:
         return found
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return q after a step, with activations clamped to their ranges."""
+        """Return q after a step, with its activations clamped to their ranges."""
         active = [data for data in self._model.source.actuators if data.active]
         lower, upper = np.array([data.activations for data in active]).reshape(-1, 2).T
         act = np.clip(q[..., self._nq :], lower, upper)

@@ -1,4 +1,4 @@
-"""Export of a time step with contact as C."""
+"""Export of a time step with contact as C code."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,8 +28,8 @@ OPTIONS = ("dt", "contacts", "limits", "control", "ctrl")
 PARTS = ("begin", "refine", "rescue", "end")
 
 ERRORS = {"float64": 1e-6, "float32": 3e-2}
-"""Allowed error of the exported test, relative to the largest result. Contacts are stiff: rounding
-of a velocity changes impulses by 1e4 times as much, relative to the momentum."""
+"""Allowed error of the exported test, relative to the largest result. Contacts are stiff: a
+rounding error of a velocity changes the impulses by 1e4 times as much, relative to the momentum."""
 
 
 def exported_step(
@@ -46,9 +46,10 @@ def exported_step(
     control: Any = None,
     ctrl: bool = False,
 ) -> Iteration:
-    """Return the step in C; count: number of states of its test, other options as in `rollout`.
+    """Return the step in C. Options other than the following are those of `rollout`.
 
-    ctrl: True if the step takes controls of actuators instead of joint torques.
+    count: number of states of the exported test. ctrl: True if the step takes actuator controls
+    instead of joint torques.
     """
     if dt is None:
         remedy = "give its size in s, for example dt=0.002"
@@ -93,7 +94,7 @@ def exported_step(
 
 
 def _sample(robot: Machine, made: Stepped, count: int) -> dict[str, np.ndarray]:
-    """Return test states that touch the ground, with numbers that float32 represents exactly."""
+    """Return test states that touch the ground, with values that float32 represents exactly."""
     model, rng = robot.model, np.random.default_rng(0)
     q = np.array(robot.mechanism.neutral(), dtype=float)
     gaps = interpret(made.gap_program(), {"q": q.tolist()})["gaps"] if made.slots else []

@@ -14,7 +14,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 
 def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]:
-    """Show the keywords of a function with `**options` in `help` and editors.
+    """Make `help` and editors show the keywords of a function that takes `**options`.
 
     options: the TypedDict that declares the keywords. A keyword without a default is required.
     """

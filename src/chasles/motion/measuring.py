@@ -28,7 +28,7 @@ _OF_FORCES = ("accelerometer", "force", "torque", "force_torque", "touch")
 
 
 def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
-    """Return the trajectory with the values of the sensors that the plan selects."""
+    """Add the values of the sensors that the plan selects to a trajectory."""
     names = None if isinstance(plan.sensors, bool) else plan.sensors
     sensors = chosen(mechanism.model, names)
     if any(library_of(array) for array in (run.q, run.qd)):
@@ -126,7 +126,7 @@ def _torques(mechanism: Mechanism, run: Trajectory, plan: Plan) -> np.ndarray:
 
 
 def _constant(name: str, given: Any, run: Trajectory) -> np.ndarray:
-    """Return constant joint torques or controls in a shape that broadcasts along a trajectory."""
+    """Return constant joint torques or controls as an array that broadcasts along a trajectory."""
     found = np.asarray(given, dtype=float)
     if found.ndim > run.qd.ndim - 1 and found.ndim > 1:
         problem = f"sensors of accelerations and forces do not support one row of {name} per step"

@@ -17,12 +17,12 @@ from chasles.motion.records import End, Event
 from chasles.motion.steps.integrators import Free
 
 MOST_STEPS = 10**10
-"""Maximum number of steps of a motion: 15 minutes with the fastest compiled steps, months with
-slower ones.
+"""Maximum number of steps of a motion. The fastest compiled steps take 15 minutes for this number;
+slower steps take months.
 """
 
 AUTOMATIC = "auto"
-"""Name that selects the integrator according to the contacts."""
+"""Integrator name for automatic selection, which depends on the contacts."""
 
 DT = 1e-3
 """Default step size (s), and the first step size of an adaptive integrator."""
@@ -59,8 +59,8 @@ class Stepping:
 class Loads:
     """Joint torques or a controller with its parameters, external wrenches, and joint friction.
 
-    ctrl: controls of the file's actuators instead of joint torques; act: initial activations.
-    model_parameters: values of the robot's parameters by name, one for all or one per state.
+    ctrl: controls of the file's actuators, instead of joint torques. act: initial activations.
+    model_parameters: values of the robot's parameters by name, either shared or one per state.
     """
 
     control: Forces = None
@@ -83,7 +83,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Closing:
-    """Loop closure: a function, or stabilization within a time (s). Default: Newton's method."""
+    """Loop closure by a function or by stabilization with a time (s). Default: Newton's method."""
 
     closure: ClosureFunction | None = None
     stabilization: float | None = None
@@ -106,7 +106,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Plan(Output, Closing, Touch, Loads, Stepping, Span):
-    """Motion to be computed from q and qd: the options of all groups, and events."""
+    """Options of all groups, and events, for a motion that starts from q and qd."""
 
     events: Event | Sequence[Event] = ()
 
@@ -129,11 +129,11 @@ Integrators = Literal[
     "variational",
     "time-stepping",
 ]
-"""Names of integrators, for type checkers; `INTEGRATORS` and "time-stepping" in options.py."""
+"""Names of integrators, for type checkers: "auto", those of `INTEGRATORS`, and "time-stepping"."""
 
 
 class Options(TypedDict, total=False):
-    """Options of `simulate`: the fields of `Plan`, or their groups; tau is an alias of control."""
+    """Options of `simulate`: the fields of `Plan` and their groups. tau: an alias of control."""
 
     duration: float | None
     dt: float | None

@@ -1,4 +1,4 @@
-"""Changes of joint torques along a motion, propagated from link to link."""
+"""Changes of joint torques due to changes of a motion, propagated from link to link."""
 
 from typing import Any
 

@@ -20,14 +20,14 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Maximum default number of passes, for a robot with many joints."""
+"""Upper bound of the default number of passes, reached by robots with many joints."""
 
 
 class ResolvedRate:
     """Compiled velocity step of a robot; see `chasles.control.resolved_rate`.
 
     The arrays `weights`, `lower`, `upper`, `velocity`, `acceleration` and `dt` may be changed in
-    place between calls. `rows` names the entries of the rates.
+    place between calls. `rows` holds the names of the entries of the rates.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class ResolvedRate:
         scales = tuple(map(float, mechanism.loops.rows)) if mechanism.rows else ()
         count = checked_count(f"{PART}: passes", passes)
         self.step = Step(model, levels, damping, singular, count, scales)
-        """Tasks and damping law, as a program."""
+        """Tasks and damping law, from which the program is made."""
         self.rows = tuple(_names(levels))
         self.dt = np.array(_positive("dt", dt))
         self.weights = _array("weights", weights, self.step.rows)
@@ -158,7 +158,10 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _array(name: str, value: Any, size: int) -> np.ndarray:
-    """Return `size` non-negative numbers, given one or `size`; accelerations must be positive."""
+    """Expand one number, or `size` numbers, to an array (size,) of checked values.
+
+    Values must be non-negative; accelerations must be positive.
+    """
     array = np.atleast_1d(np.asarray(value, float))
     whole = np.full(size, array[0]) if array.shape == (1,) else numbers(name, array, size).copy()
     wrong = ~(whole >= 0.0) | ((whole == 0.0) & (name == "acceleration"))

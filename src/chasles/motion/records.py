@@ -17,11 +17,11 @@ class Event:
 
     direction: detect only upward (1), only downward (-1), or both (0) crossings. then: a function
     (t, q, qd) -> (q, qd) that returns the state from which the motion continues, for example after
-    an impact.
-    terminal: True if the motion ends at the event. Default: True without `then`. The arrays passed
-    to `function` are read-only; `then` receives copies, which it may change and return.
+    an impact. terminal: True if the motion ends at the event. Default: True if `then` is not given.
+    The arrays passed to `function` are read-only; `then` receives copies, which it may change and
+    return.
 
-    Sign changes are detected between the ends of each step, so dt must be short enough that the
+    Sign changes are detected between the ends of each step, so dt must be small enough that the
     function does not change its sign twice within one step. A value of zero at the start of a step
     is not a sign change.
     """
@@ -141,9 +141,9 @@ class End(NamedTuple):
     """End of a partial motion, with all data to continue it by `simulate(resume=end)`.
 
     t: time in s. q, qd: the state; states of soft contacts and activations are appended to q. over:
-    True if the duration has passed or an event ended the motion. memory: additional data
-    that the motion keeps between steps, as arrays by name (such as the number of steps, the next
-    step size, and the independent coordinates of closed loops).
+    True if the duration has passed or an event ended the motion. memory: additional data that the
+    motion keeps between steps, as a mapping from names to arrays. Examples are the number of steps,
+    the next step size, and the independent coordinates of closed loops.
     """
 
     t: float
@@ -160,13 +160,13 @@ class Trajectory:
     rechosen: times at which the independent coordinates of closed loops changed for some member of
     the batch. events: the events that occurred, in order. touching: record of contact points if
     `contacts` were given. end: the state to resume from. compiled: True if all steps ran in machine
-    code; why: the reason if not. unstable (...): with soft contacts, the first step after which
-    velocities at contacts reverse from step to step, because the step size is too large for the
-    ground; -1 if there is none. sensors: {name: (..., n, size)} if `sensors` were requested. act
-    (..., n, na): activations if controls were given.
+    code. why: the reason if they did not. unstable (...): with soft contacts, the first step after
+    which velocities at contacts reverse from step to step, because the step size is too large for
+    the ground; -1 if there is no such step. sensors: {name: (..., n, size)} if `sensors` were
+    requested. act (..., n, na): activations if controls were given.
 
-    The following, each with shape (...), are for integrator "time-stepping" only. iterations: mean
-    number of iterations per step. unsolved: number of steps that did not converge. residual:
+    The following attributes, each with shape (...), are set only by "time-stepping". iterations:
+    mean number of iterations per step. unsolved: number of steps that did not converge. residual:
     largest residual of the momentum balance, relative to the momentum. work: work of all impulses
     at end-of-step velocities (J). excess: largest work in a step in excess of the energy that
     overlaps and restitution release (J). overflow: number of steps in which more points overlapped

@@ -114,9 +114,9 @@ def rollout(
         Initial joint velocities (rad/s or m/s).
     tau, control : array_like or controller, optional
         Joint torques (N m or N), under either name: constant (nv,), one row per step (..., steps,
-        nv), or a controller that is traced into the step. A controller is a function tau(t, q, qd)
-        that returns nv numbers, written with arithmetic and functions of `chasles.expr`, or
-        `PDControl`, `GravityCompensation` or `ComputedTorque` of `chasles.rollouts`.
+        nv), or a controller that is traced into the step. A controller is `PDControl`,
+        `GravityCompensation` or `ComputedTorque` of `chasles.rollouts`, or a function tau(t, q, qd)
+        that returns nv values and uses only arithmetic and functions of `chasles.expr`.
     ctrl : array_like or function, optional
         Controls of actuators instead of torques: constant (nu,), one row per step (..., steps, nu),
         or a function, as in `simulate`.
@@ -200,25 +200,25 @@ def rollout_pullback(
     robot, q, qd, tau, **options
         As in `rollout`; NumPy arrays only.
     covectors : tuple of array_like, shape (..., n, nv)
-        Derivatives of the function with respect to the recorded q and qd, or None for zero.
+        Derivatives of the function with respect to the recorded q and qd; None stands for zero.
         Changes of q are displacements, as in `integrate`.
 
     Returns
     -------
     RolloutGradient
-        Gradients for each member of a batch, including those with respect to shared inputs. Entries
-        for inputs that the motion does not have are None.
+        Gradients for each member of a batch, including gradients with respect to shared inputs.
+        Entries for inputs that the motion does not have are None.
 
     Notes
     -----
     Memory grows with the square root of `steps`, in addition to the arguments and results (adjoint
     method with checkpoints: Griewank and Walther 2008, chapter 12).
 
-    A step of "time-stepping" is differentiated at its solution by the implicit function theorem:
-    contacts and limits that act, stick or slide in the step keep doing so for small changes. The
-    gradient is exact while this holds. Where a contact is made or lost, or begins to stick or to
-    slide, the motion has a kink, or a jump with restitution, and the gradient is that of the side
-    on which the motion lies. Motions with closed loops or height fields have no gradient.
+    A step of "time-stepping" is differentiated at its solution by the implicit function theorem.
+    The gradient is exact as long as small changes do not alter which contacts and limits act, stick
+    or slide in the step. Where a contact is made or lost, or begins to stick or to slide, the
+    motion has a kink (with restitution, a jump), and the gradient is that of the side on which the
+    motion lies. Motions with closed loops or height fields do not support gradients.
 
     Examples
     --------

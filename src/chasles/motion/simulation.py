@@ -52,7 +52,7 @@ def simulate(
     depend on time, an explicit integrator with fixed steps, soft contacts, and joint torques that
     are constant, given per step, or computed by a controller from t, q and qd only. Otherwise it
     runs step by step in Python. `Trajectory.compiled` is True if the motion was compiled;
-    otherwise, `Trajectory.why` is the reason.
+    otherwise, `Trajectory.why` states the reason.
 
     Parameters
     ----------
@@ -79,18 +79,19 @@ def simulate(
     control : callable or controller, optional
         Function tau(t, q, qd) of joint torques (..., nv), or `PDControl`, `GravityCompensation` or
         `ComputedTorque` of `chasles.rollouts`. A function is traced if it uses only arithmetic,
-        sums and products of NumPy and functions of `chasles.expr`, and if repeated calls return the
-        same result. Otherwise it is called with the arrays of the entire batch, and so are callable
-        objects. It must not write to q and qd. Use compiled=False for a function with state.
+        NumPy sums and products, and functions of `chasles.expr`, and if repeated calls return the
+        same result. Other functions, and callable objects, are called with the arrays of the entire
+        batch. A function must not write to q and qd. Use compiled=False for a function with state.
     parameters : array_like, shape (..., m), optional
         Parameters p of a traced function tau(t, q, qd, p).
     model_parameters : mapping from str to array_like, optional
-        Values of the robot's parameters in this motion, such as {"link3.mass": masses}, one for all
-        or one for each member of a batch. Names are those of `chasles.compile(parameters=)`. All
-        values share one compiled program. Needs a compiled motion, without sensors.
+        Values of the robot's parameters in this motion, such as {"link3.mass": masses}: either one
+        value for all members of a batch, or one for each. Names are those of
+        `chasles.compile(parameters=)`. All values share one compiled program. This option needs a
+        compiled motion, without sensors.
     tau : array_like, shape (..., nv), optional
-        Constant joint torques (N m or N) instead of `control`. A compiled motion also takes one row
-        per step, (..., steps, nv).
+        Constant joint torques (N m or N) instead of `control`. A compiled motion also accepts one
+        row per step, (..., steps, nv).
     ctrl : array_like, callable or trajectory, optional
         Controls of the file's actuators (`robot.actuators`) instead of joint torques: constant
         (..., nu), one row per step (..., steps, nu), a function ctrl(t, q, qd), a function of time,
@@ -136,7 +137,7 @@ def simulate(
     closure : ClosureFunction, optional
         Function that closes the loops instead of Newton's method.
     stabilization : float, optional
-        Integrate all coordinates of the tree, and let loop errors decay within this time (s)
+        Time (s) within which loop errors decay, while all coordinates of the tree are integrated
         (Baumgarte; see `constrained_dynamics`).
     compiled : bool, optional
         True raises an error if the motion cannot be compiled; False runs step by step.
@@ -160,7 +161,7 @@ def simulate(
         If a robot with loops reaches a configuration in which no choice of independent coordinates
         is valid.
     Infeasible, Inconsistent, Indeterminate
-        If rigid contacts have no motion, or more than one.
+        If the rigid contacts allow no motion, or more than one.
 
     Notes
     -----
@@ -171,12 +172,12 @@ def simulate(
     state and an explicit integrator: bodies touch, separate, stick, slide and collide. Each change
     is located within its step, like an event, and named in `Trajectory.events`: "impact", "gain",
     "loss", "slip" or "stick", followed by the name of the point. Contacts are detected at the ends
-    of each step, so dt must be short enough that no body passes through a small or thin one.
+    of each step, so dt must be small enough that no body passes through a small or thin one.
 
     For a robot with loops, q and qd must keep the loops closed (`assemble`, `complete`). The
-    independent coordinates are integrated, and the others are computed from them to 1e-13, so that
-    loops do not drift apart. If a pivot of these equations falls below a third of its initial
-    value, other coordinates become independent.
+    independent coordinates are integrated, and the dependent ones are computed from them to 1e-13,
+    so that loops do not drift apart. If a pivot of these equations falls below a third of its
+    initial value, other independent coordinates are chosen.
 
     Examples
     --------
@@ -205,7 +206,7 @@ def simulate(
 
 
 def planned(options: Mapping[str, Any]) -> Plan:
-    """Return the plan for grouped and individual options; duration defaults to steps times dt."""
+    """Combine grouped and individual options into a plan. Default duration: steps times dt."""
     values: dict[str, Any] = {}
     for name, kind in GROUPS.items():
         group = options.get(name)
@@ -252,11 +253,11 @@ def _motion(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Run a plan by time stepping, compiled, or step by step with the reason in `why`."""
+    """Run a plan by time stepping, compiled, or step by step with the reason stored in `why`."""
     if plan.integrator == TIME_STEPPING:
         return stepped(robot, plan, q, qd, compiled, device, threads)
     dt = DT if plan.dt is None else checked_step(plan.dt, "simulate: dt")
-    known(plan.integrator)  # which raises an error for other names
+    known(plan.integrator)  # raises an error for unknown names
     way = (q, dt, plan.integrator, plan.control)
     check_damping("simulate", robot, *way, dissipation=plan.dissipation)
     why = "compiled=False was given" if compiled is False else obstacle(robot, plan, compiled)
@@ -272,7 +273,7 @@ def _motion(
 
 
 def with_file(robot: Machine, plan: Plan) -> Plan:
-    """Return the plan with an integrator, and with the file's contacts if requested."""
+    """Return the plan with its integrator selected, and with the file's contacts if requested."""
     if isinstance(plan.contacts, str):
         if plan.contacts != "file":
             problem = f"contacts must be pairs or 'file', not {plan.contacts!r:.60}"
@@ -291,7 +292,7 @@ def with_file(robot: Machine, plan: Plan) -> Plan:
 
 
 def obstacle(robot: Machine, plan: Plan, compiled: bool | None = None) -> str:
-    """Return why a plan cannot be compiled, or ""; control functions are not checked."""
+    """Return the reason why a plan cannot be compiled, or "". Control functions are not checked."""
     control, resume = plan.asked, plan.resume
     remembers = callable(control) and not isinstance(control, FunctionType | BUILT_IN)
     for found, words in (

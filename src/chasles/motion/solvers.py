@@ -1,4 +1,4 @@
-"""Solvers: linear complementarity problems, and quadratic and cone programs.
+"""Solvers of linear complementarity problems, quadratic programs and cone programs.
 
     w = M z + d,   w >= 0,   z >= 0,   w'z = 0
 
@@ -32,7 +32,7 @@ PIVOT = 1e-11
 """
 
 PENETRATE = "allow a small penetration, or check the contact geometry"
-"""Remedy if no forces prevent penetration."""
+"""Remedy in errors for contacts whose penetration no forces can prevent."""
 
 TIE = 1e-12
 """Ratios that differ by less than this, after scaling, are treated as equal."""
@@ -41,9 +41,9 @@ OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
 
 PROXIMAL = 1e-4
-"""Weight of DAQP's proximal term, relative to a diagonal of ones. It makes steps unique if M is
-singular, and vanishes as the iteration converges. Of the values from 1e-3 to 1e-6, this one found
-every unbounded program within DAQP's iteration limit.
+"""Weight of DAQP's proximal term, relative to a diagonal of ones. The term makes steps unique if M
+is singular, and vanishes as the iteration converges. Of the values tried, from 1e-3 to 1e-6, this
+one detected every unbounded program within DAQP's iteration limit.
 """
 
 SETTLED = 1e-12
@@ -260,7 +260,7 @@ def scales(M: np.ndarray) -> np.ndarray:
 
 
 def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return M (n, n) and d (n,) after checks; name: the function named in errors."""
+    """Return M (n, n) and d (n,) as checked arrays. Errors name the function `name`."""
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if d.ndim != 1 or M.shape != (len(d), len(d)):
         problem = f"M {M.shape} and d {d.shape} must have shapes (n, n) and (n,)"
@@ -275,7 +275,7 @@ def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarr
 
 
 def forces_program(M: Array, d: Array) -> np.ndarray:
-    """Return the z that minimizes z'M z / 2 + z'd over z >= 0 (Featherstone 2008, Eq 11.43).
+    """Return the z >= 0 that minimizes z'M z / 2 + z'd (Featherstone 2008, Eq 11.43).
 
     Parameters
     ----------
@@ -318,7 +318,7 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
 
 
 def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
-    """Return z without the error of the proximal term, so that w is zero where z > 0."""
+    """Remove the error of the proximal term from z, so that w is zero where z > 0."""
     acting = z > 0.0
     exact = z.copy()
     step = np.linalg.lstsq(A[np.ix_(acting, acting)], -(A @ z + b)[acting], rcond=1e-12)[0]
@@ -374,7 +374,7 @@ def accelerations_program(
         raise InputError("E-CONTACT-056", problem, part="accelerations_program")
     L = np.linalg.cholesky(H)
     free = np.linalg.solve(L, force)
-    rows = np.linalg.solve(L, T).T  # in terms of x = L' (qdd - H^-1 force), of least norm
+    rows = np.linalg.solve(L, T).T  # constraints on x = L' (qdd - H^-1 force), of least norm
     norms = np.linalg.norm(rows, axis=-1)
     d = rows @ free + bias
     if np.all(d >= 0.0):
@@ -414,7 +414,7 @@ def solve_quadratic(
 
 
 class Cone(NamedTuple):
-    """Constraint that rows (k, n) x + offsets (k,) are in a second-order cone, or >= 0 if flat."""
+    """Constraint that rows (k, n) x + offsets (k,) is in a second-order cone, or >= 0 if flat."""
 
     rows: np.ndarray
     offsets: np.ndarray
@@ -461,14 +461,14 @@ SINGULAR = 1e-9
 """Determinants of scaled matrices below this size count as rounding errors."""
 
 ACCURATE, EXACT = 1e-9, 1e-12
-"""Errors of w, relative to the largest |d|, up to which a solution is accepted, or is exact."""
+"""Largest errors of w, relative to the largest |d|, of an accepted and of an exact solution."""
 
 STABLE = 1e-6
 """Tolerance for negative eigenvalues, relative to the largest entry of M. Double zero eigenvalues
 are accurate only to the square root of the rounding error."""
 
 MANY = 4096
-"""Maximum number of cases to enumerate if a solution may not be unique: 12 contacts."""
+"""Maximum number of cases to enumerate if a solution may not be unique; 12 contacts have 4096."""
 
 
 class NoUniqueMotion(InputError):
@@ -480,7 +480,7 @@ class Inconsistent(NoUniqueMotion):
 
 
 class Indeterminate(NoUniqueMotion):
-    """Several motions satisfy Coulomb's law; `solutions` are their normal forces."""
+    """Several motions satisfy Coulomb's law; `solutions` holds their normal forces."""
 
     def __init__(self, *text: str, solutions: np.ndarray, **place: Any) -> None:
         super().__init__(*text, **place)
@@ -490,7 +490,7 @@ class Indeterminate(NoUniqueMotion):
 def normal_forces(
     M: np.ndarray, d: np.ndarray, low: np.ndarray, high: np.ndarray, effect: np.ndarray, rubs: bool
 ) -> np.ndarray:
-    """Return the normal forces z (n,) of contacts that all slide, if they are unique.
+    """Return the normal forces z (n,) of contacts that all slide, if the forces are unique.
 
         w = M z + d,   low <= z <= high
         w >= 0 where z = low,   w <= 0 where z = high,   w = 0 where z is between them
@@ -510,7 +510,7 @@ def normal_forces(
 def _only(
     M: np.ndarray, d: np.ndarray, low: np.ndarray, high: np.ndarray, effect: np.ndarray
 ) -> np.ndarray:
-    """Return the normal forces, by enumerating all cases.
+    """Find the normal forces by enumerating all cases.
 
     The smallest solution is returned if all solutions are `_alike`, or if no normal forces drive
     their own points together; in the latter case, slight compliance would select one of them.
@@ -558,7 +558,7 @@ def _answers(
 
 
 def _alike(forces: np.ndarray, left: np.ndarray, effect: np.ndarray, scale: float) -> bool:
-    """Return True if all solutions have the same accelerations, or share one load.
+    """Return True if all solutions have the same accelerations, or distribute the same load.
 
     In the latter case, each solution is complementary to the accelerations of the others.
     """

@@ -1,7 +1,8 @@
 """Largest step size at which explicit integrators are stable with viscous damping.
 
-A velocity that damping d slows down decays at the rate d / m. An explicit step of size dt amplifies
-it instead, unless dt d / m is below a limit of the integrator, 2 for Euler's method: dt < 2 m / d.
+With damping d, the velocity of an inertia m decays at the rate d / m. An explicit step of size dt
+amplifies it instead, unless dt d / m is below a limit that depends on the integrator. For Euler's
+method, the limit is 2, so dt must be less than 2 m / d.
 """
 
 from typing import Any
@@ -30,8 +31,9 @@ def check_damping(
 ) -> None:
     """Raise an error if damping makes steps of dt seconds from q (..., nq) unstable.
 
-    The damping of joints counts with dissipation, and that of built-in controllers. Robots with
-    loops, whose inertia differs from that of the tree, are not checked.
+    Joint damping is included if `dissipation` is True; the damping of built-in controllers is
+    always included. Robots with loops are not checked, because their inertia differs from that of
+    the tree.
     """
     limit, model = INTEGRATORS[integrator].damped, robot.model
     d = along_velocities(model, "damping") if dissipation else np.zeros(model.nv)
@@ -47,17 +49,17 @@ def check_damping(
         own, joint = _fastest(model, np.reshape(q, (-1, model.nq))[0], d)
         rate, name = max((rate, name), (own, f"joint {joint!r}"))
     if dt * rate > limit:
-        problem = f"dt = {dt:.3g} s is unstable with the damping of {name}, of rate {rate:.3g} 1/s"
+        problem = f"dt = {dt:.3g} s is too large for the damping of {name} (rate {rate:.3g} 1/s)"
         remedy = f"use dt < {limit / rate:.3g} s, or integrator='time-stepping'"
         raise InputError("E-MOTION-186", problem, remedy, part=function)
 
 
 def _fastest(model: Model, q: np.ndarray, d: np.ndarray) -> tuple[float, str]:
-    """Return the largest eigenvalue of M^-1 diag(d) at q (1/s), and the joint of its mode."""
+    """Return the largest eigenvalue of M^-1 diag(d) at q (1/s), and the main joint of its mode."""
     try:
         mass = np.linalg.inv(numbers_of(program(model, "mass_matrix"), q=np.asarray(q, float)))
     except np.linalg.LinAlgError:
-        return 0.0, ""  # a joint without inertia, which forward dynamics refuses by name
+        return 0.0, ""  # a joint has no inertia; forward dynamics raises an error that names it
     root = np.sqrt(d)
     if not np.isfinite(mass).all():
         return 0.0, ""

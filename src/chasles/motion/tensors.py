@@ -23,20 +23,20 @@ GIVEN = ("q", "qd", "tau", "contact_states", "parameters", "ctrl", "act")
 """Arguments of a motion that may be arrays."""
 
 SHAPING = ("q", "qd", "contact_states", "parameters", "act")
-"""Arguments whose leading shapes are those of the motion."""
+"""Arguments whose leading shapes determine the leading shape of the motion."""
 
 DIFFERENTIABLE = ("torch", "jax")
 
 
 def array_library(course: Course) -> Library | None:
-    """Return the library of a motion's arrays if it has gradients, else None."""
+    """Return the library of a motion's arrays if it supports gradients, else None."""
     values = [getattr(course, name) for name in GIVEN]
     found = common(course.function, [Variable(name, ()) for name in GIVEN], values)
     return found if found is not None and found.package in DIFFERENTIABLE else None
 
 
 def moved(robot: Machine, made: Rollout | Stepped, course: Course, library: Library) -> Trajectory:
-    """Return the motion in arrays of a library; q and qd are differentiable."""
+    """Return the motion, with q and qd as differentiable arrays of the given library."""
     names = [name for name in GIVEN if getattr(course, name) is not None]
     given = [getattr(course, name) for name in names]
     for name, n in (("q", robot.model.nq), ("qd", robot.model.nv)):
@@ -65,19 +65,19 @@ def moved(robot: Machine, made: Rollout | Stepped, course: Course, library: Libr
 
 
 def _displacements(robot: Machine, q: np.ndarray, bar: np.ndarray) -> np.ndarray:
-    """Return covectors (..., nv) of displacements, given those of the entries of q (..., nq)."""
+    """Convert covectors of the entries of q (..., nq) to covectors of displacements (..., nv)."""
     pull = robot.mechanism.function("integrate").pullback(("v",))
     return np.asarray(pull(q, np.zeros(robot.model.nv), bar))
 
 
 def _entries(robot: Machine, q: np.ndarray, bar: np.ndarray) -> np.ndarray:
-    """Return covectors (..., nq) of the entries of q, given those of displacements (..., nv)."""
+    """Convert covectors of displacements (..., nv) to covectors of the entries of q (..., nq)."""
     pull = robot.mechanism.function("difference").pullback(("q1",))
     return np.asarray(pull(q, q, bar))
 
 
 def _summed(bar: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """Return covectors summed over the members of a batch that share an argument."""
+    """Sum the covectors of an argument over all members of a batch that share it."""
     found = bar.sum(axis=tuple(range(bar.ndim - len(shape))))
     single = tuple(k for k, n in enumerate(shape) if n == 1 and found.shape[k] != 1)
     return np.asarray(found.sum(axis=single, keepdims=True)).reshape(shape)

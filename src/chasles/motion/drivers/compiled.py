@@ -39,7 +39,7 @@ from chasles.motion.steps.traced import (
 )
 
 DONE, WATCH = "compiled steps", "watch"
-"""Names of data kept between parts of a motion: completed steps and the contact watch."""
+"""Names of the data that parts of a motion pass on: number of completed steps, contact watch."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Course:
     `tau` is None if a controller computes it. `done` of `total` steps have been completed. `ctrl`
     holds controls given as numbers, and `act` the initial activations. `watch` is the contact watch
     of an earlier part of the motion, if any. `function` is the function name in messages.
-    `model_parameters` holds the values of the step's model parameters, side by side.
+    `model_parameters` holds the concatenated values of the step's model parameters.
     """
 
     q: Any
@@ -113,7 +113,7 @@ class Rollout:
         self.control = None if control is None else traced(model, control, parameters)
         self._touching: Program | None = None
         if contacts is not None:
-            assert dt is not None, "which contact surfaces need"
+            assert dt is not None, "contact surfaces need dt"
             self._touching = contacts.program(dt)
         digests = ("" if p is None else p.hash for p in (self.control, self._touching))
         own = (model.source, model.mimics, integrator)
@@ -132,7 +132,7 @@ class Rollout:
         self._adjoints: dict[tuple[str, ...], Any] = {}
 
     def _loop(self, *target: str, watch: bool = False) -> Any:
-        """Return the compiled loop for a backend and number type; watch: monitor contacts."""
+        """Return the compiled loop for a backend and number type. watch: True to watch contacts."""
         key = (*target, WATCH) if watch else target
         if key not in self._loops:
             recipe = (self.recipe, WATCH) if watch else self.recipe
@@ -209,8 +209,7 @@ class Rollout:
             Initial state, steps and inputs of the rollout.
         covectors : pair of array_like
             Derivatives of a scalar with respect to the recorded positions and velocities, each of
-            shape
-            (..., records, nv).
+            shape (..., records, nv).
 
         Returns
         -------
@@ -245,7 +244,7 @@ class Rollout:
         return pulled_back(self._adjoint, course, covectors, lead, names, *arrays)
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
-        """Return the compiled adjoint loop; along: inputs that vary from step to step."""
+        """Return the compiled adjoint loop, for inputs `along` that vary from step to step."""
         if along not in self._adjoints:
             kernel = compiled_kernel(
                 ("adjoint", self.recipe, along),
@@ -275,7 +274,10 @@ class Rollout:
         return place_of(course.function, variables, list(arguments.values()))
 
     def _start(self, place: Place, course: Course) -> tuple[tuple[int, ...], list[Any], list[Any]]:
-        """Return the batch shape, states (count, size), inputs (count or 1, steps or 1, size)."""
+        """Return the batch shape, the states (count, size), and the inputs.
+
+        The inputs have shape (count or 1, steps or 1, size).
+        """
         steps, given = course.steps, place.given
         shared = ({"parameters": self.parameters} if self.parameters else {}, self._free)
         names = (*self._sizes, *(name for some in shared for name in some))
@@ -323,9 +325,10 @@ def pulled_back(
     controls: Sequence[np.ndarray],
     sizes: Mapping[str, int],
 ) -> RolloutGradient:
-    """Return the gradient of a motion by its adjoint loop.
+    """Return the gradient of a motion, computed by its adjoint loop.
 
-    names: inputs other than states that have covectors. sizes: the same for states, in order.
+    names: inputs, other than states, that have covectors. sizes: sizes of the covectors of the
+    states by name, in order.
     """
     steps, every = course.steps, course.every
     records = len(kept_steps(steps, every))
@@ -359,7 +362,7 @@ def check_threads(course: Course) -> None:
 def compiled_kernel(
     recipe: object, trace: Callable[[], Program], backend: str = "llvm", dtype: str = "float64"
 ) -> Any:
-    """Return the kernel of a recipe; its program is traced only if the kernel is not cached."""
+    """Return the kernel of a recipe. The program is traced only if the kernel is not cached."""
     with COMPILING:
         known = backends.known(recipe, trace, backend, dtype)
         return known or backends.compile(trace(), backend, dtype, recipe)
@@ -377,7 +380,7 @@ def prepared(
     free: tuple[str, ...] = (),
     again: bool = False,
 ) -> Rollout:
-    """Return a compiled step, cached if possible; again: always trace the controller."""
+    """Return a compiled step, cached if possible. again: True to trace the controller anyway."""
     known_law = callable(control) or isinstance(control, Controls)
     control = control if known_law else None
     count = checked_parameters(parameters, control)
@@ -404,7 +407,7 @@ def prepared(
 def checked_steps(
     dt: Any, steps: Any, every: Any, start: Any, threads: Any, function: str = "rollout"
 ) -> tuple[float, int, int, float, int | None]:
-    """Return the numbers of a simulation's steps after checking them.
+    """Check the step size, step counts, start time and number of threads of a simulation.
 
     Parameters
     ----------
@@ -424,12 +427,12 @@ def checked_steps(
     Returns
     -------
     dt, steps, every, start, threads
-        The same numbers, of the types above.
+        The checked values, with the types above.
 
     Raises
     ------
     InputError
-        If a number is not valid, there are too many steps, or dt does not change the time.
+        If a value is invalid, there are too many steps, or dt is too small to change the time.
 
     Examples
     --------
@@ -456,7 +459,7 @@ def checked_steps(
 
 
 def kept_steps(steps: int, every: int) -> np.ndarray:
-    """Return the numbers of the steps after which states are recorded; 0 is the start."""
+    """Return the numbers of the steps after which states are recorded; 0 is the initial state."""
     numbers = np.arange(0, steps + 1, every)
     return numbers if numbers[-1] == steps else np.append(numbers, steps)
 

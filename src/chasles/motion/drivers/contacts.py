@@ -1,6 +1,7 @@
 """Slots where rigid bodies may touch: points of bodies, limits, and joints with dry friction.
 
-Limits of joints and tendons, and joints at rest, are contact points with one direction (rad or m).
+Limits of joints and tendons, and joints at rest, are contact points with a single direction (rad or
+m).
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,8 +46,8 @@ class Varying:
     def __call__(self, at: State, held: np.ndarray, alone: bool) -> Moves:
         """Return the gaps of all feature pairs, and the motion of held and touching pairs.
 
-        Gaps are infinite where other features are nearer. alone: evaluate only the held pairs, and
-        skip gaps and room.
+        Gaps are infinite where other features are nearer. alone: True to evaluate only the held
+        pairs, without the gaps and room of the others.
         """
         here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
@@ -66,11 +67,12 @@ class Varying:
 
 
 class Slots:
-    """Numbered slots where a robot may touch; row (slots,) maps each slot to its row.
+    """Numbered slots where a robot may touch. `row` (slots,) maps each slot to its row.
 
     A row is a point of a body, a pair with varying points, a joint limit, or a joint with dry
-    friction; the latter come last. bodies (slots,): equal numbers for slots between the same two
-    bodies. bound (slots,): dry friction of joints (N m or N), infinite for other slots.
+    friction; joints with dry friction come last. bodies (slots,): equal numbers for slots between
+    the same two bodies. bound (slots,): dry friction of joints (N m or N), infinite for other
+    slots.
     """
 
     def __init__(
@@ -84,8 +86,8 @@ class Slots:
         for pair in pairs:
             rows = range(len(self.names), len(self.names) + pair.points)
             self.names += _names(pair)
-            assert isinstance(pair.law, Rigid), "others are refused before"
-            assert not isinstance(pair.surface, HeightField), "refused before"
+            assert isinstance(pair.law, Rigid), "other laws are rejected earlier"
+            assert not isinstance(pair.surface, HeightField), "rejected earlier"
             self.laws += [pair.law] * pair.points
             if (found := meeting(pair.body, pair.surface)) is None:
                 fixed.append((pair.body, pair.surface))
@@ -112,8 +114,8 @@ class Slots:
     def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
         """Return positions and velocities of the points in a state.
 
-        held (slots,): mask of slots that are always evaluated. alone: of varying features, evaluate
-        only these.
+        held (slots,): mask of slots that are always evaluated. alone: True to evaluate only the
+        held slots among those of varying features.
         """
         parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:
@@ -126,13 +128,13 @@ class Slots:
         return Moves(*(np.concatenate(part) for part in zip(*parts, strict=True)))
 
     def onto(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
-        """Return q with the gaps of selected slots closed; selected joints at rest do not move."""
+        """Return q with the gaps of selected slots closed. Selected joints at rest do not move."""
         shift = self._shift(at, moves.J[which, 2], moves.gap[which])
         shift[self.freedoms(which)] = 0.0
         return self._mechanism.integrate(at.q, shift)
 
     def stopped(self, at: State, moves: Moves, rows: np.ndarray) -> np.ndarray:
-        """Return qd without velocities in the directions of the mask rows (slots, 3)."""
+        """Return qd without velocities along the axes that the mask `rows` (slots, 3) selects."""
         shift = self._shift(at, moves.J[rows], moves.velocity[rows])
         qd = at.qd + shift
         qd[np.abs(qd) <= ROUNDED * np.abs(shift)] = 0.0
@@ -144,7 +146,7 @@ class Slots:
         return self.resting.freedom[which[np.isfinite(self.bound)]]
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """Return the state after a step with held joints unmoved by the closing of loops."""
+        """Return the state after a step, without the motion of held joints from closing loops."""
         if not self._mechanism.rows:
             return at
         return self.resting.kept(at, start, held[np.isfinite(self.bound)])
@@ -173,7 +175,10 @@ class Slots:
     def told(
         self, at: State, hits: np.ndarray, old: Mode, new: Mode, late: np.ndarray
     ) -> list[Occurrence]:
-        """Return the contact changes by name; late (slots,): time until a point comes to rest."""
+        """Return the contact changes as named occurrences.
+
+        late (slots,): time until a point comes to rest.
+        """
         (was, slid), (current, slides) = (
             (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)
         )
@@ -194,7 +199,7 @@ class Slots:
 
     @contextmanager
     def said(self, t: float, which: np.ndarray) -> Iterator[None]:
-        """Add the time and place to the error of a contact problem without a solution."""
+        """Add the time and the slots' names to errors of contact problems without a solution."""
         try:
             yield
         except (Infeasible, NoUniqueMotion, ConvergenceError) as error:
@@ -244,7 +249,7 @@ def check_rigid(
 
 
 def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touching:
-    """Return the contact forces and gaps at the states of a trajectory, which may be empty."""
+    """Collect the contact forces and gaps at the states of a trajectory, which may be empty."""
     forces, gaps = zip(*kept, strict=True) if kept else ((), ())
     n = len(kept)
     return Touching(
@@ -256,7 +261,7 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
 
 
 def _columns(nv: int, freedom: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """Return Jacobians J (k, 3, nv) of joints; their velocities are along the normal."""
+    """Return Jacobians J (k, 3, nv) of joints, whose velocities are along the normal."""
     J = np.zeros((len(freedom), 3, nv))
     J[np.arange(len(freedom)), 2, freedom] = sign
     return J
@@ -316,7 +321,7 @@ class Stops:
 
 
 class Resting:
-    """Joints with dry friction: joints at rest are in contact, moving joints are separated.
+    """Joints with dry friction as contacts: closed for joints at rest, open for moving joints.
 
     `freedom` (k,): velocity indices of these joints. `bound` (k,): their dry friction (N m or N).
     """
@@ -336,7 +341,7 @@ class Resting:
         self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
 
     def __call__(self, at: State) -> Moves:
-        """Return the motion of joints; the gap is 0 for slow joints, and infinite for others."""
+        """Return the motion of the joints. The gap is 0 for slow joints, infinite for fast ones."""
         speed = at.qd[self.freedom]
         return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 

@@ -1,4 +1,4 @@
-"""Dry friction of joints in interpreted motions of trees and closed loops, and in batches."""
+"""Dry friction of joints in interpreted motions of trees, closed loops and batches."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ from chasles.motion.steps.system import (
 )
 
 ROUNDED = 1e-12
-"""Relative size below which the difference between two numbers is treated as zero."""
+"""Relative size below which the difference between two values is treated as zero."""
 
 DEPENDENT = 1e-10
 """Fraction of the largest eigenvalue below which joints coupled by loops are treated as dependent.
@@ -29,10 +29,10 @@ DEPENDENT = 1e-10
 
 
 class Dry(Sticking):
-    """Step of an integrator with joints that stick; `free`, the free acceleration, is set later.
+    """Step of an integrator in which dry friction may hold joints.
 
-    The accelerations in a mode are those under `force` and the torques that keep held joints at
-    rest.
+    The accelerations in a mode are due to `force` and to the torques that keep held joints at rest.
+    The attribute `free`, the accelerations without holding torques, is set later.
     """
 
     free: Accelerate
@@ -50,7 +50,7 @@ class Dry(Sticking):
         self._missed, self._still = np.zeros(shape), np.zeros(shape, dtype=bool)
 
     def force(self, force: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-        """Return joint torques with the friction of the mode instead of -f sign(qd)."""
+        """Return a function of joint torques with the mode's friction instead of -f sign(qd)."""
 
         def forces(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
             return force(t, q, qd) + self.friction * (np.sign(qd) - self.mode.sign)
@@ -68,7 +68,7 @@ class Dry(Sticking):
         return np.concatenate([np.where(held, 0.0, _pushed(qdd, B, holding)), behind], -1)
 
     def _see(self, B: np.ndarray, holding: np.ndarray) -> None:
-        """Store the initial holding torques of a step, and the largest missed acceleration."""
+        """Store the initial holding torques, and the largest acceleration that holding prevents."""
         beyond = np.copysign(np.maximum(np.abs(holding) - self.friction, 0.0), holding)
         if self._first is None:
             self._first, self._beyond = holding, beyond
@@ -92,8 +92,8 @@ class Dry(Sticking):
     ) -> Advanced:
         """Return the step with its error estimate, if any, and its interpolant.
 
-        The error includes the change of the step due to impulses, and the motion that joints missed
-        because they were held too long.
+        The error includes the change of the step due to impulses, and the motion that is missing
+        because joints were held too long.
         """
         assert isinstance(system, Local)
         n, error = len(self.friction), found.error
@@ -123,7 +123,8 @@ class Dry(Sticking):
         assert isinstance(system, Local)
         v, P, rests = end.v1, np.zeros_like(end.v1), end.free != 0.0
         if np.any(rests & ((v != 0.0) | (end.low > 0.0) | (end.high < 0.0))):
-            # closed loops: at the end of the step; trees: at its beginning, as compiled steps do
+            # Evaluated at the end of the step for closed loops, and at its beginning for trees, as
+            # in compiled steps.
             q = system.state(h, y)[0] if self._mechanism.rows else system.q
             B = self._response(system.t + h if self._mechanism.rows else system.t, q)
             P = self._stopping(B, end.free, v)
@@ -138,9 +139,9 @@ class Dry(Sticking):
         return v, P
 
     def stilled(self, before: np.ndarray, taken: Taken) -> Taken:
-        """Return the step with joints at rest in closed loops moved back to their positions.
+        """Return the step after moving resting joints of closed loops back to their positions.
 
-        Errors of the step move these joints; the corrections keep the loops closed.
+        Errors of the step move these joints. The corrections keep the loops closed.
         """
         t, q, qd = taken.last
         if self._mechanism.rows and self._still.any():

@@ -31,7 +31,7 @@ from chasles.motion.steps.stiction import check_tendons, dry_friction
 from chasles.motion.steps.system import Accelerate, Local, Place, State, Taken, Tree, path, take
 
 LOOSE = 1e-2
-"""Largest opening of stabilized loops (rad, or fractions of the loop's size)."""
+"""Largest error of stabilized loops (rad, or relative to the size of the loop)."""
 
 
 def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajectory:
@@ -134,7 +134,10 @@ def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajec
 
 
 def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> Activated | None:
-    """Return the actuators if controls are given; activations cannot be combined with contacts."""
+    """Return the actuators if controls are given, else None.
+
+    Raise an error if activations are combined with contacts, limits or dry friction.
+    """
     if not isinstance(plan.control, Controls):
         if plan.act is not None:
             problem = "act was given without ctrl"
@@ -143,14 +146,14 @@ def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> A
     driven = Activated(mechanism, plan.control, plan.ctrl, q.shape[:-1])
     dry = plan.dissipation and dry_friction(mechanism.model).any()
     if driven.size and (touches or dry):
-        problem = "activations step by step do not support contacts, limits and dry friction"
+        problem = "Python steps do not combine activations with contacts, limits or dry friction"
         remedy = "use integrator='time-stepping', or a motion that can be compiled"
         raise InputError("E-MOTION-146", problem, remedy, part="simulate")
     return driven
 
 
 def _beginning_behind(begin: running.Begin, acting: Activated) -> running.Begin:
-    """Return the begin function for positions with activations appended."""
+    """Adapt the function `begin` to positions with activations appended."""
 
     def begun(at: State) -> State:
         place, act = np.split(at.q, [at.q.shape[-1] - acting.size], axis=-1)
@@ -199,7 +202,7 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
 def _paced(
     step: running.Step, integrator: Integrator, start: float, whole: float, plan: Plan
 ) -> running.Even | running.Controlled:
-    """Return the steps of an integrator from `start` for `whole` seconds, each at most dt."""
+    """Return the steps of an integrator from `start` for `whole` seconds, each of at most dt."""
     longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
     steps = step_count(whole, longest or DT)
     running.check_resolution(start, whole / steps, "simulate")
@@ -211,7 +214,7 @@ def _paced(
 
 
 def step_count(whole: float, longest: float) -> int:
-    """Return the number of equal steps, of at most `longest` (s), in a duration."""
+    """Return the number of equal steps of at most `longest` seconds in `whole` seconds."""
     count = whole / longest
     if count > MOST_STEPS:
         problem = f"{whole:g} s takes {count:.3g} steps of {longest:g} s, more than {MOST_STEPS:,}"
@@ -224,7 +227,7 @@ def step_count(whole: float, longest: float) -> int:
 
 
 def host_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
-    """Return the function tau(t, q, qd), with checked results, for velocities shaped like qd."""
+    """Return a function tau(t, q, qd) that checks its results, for velocities shaped like qd."""
     if isinstance(tau, BUILT_IN):
         return controlled(mechanism, tau)
     if callable(tau):
@@ -259,7 +262,7 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
 
 
 def _dynamics(mechanism: Mechanism, plan: Plan, frames: Sequence[str]) -> Accelerations:
-    """Return the acceleration function; frames: frames on which contact wrenches act."""
+    """Return the acceleration function. Contact wrenches act on `frames`."""
     for name in frames:
         if name in (plan.f_ext or {}):
             problem = f"f_ext and contacts act on the same frame {name!r}"

@@ -1,4 +1,4 @@
-"""Positions along steps on the configuration space of a tree or of closed loops."""
+"""Positions during steps on the configuration space of robots with closed loops."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -26,19 +26,19 @@ from chasles.motion.steps.system import Placed, State, Taken, Tree
 FALLEN = 0.1
 """Fraction of the initial margin of a chart (the square of a pivot) below which other coordinates
 are chosen; the pivot has then fallen to a third. With 0.01, the equations are still accurate, but
-such coordinates reverse within a few steps of a millisecond, and the energy becomes inaccurate. For
-a five-bar with rates up to 15 rad/s, the energy error after ten seconds is 5e-3 of the kinetic
-energy with 0.01, 4e-6 with 0.1, and 3e-7 with a third.
+such coordinates reverse within a few steps of 1 ms, and the energy becomes inaccurate. For a
+five-bar linkage with rates up to 15 rad/s, the energy error after ten seconds, relative to the
+kinetic energy, is 5e-3 with 0.01, 4e-6 with 0.1, and 3e-7 with 1/3.
 """
 
 STEPS = 20
 """Maximum number of Newton steps; two or three are typical."""
 
 CONSISTENT = 1e-6
-"""Largest initial opening of loops (rad, or fractions of their size), and error of rates."""
+"""Largest initial error of loops (rad, or relative to their size), and of their velocities."""
 
 BRANCH = 1e-3
-"""Distance (rad, m) beyond which a closed position counts as another branch."""
+"""Distance (rad, m) from the given q beyond which a closed position counts as another branch."""
 
 
 # Loops that the user closes ---------------------------------------------------------------------
@@ -50,13 +50,13 @@ Gamma = Callable[..., Sequence[Number]]
 
 
 class ClosureFunction:
-    """q = gamma(y), qd = G yd, qdd = G ydd + g, for a robot with loops (Featherstone 2008, 8.11).
+    """Loop closure q = gamma(y), qd = G yd, qdd = G ydd + g (Featherstone 2008, 8.11).
 
     For a time-dependent robot, q = gamma(y, t) and qd = G yd + d gamma/dt; the last argument of
     gamma must then be named t. gamma is called once, with symbols, and may use + - * / and the
     functions `sin`, `cos`, `atan2`, `sqrt`, `select` and others of `chasles.expr`. gamma
     determines the branch; G and g are its derivatives. The velocities of every joint must be the
-    time derivatives of its coordinates (no spherical, planar or free joint).
+    time derivatives of its coordinates, which excludes spherical, planar and free joints.
     """
 
     def __init__(self, robot: Machine, gamma: Gamma) -> None:
@@ -174,7 +174,7 @@ class ByFunction(Looped):
 
 
 class Lost(SingularPosition):
-    """Some members of a batch need other independent coordinates; `members` is their mask."""
+    """Some members of a batch need other independent coordinates; `members` is a mask of them."""
 
     def __init__(self, *text: str, members: np.ndarray, **place: Any) -> None:
         super().__init__(*text, **place)
@@ -194,14 +194,14 @@ class Closed(Looped, Remembering):
         self._which, self._start = np.zeros(0, int), np.zeros(0)
 
     def begin(self, at: State) -> State:
-        """Choose charts for all members, and return the closed state as in `Looped.begin`."""
+        """Choose charts for all members, and return the closed state, as `Looped.begin` does."""
         self._charts, lead = [], at.q.shape[:-1]
         self._which, self._start = np.full(lead, -1), np.ones(lead)
         self._choose(at.t, at.q, self._which < 0)
         return super().begin(at)
 
     def step(self, step: Callable[..., Taken], at: State, goal: float) -> Taken:
-        """Take a step as in `Tree.step`; choose other coordinates for members where they fail."""
+        """Take a step as `Tree.step` does, with new coordinates for members whose charts fail."""
         chosen: Any = False
         while True:
             try:
@@ -234,13 +234,13 @@ class Closed(Looped, Remembering):
         return there, qd, self._rate(q, there, qd)
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return all charts, those in use, the chart of each member, and its initial margin."""
+        """Return all charts, the indices of those in use, and each member's chart and margin."""
         known, arrays = self._mechanism.charts.memory()
         used = np.array([known.index(chart) for chart in self._charts], dtype=int)
         return arrays | {"charts": used, "chart": self._which, "margin": self._start}
 
     def recall(self, memory: Memory) -> None:
-        """Resume with stored charts; charts made later equal those of the uninterrupted motion."""
+        """Resume with stored charts. Later charts equal those of the uninterrupted motion."""
         known = self._mechanism.charts.recall(memory)
         self._charts = [known[k] for k in memory["charts"]]
         self._which, self._start = memory["chart"], memory["margin"]
@@ -256,7 +256,7 @@ class Closed(Looped, Remembering):
         return step, qd, health
 
     def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
-        """Choose new charts for selected members; members share a chart if it suits them."""
+        """Choose new charts for selected members. Members share a chart if it suits them."""
         left, loops = np.array(members), self._mechanism.at(t).closing
         while np.any(left):
             first = np.unravel_index(np.argmax(left), left.shape)

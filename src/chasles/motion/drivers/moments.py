@@ -37,7 +37,7 @@ def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:
         part, gone = _earliest(margins, step, np.flatnonzero(passed), part)
         found[gone] = True
         passed = (margins(step.at(part)) < 0.0) & ~found
-        if not passed.any() and part > JUST:  # other features have replaced these
+        if not passed.any() and part > JUST:  # the margins of other features have replaced these
             passed = (margins(step.at(part - JUST)) < 0.0) & ~found
             part -= JUST * passed.any()
     return part
@@ -46,11 +46,11 @@ def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:
 def _earliest(
     margins: Margins, step: Taken, which: np.ndarray, end: float
 ) -> tuple[float, np.ndarray]:
-    """Return the fraction of a step at which some margins first become negative, and which do.
+    """Return the fraction of a step at which margins first become negative, and their indices.
 
-    The result lies just beyond the zero, so that features that are replaced there by a jump do not
-    count as the nearest. A margin that starts at zero counts as negative once it exceeds a small
-    fraction of its final value.
+    The fraction lies just beyond the zero, so that features that are replaced there by a jump do
+    not count as the nearest. A margin that starts at zero counts as negative once it exceeds a
+    small fraction of its (negative) final value.
     """
 
     def left(part: float) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Location of the arrays and the loop of a rollout: host memory or a GPU."""
+"""Location of a rollout's arrays and loop: host memory or a GPU."""
 
 import contextlib
 import math
@@ -14,7 +14,7 @@ from chasles.functions.doors import common, module, numbers
 
 
 def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> "Place":
-    """Return the location of the arguments of a rollout, which must be the same for all."""
+    """Return the location of a rollout's arguments, which must be the same for all of them."""
     library = common(function, variables, arguments)
     if library is None:
         return Place(function, variables, arguments)
@@ -26,7 +26,7 @@ def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[A
 
 
 class Place:
-    """Host memory: NumPy arrays and array_likes, in float64; all numbers must be finite.
+    """Host memory: NumPy arrays and array_likes, in float64. All values must be finite.
 
     function: function name in messages. backend, dtype: target of the compiled step. device:
     context to enter while arrays are created. given: the arguments as checked arrays; None for an
@@ -69,7 +69,7 @@ class Place:
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """Return records for the loop, and the array that holds the end of an unrecorded state."""
+        """Return the loop's records of a state that is not kept, and an array of its last value."""
         return [], state
 
     def joined(self, parts: Sequence[Any]) -> Any:
@@ -82,7 +82,7 @@ class Place:
 
     def check(self, records: Sequence[Any]) -> None:
         """Raise an error for non-finite records, unless the check would need synchronization."""
-        if not np.isfinite(records[1][:, -1]).all():  # values remain non-finite once they are
+        if not np.isfinite(records[1][:, -1]).all():  # a non-finite value stays non-finite
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
             problem = f"velocities of state {row} are not finite at record {kept}"
@@ -91,10 +91,10 @@ class Place:
 
 
 class _GPU(Place):
-    """CuPy arrays on one device, in float32 if all arrays are.
+    """CuPy arrays on one device, in float32 if all arrays are float32.
 
-    Values are not checked, to avoid synchronization. Records are in row order if all states are,
-    else in column order.
+    Values are not checked, to avoid synchronization. Records are in row order if all states are in
+    row order, else in column order.
     """
 
     backend = "cuda"

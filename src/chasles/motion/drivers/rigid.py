@@ -1,4 +1,4 @@
-"""Rigid contact in time: Featherstone's procedure of current and active sets (2008, table 11.1).
+"""Simulation of rigid contact by Featherstone's current and active sets (2008, table 11.1).
 
 1  take steps with the active contacts held                         `RigidContact.accelerate`
 2  after each step, check for the end of the mode: a closing gap,
@@ -33,24 +33,24 @@ DEPTH = 1e-12
 """Depth (m, rad) at which a new contact is detected, larger than rounding errors."""
 
 DEEPEST = 1e-6
-"""Largest initial depth, and separation (m, rad) at which a held point is lost."""
+"""Largest initial penetration, and the separation at which a held point is lost (m, rad)."""
 
 ASTRAY = 1e-8
-"""Largest separation of a held point from its surface after a step; if larger, the step is
-shortened.
+"""Largest distance (m, rad) of a held point from its surface after a step. If the distance is
+larger, the step is shortened.
 """
 
 BACK = 1e-12
-"""Reversed slip velocity (m/s) at which slip has ended."""
+"""Velocity (m/s) against the direction of slip at which slip has ended."""
 
 DRIFT = 1e-13
-"""Position (m) or velocity (m/s) error of held points above which they are restored."""
+"""Position error (m) or velocity error (m/s) of held points above which the error is removed."""
 
 HALVINGS = 10
-"""Maximum number of halvings of a step that takes held points off their surfaces."""
+"""Maximum number of halvings of a step that moves held points off their surfaces."""
 
 TANGENTS = np.array([1.0, 1.0, 0.0])
-"""Mask of the slip components of a velocity along the axes of a contact."""
+"""Mask that selects the slip components of a velocity along the axes of a contact."""
 
 NEWTON, TINY = 3, 1e-300
 """Number of Newton steps from the depth at which a contact is detected back to a zero gap, and the
@@ -62,8 +62,8 @@ class RigidContact(Pace):
     """Contact points, joint limits and joints with dry friction of a robot in a single state.
 
     Steps end where the contact mode changes. force: joint torques at (t, q, qd) without dry
-    friction. f_ext, dissipation: as in `inverse_dynamics`. Set later: free, the accelerations
-    without contact under `self.force`; pace, the steps without contact.
+    friction. f_ext, dissipation: as in `inverse_dynamics`. Two attributes are set later: `free`,
+    the accelerations without contact under `self.force`, and `pace`, the steps without contact.
     """
 
     free: Accelerate
@@ -101,7 +101,7 @@ class RigidContact(Pace):
     # In a mode ---------------------------------------------------------------------------------
 
     def force(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return joint torques; the mode, not sign(qd), sets the direction of dry friction."""
+        """Return the joint torques. The mode, not sign(qd), sets the direction of dry friction."""
         slots = self._slots
         signs = self._mode.slip[self._rubs, 2]
         return slots.resting.force(self._force(t, q, qd), qd, signs)
@@ -121,7 +121,7 @@ class RigidContact(Pace):
         return self._slots.seen(found.moves, found.forces)
 
     def _moves(self, at: State) -> Moves:
-        """Return the motion of all points; the last result is cached and shared between modes."""
+        """Return the motion of all points. The last result is cached and shared between modes."""
         last, current = self._seen, self._mode.current
         if last is None or not (_same(last[0], at) and np.array_equal(last[1], current)):
             here = State(at.t, at.q.copy(), at.qd.copy())
@@ -129,7 +129,7 @@ class RigidContact(Pace):
         return last[2]
 
     def _found(self, at: State) -> "_Found":
-        """Return forces and accelerations of a state in the current mode, with caching."""
+        """Return the forces and accelerations of a state in the current mode (cached)."""
         last = self._last
         if last is None or not last.of(at, self._mode):
             last = self._last = self._find(at, self._moves(at))
@@ -168,11 +168,12 @@ class RigidContact(Pace):
         return self._mode.active & (self._friction > 0.0) & ~self._mode.slides
 
     def _margins(self, at: State) -> np.ndarray:
-        """Return margins to all bounds where the mode changes, negative beyond a bound (step 2).
+        """Return the margins to all bounds at which the mode changes (step 2).
 
-        These are gaps; margins of current points to separation and to other features; normal forces
-        and friction of joints; friction of sticking points; slip of sliding points along its
-        direction; and the `ease` of sliding points.
+        Margins are negative beyond their bound. They are gaps; margins of current points to
+        separation and to other features; normal forces and friction of joints; friction of sticking
+        points; slip of sliding points along the direction of slip; and the `ease` of sliding
+        points.
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
@@ -195,10 +196,10 @@ class RigidContact(Pace):
         return np.concatenate(rooms)
 
     def _slack(self, found: "_Found") -> np.ndarray:
-        """Return the slack of the force bounds (k,).
+        """Return the slack (k,) of the force bounds.
 
         The slack is a fraction of the largest force, or of the force at the point that would stop
-        the largest acceleration.
+        the largest acceleration, whichever is larger.
         """
         size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
         slack = np.full(len(self._friction), size)
@@ -236,7 +237,7 @@ class RigidContact(Pace):
         return first
 
     def _longest(self, at: State) -> float:
-        """Return the longest stable step (s); friction may reverse slip, but not speed it up."""
+        """Return the longest step (s) in which friction may reverse slip, but not increase it."""
         if not (self._mode.slides & ~self._rubs).any():
             return np.inf
         ahead = modes.heading(self._mode, self._moves(at)).slip
@@ -274,7 +275,7 @@ class RigidContact(Pace):
     # Changes -----------------------------------------------------------------------------------
 
     def changed(self, at: State) -> Changed:
-        """Apply impulses and choose a new mode (steps 4 to 6); return the events and the state.
+        """Apply impulses and choose a new mode (steps 4 to 6). Return the events and the state.
 
         If a change is due, the current contacts were held until now, so they do not collide.
         """
@@ -325,7 +326,7 @@ class RigidContact(Pace):
             return at.qd + B @ modes.impulses(laws, bodies, J @ B, moves.velocity[which])
 
     def _choose(self, at: State, moves: Moves, alike: np.ndarray, before: np.ndarray) -> np.ndarray:
-        """Choose the new mode (step 6); return the times (k,) in which points come to rest.
+        """Choose the new mode (step 6). Return the times (k,) until the points come to rest.
 
         alike (k,): the representative of each point in contact, else -1. Slow rebounds with
         velocities v, v e, v e^2, ... under an acceleration a are skipped; their total duration is
@@ -360,7 +361,7 @@ class RigidContact(Pace):
         return late
 
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
-        """Return the state without slow velocities, which may be inconsistent on one body."""
+        """Return the state without slow contact velocities, which may contradict each other."""
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return at
@@ -368,7 +369,7 @@ class RigidContact(Pace):
 
 
 class _Found(NamedTuple):
-    """Results for a state in a mode: motion, forces, qdd, and the problem of active points."""
+    """Results for a state in a mode: motion, forces, qdd, and the problem for active points."""
 
     at: State
     mode: modes.Mode
@@ -392,5 +393,5 @@ def _slow(moves: Moves) -> np.ndarray:
 
 
 def _directions(tangents: np.ndarray, normals: np.ndarray) -> np.ndarray:
-    """Return the mask (k, 3) of both tangents and the normal, given masks (k,) of points."""
+    """Combine two masks (k,) of points, for tangents and normals, into a mask (k, 3) of axes."""
     return np.column_stack([tangents, tangents, normals])

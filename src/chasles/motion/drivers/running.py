@@ -15,13 +15,13 @@ from chasles.motion.records import End, Event, Occurrence
 from chasles.motion.steps.system import State, Taken
 
 HALVINGS = 52
-"""Number of bisections that locate an event within a step, down to rounding."""
+"""Number of bisections that locate an event within a step to rounding accuracy."""
 
 REPEATED = 1000
 """Maximum number of events within one step that restart the motion."""
 
 Begin = Callable[[State], State]
-"""begin(at): the state, near a given one, from which a motion can begin."""
+"""begin(at): return a state near `at` from which a motion can begin."""
 
 Step = Callable[[State, float], Taken]
 """step(at, goal): take a step from a state to a time."""
@@ -33,11 +33,11 @@ Changed = tuple[list[Occurrence], State]
 # Between steps ----------------------------------------------------------------------------------
 
 Memory = Mapping[str, np.ndarray]
-"""Arrays by name; names are unique among the parts of a motion."""
+"""Mapping from names to arrays. Names are unique among the parts of a motion."""
 
 
 class Remembering:
-    """Part of a motion whose next step depends on data in addition to time and state.
+    """Part of a motion whose next step depends on more data than time and state.
 
     numbers: names of the attributes that hold these data.
     """
@@ -80,7 +80,7 @@ def other_motion(code: str) -> InputError:
 
 
 class Pace(Remembering):
-    """Sequence of steps; due: True if the last step ended because the motion changes."""
+    """Sequence of steps. due: True if the last step ended because the contact mode changes."""
 
     due = False
 
@@ -89,13 +89,13 @@ class Pace(Remembering):
         raise NotImplementedError
 
     def changed(self, at: State) -> Changed:
-        """Return changes at the start, at an event or when a change is due; none by default."""
+        """Return changes at the start, at an event or when a change is due. Default: no changes."""
         return [], at
 
 
 @dataclass
 class Even(Pace):
-    """Steps between equally spaced times; a step that starts between them ends at the next."""
+    """Steps between equally spaced times. A step that starts between two times ends at the next."""
 
     numbers = ("done",)
     step: Step
@@ -112,7 +112,7 @@ class Even(Pace):
     @property
     def _next(self) -> float:
         goal = self.start + self.whole * (self.done + 1) / self.steps
-        last = self.done + 1 == self.steps  # rounding must not place it before the end
+        last = self.done + 1 == self.steps  # rounding must not place the last time before the end
         return max(goal, self.start + self.whole) if last else goal
 
 
@@ -135,7 +135,7 @@ class Controlled(Pace):
     h: float
 
     def __call__(self, at: State, most: float = math.inf) -> Taken:
-        """Take a step as in `Pace`; repeat it with a smaller size while its error is too large."""
+        """Take a step as in `Pace`. Repeat it with a smaller size while its error is too large."""
         t, largest = at.t, 5.0
         while True:
             h = min(self.h, self.longest, most)
@@ -215,7 +215,7 @@ class Keep(Remembering):
     """Recorded states: after every few steps, or at given times.
 
     others: beside(state) of each recorded state. repeated: number of events since the last complete
-    step. left: number of remaining times.
+    step. left: number of given times that are not recorded yet.
     """
 
     numbers = ("steps", "repeated", "left")
@@ -231,17 +231,17 @@ class Keep(Remembering):
 
     @property
     def _next(self) -> float:
-        """Next of the given times."""
+        """Next given time, or infinity if no time is left."""
         return self._times[-self.left] if self._times and self.left else math.inf
 
     def now(self, at: State) -> None:
-        """Record the state at the start or end of the motion or at an event, once."""
+        """Record a state at the start or end of the motion or at an event, at most once."""
         new = not self._kept or self._kept[-1] is not at
         if new if self._times is None else self._next == at.t:
             self._keep(at)
 
     def step(self, t: float, step: Taken, reached: float) -> None:
-        """Record a step from time t that was completed up to the time `reached`."""
+        """Record the states of a step that began at time t and was completed up to `reached`."""
         self.steps += 1
         goal = step.last.t
         if self._times is None and self.steps % self._every == 0 and reached == goal:
@@ -294,7 +294,7 @@ def run(
     progress: bool,
     steps: int | None = None,
 ) -> tuple[list[Occurrence], End]:
-    """Take steps until `end`, a terminal event or `steps` steps; return occurrences and end."""
+    """Take steps until `end`, a terminal event or `steps` steps. Return occurrences and `End`."""
     happened, taken, stopped = [], 0, False
     with _bar(progress, at.t, end) as show:
         while at.t < end and taken != steps and not stopped:
@@ -340,7 +340,7 @@ def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float],
 
 
 def seen(event: Event, n: int) -> Event:
-    """Return an event that sees only the first n entries of q, without appended states."""
+    """Return the event for states whose q has more than n entries: it sees only the first n."""
 
     def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
         return event.function(t, q[:n], qd)

@@ -1,6 +1,6 @@
 """Motions by time stepping: contact, limits and dry friction in one convex problem per step.
 
-The step consists of three programs (`steps.stepping`) that are compiled into one loop.
+The step consists of four programs (`steps.stepping`) that are compiled into one loop.
 """
 
 import math
@@ -62,7 +62,7 @@ class Recipe:
 
 
 class Stepped:
-    """Compiled step of a robot in a scene; control: None if joint torques are inputs."""
+    """Compiled step of a robot in a scene. If control is None, joint torques are inputs."""
 
     def __init__(
         self, model: Model, scene: Scene, dt: float, control: Any, parameters: int = 0
@@ -113,7 +113,7 @@ class Stepped:
         return compiled_kernel((name, self.recipe), trace, backend, dtype)
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
-        """Return the compiled adjoint loop; along: inputs that vary from step to step."""
+        """Return the compiled adjoint loop, for inputs `along` that vary from step to step."""
         if along not in self._adjoints:
             back = cache(lambda: Backward(self.steps, along))
             ends = [
@@ -158,7 +158,7 @@ class Stepped:
         return self.scene.slots
 
     def __call__(self, course: Course, host: Callable[..., Any] | None = None) -> Trajectory:
-        """Return the motion; host: a function tau(t, q, qd) that is called before each step."""
+        """Return the motion. The function host(t, q, qd), if given, is called before each step."""
         place = self._place(course, host)
         with place.device:
             return self._moved(place, course, host)
@@ -208,7 +208,7 @@ class Stepped:
         often: int,
         host: Callable[..., Any] | None,
     ) -> None:
-        """Take one step at a time, with torques, controls or contacts computed before each."""
+        """Take one step at a time. Compute torques, controls or contacts before each step."""
         kept, nv = 0, self._given.get("ctrl", self.model.nv)
         for k in range(course.steps):
             *given, time = (x[:, [min(k, x.shape[1] - 1)]] for x in controls)
@@ -225,11 +225,11 @@ class Stepped:
                 kept += 1
 
     def _check_margin(self, singular: Any) -> None:
-        """Raise an error if the loops came close to a position that the step cannot pass."""
+        """Raise an error if the loops came too close to a singularity of their coordinates."""
         if self.model.source.closure and not bool((singular < 1.0 - FALLEN).all()):
             names = [self.model.bodies[i].data.name for i in self.model.movers]
             problem = "the independent coordinates of the loops became dependent on each other"
-            remedy = f"use another integrator, or name others of {names} as independent"
+            remedy = f"use another integrator, or make other joints of {names} independent"
             raise SingularPosition("E-MOTION-183", problem, remedy, part="simulate")
 
     def _place(self, course: Course, host: Callable[..., Any] | None) -> Place:
@@ -287,7 +287,7 @@ class Stepped:
     def _touched(
         self, place: Place, q: Any, forces: list[Any], threads: int | None
     ) -> Touching | None:
-        """Return the forces of the step before each recorded state, and the gaps in that state."""
+        """Return the forces in the step before each recorded state, and the gaps in that state."""
         if not self.slots:
             return None
         target = (place.backend, place.dtype)
@@ -300,7 +300,7 @@ class Stepped:
         return Touching(forces[0].reshape(*gaps.shape, 3), gaps, q[..., :0])
 
     def gap_program(self) -> Program:
-        """Return the program of the gaps of all slots in a configuration."""
+        """Return the program that computes the gaps of all slots in a configuration."""
         arena, n = Arena(RULES), self.model.nq
         own, crowded = self.scene.spots(arena, symbols(arena, "q", (n,)))
         gaps = [spot.gap for _, spot in own]
@@ -328,7 +328,7 @@ def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
 
 
 def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
-    """Return velocity index, position index, lower and upper limit of joints with one DoF."""
+    """Return (velocity index, position index, lower, upper limit) of each limited 1-DoF joint."""
     found = []
     for i in model.movers:
         joint, limits = model.bodies[i].joint, model.bodies[i].data.limits
@@ -339,17 +339,17 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
 
 
 def chosen(robot: Machine, q: Any) -> Model:
-    """Return the model, with its loops solved for the coordinates suited to a state."""
+    """Return the model, with loops solved for dependent coordinates that suit the first state."""
     mechanism, model = robot.mechanism, robot.model
     if not mechanism.rows:
         return model
     first = numbers("simulate: q", q, model.nq).astype(float).reshape(-1, model.nq)
     if not len(first) or not np.isfinite(first).all():
-        return model  # which the driver refuses by name
+        return model  # the driver raises an error that names the argument
     chart = mechanism.charts.at(mechanism.closing, first[0])
     gap = chart.closing(0.0, first, np.zeros((len(first), model.nv)))[2][:, 0]
     if not (gap <= CONSISTENT * CONSISTENT).all():
-        problem = f"q leaves the loops open in state {int(np.argmax(gap))}"
+        problem = f"q does not close the loops in state {int(np.argmax(gap))}"
         remedy = "close them first: q = robot.assemble(...)"
         raise InputError("E-MOTION-184", problem, remedy, part="simulate")
     closure = chart.closure
@@ -359,9 +359,10 @@ def chosen(robot: Machine, q: Any) -> Model:
 def prepared(
     robot: Machine, plan: Plan, dt: float, control: Any, q: Any, *, again: bool = False
 ) -> Stepped:
-    """Return a compiled step, cached if possible; again: always trace the controller.
+    """Return a compiled step, cached if possible.
 
-    q: initial positions, which determine the independent coordinates of closed loops.
+    q: initial positions, which determine the independent coordinates of closed loops. again: True
+    to trace the controller even if the step is cached.
     """
     scene, known = scene_of(robot, plan, chosen(robot, q)), robot.mechanism.kept
     control = control if callable(control) or isinstance(control, Controls) else None

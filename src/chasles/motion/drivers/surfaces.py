@@ -1,7 +1,7 @@
-"""Soft contacts of a simulation, and a watch that detects step sizes too large for them.
+"""Soft contacts of a simulation, and a watch that detects step sizes that are too large for them.
 
-The states of soft surfaces are appended to q and integrated with it. They are followed by one
-number per point: 1 if the point was in contact at the beginning of the step, else 0.
+The states of soft surfaces are appended to q and integrated with it. They are followed by the
+contact status of each point: 1 if it was in contact at the beginning of the step, else 0.
 """
 
 import math
@@ -68,7 +68,7 @@ class Surfaces:
         return whole
 
     def beginning(self, begin: running.Begin) -> running.Begin:
-        """Return the begin function for positions with contact states appended."""
+        """Adapt the function `begin` to positions with contact states appended."""
 
         def begun(at: State) -> State:
             place, behind = np.split(at.q, [self.nq], axis=-1)
@@ -87,7 +87,7 @@ class Surfaces:
         return q[..., : self.nq], wrenches, [rates, still]
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return q after a step, with surfaces moved exactly onto the bodies that press on them."""
+        """Return q after a step, with surfaces moved exactly to the bodies that press on them."""
         return np.concatenate([q[..., : self.nq], *self._call(self._settling, q, qd)], -1)
 
     def seen_by(self, event: Event) -> Event:
@@ -109,11 +109,11 @@ class Surfaces:
         return call(kernel, "simulate", (q[..., :n], qd, q[..., n:m], q[..., m:]))
 
     def _programs(self, *, held: bool) -> list[Program]:
-        """Return the programs of the soft contacts.
+        """Return the four programs of the soft contacts.
 
-        They compute wrenches and rates; corrected states and the contact status; forces and gaps;
-        velocities of points and normal forces. held: True if points keep the contact status from
-        the beginning of the step.
+        They compute (1) wrenches and rates, (2) corrected states and the contact status, (3) forces
+        and gaps, and (4) velocities of points and normal forces. held: True if points keep the
+        contact status from the beginning of the step.
         """
         contacts, arena = self.contacts, Arena(RULES)
         model, points, states = contacts.model, (len(contacts.laws),), (contacts.states,)
@@ -141,7 +141,7 @@ class Surfaces:
 
 
 class Watched(running.Pace):
-    """Steps of another pace, with a watch of the contacts; lead: batch shape."""
+    """Steps of another pace, with a watch of the contacts. lead: batch shape."""
 
     def __init__(self, pace: running.Pace, soft: Surfaces, lead: tuple[int, ...]) -> None:
         self._pace, self._soft = pace, soft

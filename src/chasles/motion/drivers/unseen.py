@@ -1,4 +1,4 @@
-"""Contacts that NumPy computes before each step, as inputs of the compiled step."""
+"""Contacts that are computed with NumPy before each step and passed to the compiled step."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ from chasles.motion.steps.slots import outside
 
 
 class Contacts:
-    """Contacts of all pairs of a scene that are not compiled, as functions of the configuration."""
+    """Contacts of all pairs that are not compiled, computed for given configurations."""
 
     def __init__(self, scene: Scene) -> None:
         self.groups, self.model = scene.unseen, scene.model
@@ -32,7 +32,7 @@ class Contacts:
         ]
 
     def inputs(self, q: np.ndarray) -> np.ndarray:
-        """Return the inputs (n, size) of a step from configurations (n, nq)."""
+        """Return the inputs (n, size) of a step that starts from configurations (n, nq)."""
         return np.concatenate([x for rows, x in self._all(q) for x in (rows, x)], axis=-1)
 
     def gaps(self, q: np.ndarray) -> np.ndarray:
@@ -43,7 +43,7 @@ class Contacts:
         return np.concatenate(each, axis=-1).reshape(*q.shape[:-1], -1)
 
     def _all(self, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return rows of slots (n, slots * ROW) and the next gap (n, 1) of each group."""
+        """Return, for each group, rows of its slots (n, slots * ROW) and the next gap (n, 1)."""
         poses = call(self._kernel, "simulate", (q,)).reshape(len(q), -1, 4, 3)
         at: dict[str | None, tuple[np.ndarray, np.ndarray]] = {
             None: (np.broadcast_to(np.eye(3), (len(q), 3, 3)), np.zeros((len(q), 3)))
@@ -77,7 +77,10 @@ class Contacts:
 
 
 def _poses(scene: Scene, frames: Sequence[str]) -> Program:
-    """Return the program of axes, as columns, and origins of some frames (k, 4, 3)."""
+    """Return the program that computes the axes and origins of frames (k, 4, 3).
+
+    The first three rows of each frame are its rotation matrix; the last row is its origin.
+    """
     model: Model = scene.model
     arena = Arena(RULES)
     places = placed(model, arena, symbols(arena, "q", (model.nq,)), scene.pairs)

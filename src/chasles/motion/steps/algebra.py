@@ -46,8 +46,7 @@ def skew(r: np.ndarray) -> np.ndarray:
 def columns(carriers: Sequence[np.ndarray], k: int) -> list[Any]:
     """Return column k of each carrier as (shared column, sign), or None if the column is zero.
 
-    Columns that are equal or opposite share one object. Carriers may differ in the number
-    of rows.
+    Equal or opposite columns share one object. Carriers may differ in the number of rows.
     """
     found: list[Any] = []
     unique: list[np.ndarray] = []
@@ -93,7 +92,7 @@ def grouped(columns: Sequence[Any], wrenches: Sequence[np.ndarray]) -> list[tupl
 def solved(
     A: np.ndarray, b: np.ndarray, order: Sequence[int], floor: np.ndarray | None
 ) -> np.ndarray:
-    """Solve A x = b by A = L' D L, starting from the last row of `order`, with pivots >= floor."""
+    """Solve A x = b by A = L' D L, from the last index in `order`, with pivots >= floor."""
     n, places = len(order), list(order)
     lower = [
         [A[max(places[i], places[j]), min(places[i], places[j])] for j in range(i + 1)]
@@ -127,9 +126,10 @@ def solved(
 def solved_square(
     A: np.ndarray, b: np.ndarray, order: Sequence[int], floor: np.ndarray
 ) -> np.ndarray:
-    """Solve A x = b by elimination from the last row of `order`; A may be asymmetric.
+    """Solve A x = b by elimination, starting from the last index in `order`.
 
-    The pattern of zeros must be symmetric. Pivots smaller than floor are replaced by floor.
+    A may be asymmetric, but its pattern of zeros must be symmetric. Pivots smaller than `floor` are
+    replaced by it.
     """
     n, places = len(order), list(order)
     rows = [[A[i, j] for j in places] for i in places]

@@ -1,13 +1,14 @@
 """Adjoint of a time step with contact: covectors before the step, given those after it.
 
-The velocities v at the end of a step balance the momentum, g(v, x) = 0, for the state, torques and
-parameters x at its beginning. By the implicit function theorem, covectors y of the results pass to
+The velocities v at the end of a step balance the momentum, g(v, x) = 0, where x are the state,
+torques and parameters at its beginning. By the implicit function theorem, covectors y of the
+results are pulled back to
 
     x' = (dy/dx)' y - (dg/dx)' z,    (dg/dv)' z = (dy/dv)' y
 
-which is one solve with the transposed Jacobian of the solution; iterations are not differentiated.
-Contacts that act, stick or slide do so for small changes of x, too. Where one of these changes, the
-result is the derivative on the side of the solution that was found.
+which takes one solve with the transposed Jacobian at the solution; iterations are not
+differentiated. Contacts that act, stick or slide are assumed to do so for small changes of x, too.
+Where this does not hold, the result is the derivative on the side of the solution that was found.
 """
 
 from collections.abc import Sequence
@@ -26,15 +27,15 @@ from chasles.motion.steps.stepping import HOLD, TOLERANCE, Steps
 from chasles.motion.steps.traced import by_entries
 
 MOVING = ("q", "qd", "act")
-"""States with covectors; contact forces and statistics have none."""
+"""States with covectors. Contact forces and statistics do not have covectors."""
 
 
 class Backward:
     """Programs of an adjoint step, which solves the step and then pulls covectors back.
 
-    along: inputs that vary from step to step. Inputs and outputs are covectors of these inputs at
-    this step, of the states, and the sums of covectors of all other inputs. Further inputs are
-    those of the step, and weights to add to the covectors of the states.
+    along: inputs that vary from step to step. Inputs and outputs are the covectors of these inputs
+    at this step, the covectors of the states, and the sums of covectors of all other inputs.
+    Further inputs are those of the step, and weights that are added to the covectors of the states.
     """
 
     def __init__(self, steps: Steps, along: Sequence[str]) -> None:
@@ -84,7 +85,7 @@ class Backward:
         return steps._tiled(Program.from_outputs("backward", inputs, found))
 
     def _after(self, v: Any, brake: np.ndarray) -> dict[str, list[Any]]:
-        """Return the states after the step, given its velocities; the brake counts as constant."""
+        """Return the states after a step with end velocities v. The brake counts as constant."""
         steps, given, arena = self.steps, self.steps._given, self.steps._arena
         way = steps._way(given["qd"], v, steps.early, steps._rate)
         q, qd = moved(steps.model, arena, given["q"], way, v)

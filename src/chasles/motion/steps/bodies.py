@@ -1,4 +1,4 @@
-"""Bodies in a step: their poses, free motion, and the inverse mass at a contact."""
+"""Bodies in a step: poses, free motion, and inverse masses at contacts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -43,7 +43,7 @@ def free_places(model: Model) -> list[int]:
 def moved(
     model: Model, arena: Arena, q: np.ndarray, way: np.ndarray, v: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the position after a displacement, and velocities along the new body axes."""
+    """Return the position after a displacement, and the velocities along the new body axes."""
     turn, last = way.copy(), v.copy()
     free = [i for i in model.movers if model.bodies[i].data.traits.floating]
     for i in free:
@@ -74,7 +74,7 @@ def _rotation(quaternion: np.ndarray) -> np.ndarray:
 
 
 def along_velocities(model: Model, what: str) -> np.ndarray:
-    """Return the damping or stiffness of joints along each velocity."""
+    """Return a joint property (damping or stiffness) for each velocity coordinate."""
     found = np.zeros(model.nv)
     for i, body in enumerate(model.bodies):
         for owner, first, ratio in model.shares(i):
@@ -85,9 +85,9 @@ def along_velocities(model: Model, what: str) -> np.ndarray:
 
 
 def centered(model: Model, q: np.ndarray) -> np.ndarray:
-    """Return q with its first free joint at the origin and the others relative to it.
+    """Return q with its first free joint at the origin, and other free joints relative to it.
 
-    Positions are then close to zero, which keeps their precision.
+    Positions are then close to zero, which preserves their precision.
     """
     roots = [i for i in model.movers if model.bodies[i].parent == WORLD]
     if not roots or not all(model.bodies[i].data.traits.floating for i in roots):
@@ -128,7 +128,7 @@ def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
 
 
 def weight_of(model: Model, neutral: np.ndarray, inverse: np.ndarray, pair: Pair) -> float:
-    """Return the inverse mass (1/kg) at a pair in the neutral posture, averaged over 3 axes."""
+    """Return the inverse mass (1/kg) at a contact pair in the neutral posture (mean of 3 axes)."""
     total = 0.0
     for shape in (pair.body, pair.surface):
         if shape.frame is not None:
@@ -146,10 +146,10 @@ def _middle(shape: Any) -> np.ndarray:
 
 
 def unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
-    """Return the change of angular velocity that removes energy added by gyroscopic torque."""
+    """Return the change of angular velocity that removes the energy added by gyroscopic torque."""
     momentum = inertia @ w
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
     ratio = minimum(before / maximum(after, SLOW), 1.0)
-    part = sqrt(select(less(SLOW, after), ratio, 1.0))  # with derivatives at rest
+    part = sqrt(select(less(SLOW, after), ratio, 1.0))  # differentiable at rest
     return (part - 1.0) * ahead

@@ -1,9 +1,9 @@
 """Restitution in a time step: impacts within the step, their times and rebound velocities.
 
-Impacts of a step happen together, unless the law of a contact has `sequence`. Then they happen one
-after another, so that a blow passes through bodies that touch, as in Newton's cradle. The normal
-velocities after the last impact bound those at the end of the step. So the step has impulses that
-cause exactly these velocities, and friction.
+The impacts in a step are simultaneous, unless the law of a contact has `sequence`. Such impacts
+occur one after another, so that a blow passes through bodies that touch, as in Newton's cradle. The
+normal velocities after the last impact are lower bounds of those at the end of the step. The step
+then finds the impulses that cause these velocities, together with friction.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from chasles.motion.steps.impulses import IMPACT, SLOW
 from chasles.motion.steps.touching import Touch
 
 ROUNDS = 16
-"""Number of rounds of impacts in sequence; in a round, each contact can strike once."""
+"""Number of rounds of sequential impacts. In a round, each contact can strike once."""
 
 
 class Bounces(NamedTuple):
@@ -29,7 +29,7 @@ class Bounces(NamedTuple):
 
 
 class Free(NamedTuple):
-    """Step without contact: velocities before and after it, its matrix and order, and dt (s)."""
+    """Step without contact: velocities before and after, matrix H, its order, and dt (s)."""
 
     v: np.ndarray
     ahead: np.ndarray
@@ -39,10 +39,11 @@ class Free(NamedTuple):
 
 
 class Strike(NamedTuple):
-    """Slot that may strike: restitution, Jacobian of its normal velocity, gap, and its motion.
+    """Slot that may strike, with its motion in a step without contact.
 
-    after: normal velocity at the end of a step without contact. a: normal acceleration. when: time
-    of the impact (s). hit: speed of approach then.
+    e: coefficient of restitution. row: Jacobian of the normal velocity. after: normal velocity at
+    the end of the step. a: normal acceleration. when: time of the impact (s). hit: speed of
+    approach at the impact.
     """
 
     e: float
@@ -108,10 +109,10 @@ def _struck(slot: Strike, change: Number, dt: float, fall: float) -> Number:
 def _in_sequence(
     free: Free, strikes: dict[int, Strike], fall: float
 ) -> dict[int, tuple[Number, Number]]:
-    """Return for each slot whether it has struck, and the change of its normal velocity.
+    """Return, for each slot, 1 if it has struck, else 0, and the change of its normal velocity.
 
     Each impact reverses one normal velocity, reduced by its restitution, as if no other contact
-    existed. Rounds continue in alternating order.
+    existed. The order of the slots alternates from round to round.
     """
     turns: dict[int, np.ndarray] = {
         k: solved(free.H, slot.row, free.order, None) for k, slot in strikes.items()

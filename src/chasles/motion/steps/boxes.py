@@ -1,8 +1,8 @@
-"""Contact slots of two boxes: the clipped face of one on a face of the other, or crossed edges.
+"""Contact slots of two boxes: a face of one box clipped to a face of the other, or crossed edges.
 
 The normal is the axis, of six faces and nine pairs of edges, along which the boxes overlap least
-(Gottschalk, Lin and Manocha 1996, *OBBTree*). If it belongs to a face, the facing face of the other
-box is cut to the rectangle of the first (Ericson 2005, sections 4.4.1 and 5.5.4). The result is a
+(Gottschalk, Lin and Manocha 1996, *OBBTree*). If it belongs to a face, the opposite face of the
+other box is clipped to that face (Ericson 2005, sections 4.4.1 and 5.5.4). The result is a
 polygon with at most eight corners, in twelve slots: the first and the last point of each of
 four edges within the rectangle, and the corners of the rectangle. All functions support floats and
 symbols.
@@ -31,15 +31,15 @@ SLOTS = 12
 """Number of slots of a pair of boxes."""
 
 SAME = 1e-9
-"""A face is preferred to an earlier one only if it overlaps less by this length (m)."""
+"""A face is preferred to an earlier face only if the overlap is smaller by this length (m)."""
 
 EDGE, PART = 1e-3, 0.02
-"""Edges are preferred to a face only if they overlap less by this fraction of the shortest edge
-plus this fraction of the overlap: a slightly tilted face touches in a line, not in a point.
+"""Edges are preferred to a face only if the overlap is smaller by `EDGE` times the shortest edge
+plus `PART` times the overlap, because a slightly tilted face touches in a line, not in a point.
 """
 
 PARALLEL = 1e-6
-"""Edges count as parallel if the squared sine of the angle between them is below this."""
+"""Edges count as parallel if the squared sine of the angle between them is below this value."""
 
 SLACK = 1e-6
 """Rectangles are enlarged by this fraction, so that equal faces meet despite rounding."""
@@ -75,7 +75,7 @@ class Apart(NamedTuple):
 
 
 def _chosen(which: Number, yes: Any, no: Any) -> Any:
-    """Return the first of two arrays or tuples of arrays if a condition holds, else the second."""
+    """Return `yes` if the condition `which` holds, else `no`: arrays, or tuples of arrays."""
     if isinstance(yes, tuple):
         found = (_chosen(which, a, b) for a, b in zip(yes, no, strict=True))
         return type(yes)(*found) if hasattr(yes, "_fields") else tuple(found)
@@ -83,7 +83,7 @@ def _chosen(which: Number, yes: Any, no: Any) -> Any:
 
 
 def _frames(body: Box, over: Placed, surface: Box, under: Placed) -> tuple[Placed, Placed]:
-    """Return axes and centers of two boxes in the world, as arrays of the same type."""
+    """Return the axes and centers of two boxes in the world, as arrays of the same type."""
     kind = np.result_type(over.R, over.o, under.R, under.o)
     return (
         Placed(over.R.astype(kind), over.out(body.center).astype(kind)),
@@ -96,7 +96,7 @@ def _halves(box: Box) -> list[float]:
 
 
 def _face(box: Box, at: Placed, k: int, sign: Number) -> Face:
-    """Return the face of a box along its axis k, with the given sign."""
+    """Return the face of a box whose outward normal is `sign` times its axis k."""
     half, i, j = _halves(box), (k + 1) % 3, (k + 2) % 3
     normal = sign * at.R[:, k]
     return Face(at.o + half[k] * normal, normal, at.R[:, i], at.R[:, j], half[i], half[j])
@@ -174,12 +174,15 @@ def _facing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart) 
 
 
 def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]:
-    """Return points halfway between two faces, distances along the normal, and 1 if valid."""
+    """Return (point, distance, valid) for each corner of a face clipped to another face.
+
+    Points are halfway between the two faces, and distances are along the normal. valid: 1 or 0.
+    """
     sides = (face.wide, face.long)
     reach = [(1.0 + SLACK) * side for side in sides]
 
     def seen(r: np.ndarray) -> np.ndarray:
-        """Return a vector along the edges and the normal of the face."""
+        """Return the components of a vector along the edges and the normal of the face."""
         axes = (face.first, face.second, face.normal)
         return np.array([np.sum(r * axis) for axis in axes])
 
@@ -205,7 +208,8 @@ def _clipped(face: Face, other: Face) -> list[tuple[np.ndarray, Number, Number]]
     ):  # fmt: skip
         early, late = _within(start, way, reach)
         valid = less_equal(early, late)
-        # Points of a segment that misses the rectangle stay on it: a slot far away would be fast.
+        # If a segment misses the rectangle, its points stay on the segment: a point far away would
+        # have a large velocity.
         begin, end = start + minimum(early, 1.0) * way, start + maximum(late, 0.0) * way
         found.append((out(*begin), begin[2], valid))
         leaving.append((out(*end), end[2], valid * less(late, 1.0)))
@@ -253,7 +257,7 @@ def _crossing(body: Box, over: Placed, surface: Box, under: Placed, apart: Apart
     b, c, f = np.sum(d * e), np.sum(d * r), np.sum(e * r)
     bent = 1.0 - b * b
     over_bent = 1.0 / select(less(bent, PARALLEL), 1.0, bent)
-    # The lines of edges that are apart may cross beyond their ends (Ericson 2005, section 5.1.9).
+    # The lines of separate edges may cross beyond their ends (Ericson 2005, section 5.1.9).
     s = _limited((b * f - c) * over_bent, reach[0])
     t = _limited(b * s + f, reach[1])
     s = _limited(b * t - c, reach[0])

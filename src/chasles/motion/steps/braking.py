@@ -1,15 +1,16 @@
-"""Bound of the energy that velocity products add in steps with fast rotation.
+"""Limit of the energy that velocity products add in steps with fast rotation.
 
-Centrifugal and Coriolis forces are explicit in a step, and the mass matrix is that of its start. In
+A step treats centrifugal and Coriolis forces explicitly, with the mass matrix at its start. In
 exact motion, the work of these forces equals the change of the kinetic energy due to the change of
 the mass matrix. In a step in which a joint turns by about 1 rad, the two differ by as much as the
-energy itself, and velocities could grow without bound. So the kinetic energy after a step with fast
-rotation is at most that before it plus the work of all other forces at the end velocities,
+energy itself, and velocities could grow without bound. Therefore the kinetic energy after a step
+with fast rotation is limited to the initial energy plus the work of all other forces at the end
+velocities:
 
     T(q1, v1) <= T(q0, v0) + v1 . (dt (tau - g) + dt D (v0 - v1) - dt^2 K v1 + J' gamma)
 
 If it is larger, a brake slows down the motion relative to the centers of mass. Only the program
-`rescue` computes brakes, so that other steps take no time for them.
+`rescue` computes brakes, so that they cost no time in other steps.
 """
 
 from typing import NamedTuple
@@ -26,13 +27,13 @@ from chasles.motion.steps.algebra import dot, zeros
 from chasles.motion.steps.impulses import SLOW
 
 FAST = 0.2
-"""Angle (rad) by which a joint turns in a fast step."""
+"""Angle (rad) by which a joint must turn in a step with fast rotation."""
 
 
 class Smooth(NamedTuple):
     """Kinetic energy at the start of a step, and impulses of forces other than velocity products.
 
-    At end velocities v, the work of the latter is v . (pushed - implicit v), without contacts.
+    At end velocities v, the work of these impulses, without contacts, is v . (pushed - implicit v).
     """
 
     energy: Number
@@ -53,10 +54,11 @@ def size(model: Model) -> int:
 def brake(
     model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, allowed: Number, dt: float
 ) -> list[Number]:
-    """Return the brake of a step that ends at q and v; allowed: its largest kinetic energy (J).
+    """Return the brake of a step that ends at q and v. allowed: largest kinetic energy (J).
 
-    Entries: the fraction of the velocity relative to the centers of mass to remove, and the
-    velocities of the centers of mass of floating robots, along the axes of their base.
+    The first entry is the fraction of the velocity relative to the centers of mass to remove. The
+    others are the velocities of the centers of mass of floating robots, along the axes of their
+    base.
     """
     given = {"q": q, "qd": [0.0] * model.nv, "qdd": v}
     momentum = result(program(model.weightless(), "inverse_dynamics"), arena, given)
@@ -69,17 +71,17 @@ def brake(
         centers += list(own)
     relative = 0.5 * dot(v, momentum) - carried
     part = _slower(allowed - carried, relative)
-    whole = _slower(allowed, carried)  # below 1 only if an error of the step moves the centers
+    whole = _slower(allowed, carried)  # below 1 only if errors of the step move the centers
     return [select(turns_far(model, v, dt), 1.0 - part, 0.0), *(whole * x for x in centers)]
 
 
 def _slower(allowed: Number, energy: Number) -> Number:
-    """Return the factor, at most 1, of velocities that reduces their energy to an allowed one."""
+    """Return the factor, at most 1, by which velocities must shrink for the allowed energy."""
     return sqrt(minimum(maximum(allowed, 0.0) / maximum(energy, SLOW), 1.0))
 
 
 def slowed(model: Model, v: np.ndarray, brake: np.ndarray) -> np.ndarray:
-    """Return velocities after a brake."""
+    """Return velocities after applying a brake."""
     along = zeros(model.nv)
     for k, at in enumerate(_roots(model).values()):
         along[at] = brake[1 + 3 * k : 4 + 3 * k]
@@ -99,7 +101,7 @@ def turns_far(model: Model, v: np.ndarray, dt: float) -> Number:
 
 
 def _roots(model: Model) -> dict[int, slice]:
-    """Return free joints of the world, and their linear velocities."""
+    """Map the free joints attached to the world to the slices of their linear velocities."""
     return {
         i: slice(model.velocity_slices[i].start + 3, model.velocity_slices[i].stop)
         for i in model.movers

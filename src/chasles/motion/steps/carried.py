@@ -15,7 +15,7 @@ class Carried:
         self._known: dict[int, int] = {}
 
     def put(self, value: Any) -> None:
-        """Store all expressions of an array, except plain numbers."""
+        """Store all entries of an array that are expressions, not plain numbers."""
         for x in np.ravel(np.asarray(value, dtype=object)):
             known, _ = _unsigned(x)
             if isinstance(known, Scalar) and id(known) not in self._known:

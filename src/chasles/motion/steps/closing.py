@@ -1,4 +1,4 @@
-"""Closed loops in a step: velocities v = G y of independent coordinates, and closed positions.
+"""Closed loops in a step: velocities v = G y by independent coordinates, and closed positions.
 
 The step is solved for the velocities y of the independent coordinates, so that velocities satisfy
 the loops exactly and contacts act on the closed mechanism (Featherstone 2008, section 8.11):
@@ -30,9 +30,9 @@ CLOSINGS = 3
 
 
 class Reduction(NamedTuple):
-    """Velocities v = G y (nv, m), and accelerations g (nv,) that keep loops closed at constant y.
+    """Matrix G (nv, m) of v = G y, and accelerations g (nv,) that keep loops closed at constant y.
 
-    independent: indices of the coordinates y in v.
+    independent: indices of the independent velocities y in v.
     """
 
     G: np.ndarray
@@ -40,11 +40,11 @@ class Reduction(NamedTuple):
     independent: tuple[int, ...]
 
     def columns(self, J: np.ndarray) -> np.ndarray:
-        """Return a Jacobian (k, m) with respect to y."""
+        """Convert a Jacobian with respect to v (k, nv) to one with respect to y (k, m)."""
         return _product(J, self.G)
 
     def vector(self, x: np.ndarray) -> np.ndarray:
-        """Return the part (m,) of a force or momentum along y."""
+        """Return the components (m,) of a force or momentum along y."""
         return np.array([dot(column, x) for column in self.G.T], dtype=object)
 
     def matrix(self, A: np.ndarray) -> np.ndarray:
@@ -57,9 +57,9 @@ class Reduction(NamedTuple):
         return tuple((k, a) for k, a in enumerate(self.columns(J)[0]) if not absent(a))
 
     def touch(self, M: np.ndarray, touch: Touch, J: np.ndarray) -> Touch:
-        """Return a slot with the compliance of the closed mechanism; J: its carrier along y.
+        """Return a slot with the compliance of the closed mechanism.
 
-        M: mass matrix along y.
+        M: mass matrix along y. J: carrier of the slot along y.
         """
         rows = J if touch.direct else touch.axes @ (J[3:] - skew(touch.point) @ J[:3])
         weight = bounded(sum(_inverse_mass(M, row) for row in rows) / 3.0)
@@ -68,7 +68,7 @@ class Reduction(NamedTuple):
         return touch._replace(weight=weight, stiffness=stiffness(NORMAL, weight))
 
     def stops(self, M: np.ndarray, stops: Sequence[Stop]) -> list[Stop]:
-        """Return limits along y; M: mass matrix along y."""
+        """Convert limits to the coordinates y. M: mass matrix along y."""
         rows = [self.row(stop.row) for stop in stops]
         return [
             stop._replace(row=row, weight=_inverse_mass(M, _dense(row, len(M))))
@@ -76,7 +76,7 @@ class Reduction(NamedTuple):
         ]
 
     def dry(self, M: np.ndarray, dry: Sequence[Dry]) -> list[Dry]:
-        """Return dry friction along y; M: mass matrix along y."""
+        """Convert dry friction to the coordinates y. M: mass matrix along y."""
         rows = [self.row(part.row) for part in dry]
         return [
             part._replace(
@@ -106,7 +106,7 @@ def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 def _closing(
     model: Model, arena: Arena, q: np.ndarray, v: Any
 ) -> tuple[np.ndarray, np.ndarray, Number]:
-    """Return a step that closes the loops, velocities that keep them closed, and the margin."""
+    """Return a Newton step that closes the loops, consistent velocities, and the margin."""
     given: dict[str, Any] = {"q": q, "qd": v}
     step, rates, health = program(model, "closing_step").applied(given, arena)
     arrays = [zeros(model.nv), zeros(model.nv)]
@@ -115,7 +115,7 @@ def _closing(
 
 
 def reduction(model: Model, arena: Arena, q: np.ndarray, v: np.ndarray) -> Reduction:
-    """Return the reduction of a model with a chosen closure."""
+    """Return the reduction of a model whose independent coordinates are chosen."""
     columns = []
     for c in model.independent:
         unit = [float(k == c) for k in range(model.nv)]
@@ -129,8 +129,8 @@ def closed(
 ) -> tuple[np.ndarray, np.ndarray, Number]:
     """Return the closed position after a displacement, its velocity, and the smallest margin.
 
-    v: velocities, of which only the independent ones are used. The margin is that of
-    `closing_step`: 1 where the closure was chosen, 0 at a singular position.
+    v: velocities, of which only the independent ones are used. The margin, as in `closing_step`, is
+    1 where the closure was chosen and 0 at a singular position.
     """
     integrate = program(model, "integrate")
     there = result(integrate, arena, {"q": q, "v": way})

@@ -1,17 +1,18 @@
-"""Momentum balance of a step on expressions, and steps of Newton's method.
+"""Momentum balance of a step as expressions, and steps of Newton's method.
 
 Friction is bounded by the normal impulse at the same velocities, so the derivative of the impulses
-is not symmetric: friction grows with the approach of the bodies. Newton's method with that
+is not symmetric: friction grows as the bodies approach each other. Newton's method with that
 derivative converges to velocities that satisfy Coulomb's law at the end of the step. The laws are
-piecewise linear, except for the direction of sliding: once the contacts that act and stick are
-known, one step is exact for all that stick. The first step predicts them: contacts act if gravity
+piecewise linear, except for the direction of sliding. Once it is known which contacts act and
+stick, one step is exact for all that stick. The first step predicts this: contacts act if gravity
 would close them, and stick or slide along their current velocity (`touching.expected`).
 
-If whole steps do not converge, steps end where the power of the unbalanced momentum vanishes
-(`Newton.part_step`), and use only a part of the derivatives of friction (`Slope`), so that they
-resemble steps for a convex problem. Last, the normal impulses that bound friction are fixed
-(`fixed`). That problem is convex, and its impulses add no energy. Few states remain whose
-residual is still above the tolerance after the last iteration; they count as unsolved.
+If full Newton steps do not converge, steps end where the power of the unbalanced momentum vanishes
+(`Newton.part_step`), and use only a fraction of the derivatives of friction (`Slope`), so that they
+resemble steps for a convex problem. Finally, the normal impulses that bound friction are fixed
+(`fixed`). That problem is convex, and its impulses add no energy. States that are solved only in
+this way, and the few whose residual is still above the tolerance after the last iteration, count as
+unsolved.
 """
 
 from collections.abc import Sequence
@@ -58,13 +59,13 @@ SEARCHED = 12
 """Number of points at which the search along a step evaluates the power."""
 
 NARROW = 1e-4
-"""Smallest fraction of the interval of the search that one bisection leaves, squared."""
+"""Square of the smallest fraction of the upper end to which one bisection reduces the interval."""
 
 Motions = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 class Problem(NamedTuple):
-    """Data of one step, as expressions of one program."""
+    """Data of the momentum balance of one step, as expressions of one program."""
 
     H: np.ndarray
     p: np.ndarray
@@ -79,12 +80,12 @@ class Problem(NamedTuple):
 
     @property
     def directions(self) -> int:
-        """Total number of entries in all directions of friction."""
+        """Total number of entries in all directions of sliding."""
         return sum(touch.directions for touch in self.touches) + len(self.dry)
 
 
 class Refined(NamedTuple):
-    """Velocities after a step, with gradient, residual, normal impulses, directions of sliding."""
+    """Result of a Newton step: velocities, gradient, residual, impulses, directions of sliding."""
 
     v: np.ndarray
     gradient: np.ndarray
@@ -103,7 +104,7 @@ class Newton:
     # Impulses -----------------------------------------------------------------------------------
 
     def _twists(self, v: np.ndarray) -> list[np.ndarray]:
-        """Return relative twists of all carriers, summed along the tree to share partial sums."""
+        """Return the relative twists of all carriers, with partial sums along the tree shared."""
         found = []
         for J in self.p.carriers:
             twist: np.ndarray = zeros(len(J))
@@ -173,7 +174,7 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
-        """Return velocities v with their unbalanced momentum; at: the velocities of the slots."""
+        """Return velocities v with their unbalanced momentum. at: velocities of the slots."""
         impulses = self._impulses(at)
         g = self._balance(v, impulses)
         pushes = [linear[2] for linear, _ in impulses]
@@ -184,7 +185,7 @@ class Newton:
         return sqrt(np.sum(gradient * gradient * self.p.inverse) / self.p.scale)
 
     def _balance(self, v: np.ndarray, impulses: Motions) -> np.ndarray:
-        """Return the final momentum minus that due to smooth forces and given impulses."""
+        """Return the unbalanced momentum: that of v minus that of smooth forces and impulses."""
         p = self.p
         g = np.array([dot(row, v) for row in p.H], dtype=object) - p.p - self._applied(impulses)
         for stop in p.stops:
@@ -198,7 +199,7 @@ class Newton:
         return g
 
     def _applied(self, impulses: Motions) -> np.ndarray:
-        """Return the generalized impulses of given impulses and moments of all slots."""
+        """Convert the impulses and moments of all slots to generalized impulses."""
         p = self.p
         wrenches: list[np.ndarray] = [zeros(len(J)) for J in p.carriers]
         for (linear, turning), touch in zip(impulses, p.touches, strict=True):
@@ -219,7 +220,7 @@ class Newton:
     def _solved(
         self, v: np.ndarray, slots: Sequence[Near], rubbing: Sequence[Number], g: np.ndarray
     ) -> np.ndarray:
-        """Return the inverse Jacobian times g; rubbing: slopes of dry friction."""
+        """Return the inverse Jacobian times g. rubbing: slopes of dry friction."""
         H = self._jacobian(v, slots, rubbing)
         return solved_square(H, g, self.p.order, PIVOT / self.p.inverse)
 
@@ -254,11 +255,11 @@ class Newton:
     # Adjoint ------------------------------------------------------------------------------------
 
     def balance(self, v: np.ndarray) -> np.ndarray:
-        """Return the momentum at velocities v that is not balanced."""
+        """Return the unbalanced momentum at velocities v."""
         return self._balance(v, self._impulses(self.velocities(v)))
 
     def transposed(self, v: np.ndarray, x: np.ndarray) -> np.ndarray:
-        """Return the inverse of the transposed Jacobian at v times x."""
+        """Return the inverse of the transposed Jacobian at v, times x."""
         slots = [
             linearized(touch, u, w, self._limiting, Slope(), ())
             for touch, (u, w) in zip(self.p.touches, self.velocities(v), strict=True)
@@ -285,9 +286,10 @@ class Newton:
     def whole_step(
         self, v: np.ndarray, g: np.ndarray, last: Sequence[Number], again: Number = 0.0
     ) -> Refined:
-        """Take a Newton step from v with gradient g; last: directions of the step before.
+        """Take a full Newton step from v with gradient g.
 
-        again: 1 if steps repeat (see `linearized`).
+        last: directions of sliding in the previous step. again: 1 if steps alternate between the
+        same states (see `linearized`).
         """
         at, slope, each = self.velocities(v), Slope(), self._split(last)
         slots = [
@@ -320,7 +322,7 @@ class Newton:
         return self._found(v + part * d, _ahead(at, along, part), turned)
 
     def _split(self, directions: Sequence[Number]) -> list[Sequence[Number]]:
-        """Return the directions of friction of each slot."""
+        """Split the directions of sliding by slot."""
         found, start = [], 0
         for touch in self.p.touches:
             found.append(directions[start : start + touch.directions])
@@ -330,7 +332,7 @@ class Newton:
     def _dry(
         self, v: np.ndarray, slope: Slope, last: Sequence[Number]
     ) -> tuple[list[Number], list[Number], list[Number]]:
-        """Return slopes and directions of dry friction, and what its linearization adds to it."""
+        """Return slopes and directions of dry friction, and corrections due to linearization."""
         slopes, directions, missing = [], [], []
         for dry, z in zip(self.p.dry, last, strict=True):
             u = speed_along(dry.row, v)
@@ -347,9 +349,9 @@ class Newton:
     ) -> Number:
         """Return the fraction, at most 1, of a step d at which its power d.g becomes positive.
 
-        On a convex problem, the potential decreases up to there. The power may stay small and
-        then rise steeply where a contact closes, at any fraction. So the root is found by regula
-        falsi and, in turns, by bisection of orders of magnitude.
+        For a convex problem, the potential decreases up to this fraction. The power may stay small
+        and then rise steeply where a contact closes, at any fraction. Therefore, the search
+        alternates between regula falsi and bisection of orders of magnitude.
         """
         p = self.p
         inertia = dot(d, [dot(row, d) for row in p.H])
@@ -375,7 +377,7 @@ class Newton:
         return select(whole, 1.0, last)
 
     def _power(self, v: np.ndarray, d: np.ndarray, at: Motions, along: Motions) -> Number:
-        """Return the work of impulses at velocities v on velocities d."""
+        """Return the work that the impulses at velocities v do along velocities d."""
         total: Number = 0.0
         for (linear, turning), (du, dw) in zip(self._impulses(at), along, strict=True):
             total = total + dot(linear, du) + dot(turning, dw)
@@ -389,7 +391,7 @@ class Newton:
 
 
 def _ahead(at: Motions, along: Motions, part: Number) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return velocities of slots after a part of a step."""
+    """Return the velocities of slots after a fraction of a step."""
     pairs = zip(at, along, strict=True)
     return [(u + part * du, w + part * dw) for (u, w), (du, dw) in pairs]
 
@@ -397,7 +399,7 @@ def _ahead(at: Motions, along: Motions, part: Number) -> list[tuple[np.ndarray, 
 def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
     """Add the stiffness of direct slots to a symmetric matrix in place.
 
-    Terms that are symmetric are added once for both sides of the diagonal.
+    Symmetric terms are computed once for both sides of the diagonal.
     """
     for i in range(len(H)):
         for j in range(i + 1):
@@ -414,7 +416,7 @@ def _add(H: np.ndarray, rows: Sequence[Rows]) -> None:
 
 
 def _between(a: list[Any], b: list[Any], spatial: list[np.ndarray], sums: Any) -> Number:
-    """Return the entry a'K b of two columns, summed over all carriers that both use.
+    """Return the entry a'K b of two columns, summed over the carriers that both columns use.
 
     sums: cached sums of stiffness, and their products with columns.
     """

@@ -25,14 +25,14 @@ RELEASE, FASTEST = 0.2, 0.5
 """Fraction of an overlap that one step releases, and the largest release speed (m/s, rad/s)."""
 
 SLOW = 1e-36
-"""Number added to squared speeds so that their roots can be inverted, in float32, too."""
+"""Smallest squared speed, so that square roots can be inverted, even in float32."""
 
 LIGHTEST, HEAVIEST = 1e12, 1e-12
-"""Largest and smallest inverse mass (1/kg or 1/(kg m2)) that compliances depend on, so that they
-and their squares are numbers, in float32, too."""
+"""Largest and smallest inverse mass (1/kg or 1/(kg m2)) from which compliances are computed. The
+limits keep compliances and their squares finite and nonzero, even in float32."""
 
 NEGLIGIBLE = 1e-9
-"""Coefficients of friction (1 or m) below this count as zero, for the same reason."""
+"""Coefficients of friction (1 or m) below this value count as zero, for the same reason."""
 
 IMPACT = 2.0
 """Restitution acts above this multiple of the speed that gravity adds in a step."""
@@ -55,7 +55,7 @@ def bound(gap: Number, dt: float) -> Number:
 
 
 class Normal(NamedTuple):
-    """Unilateral constraint: bound of the velocity, and the inverse compliance 1 / R."""
+    """Unilateral constraint: lower bound of the velocity, and inverse compliance 1 / R."""
 
     bound: Number
     stiffness: Number
@@ -70,19 +70,19 @@ class Normal(NamedTuple):
 
 
 class Friction(NamedTuple):
-    """Friction that opposes a velocity of one or two entries, stiff at rest, at most `limit`.
+    """Friction that opposes a velocity with one or two entries, with an impulse up to `limit`.
 
-    The impulse is linear in the velocity up to the limit, so that one linear problem is exact for
-    all contacts that stick. Its potential is convex and differentiable.
+    The impulse is proportional to the velocity up to the limit, so that one linear problem is exact
+    for all contacts that stick. Its potential is convex and differentiable.
     """
 
     limit: Number
     stiffness: Number
 
     def factor(self, v: Any) -> tuple[Number, Number, Number]:
-        """Return k of the impulse -k v, the inverse speed, and 1 if the contact slides, else 0.
+        """Return k in the impulse -k v, the inverse speed, and 1 if the contact slides, else 0.
 
-        At rest, the speed at which sliding begins replaces the speed.
+        Speeds below that at which sliding begins are replaced by it.
         """
         square, slow = _square(v), self.limit * (1.0 / self.stiffness)
         least = maximum(slow * slow, SLOW)

@@ -27,9 +27,9 @@ class Table:
     """Butcher tableau: stage i is at time c[i] h and at y + h (sum of A[i][j] k[j] + own k[i]).
 
     own: diagonal entry of A, the same for all stages; zero for explicit methods. error: weights of
-    the stages for the difference from the method of lower order. dense: one row per stage; its
-    weight after a fraction `part` of the step is a polynomial with these coefficients of part,
-    part^2, ...
+    the stages for the difference from the method of lower order. dense: one row per stage, with the
+    coefficients (of part, part^2, ...) of the polynomial that gives the weight of the stage after a
+    fraction `part` of the step.
     """
 
     c: tuple[float, ...]
@@ -66,7 +66,10 @@ class Table:
 
 
 class Newton:
-    """Solver of implicit stages Y = base + a f(Y); the Jacobian is reused while it converges."""
+    """Newton solver of implicit stages Y = base + a f(Y).
+
+    The Jacobian is reused while the iteration converges fast.
+    """
 
     def __init__(self, system: System) -> None:
         self._system = system
@@ -234,13 +237,12 @@ def _turned(quaternion: np.ndarray, v: np.ndarray) -> np.ndarray:
 # The symplectic integrator -----------------------------------------------------------------------
 
 MIDPOINTS = 100
-"""Maximum number of iterations; five to ten are typical. Each multiplies the error by about h times
-the fastest rate.
+"""Maximum number of iterations; five to ten are typical. Each iteration multiplies the error by
+about h times the fastest rate.
 """
 
 ROUNDED = 1e-11
-"""Change, relative to the step, below which iterations end as soon as the change stops decreasing.
-"""
+"""Change, relative to the step, below which iterations end once the change stops decreasing."""
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
@@ -266,7 +268,7 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
         return np.swapaxes(mechanism.derivatives("difference", a, b, wrt="q1"), -1, -2)
 
     def middle_and_end(d: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return both positions, and the force at the midpoint: dT/dq, gravity, applied forces."""
+        """Return the midpoint, the end, and the midpoint force: dT/dq, gravity, applied forces."""
         middle, qd = mechanism.integrate(q, 0.5 * d), d / h
         qdd = local.accelerate(local.t + 0.5 * h, middle, qd)
         slope = mechanism.derivatives("kinetic_energy", middle, qd, wrt="q")
@@ -360,7 +362,7 @@ def known(name: str) -> Integrator:
 
 
 def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Advance]:
-    """Return an integrator and its step function; raise an error if it cannot step the robot."""
+    """Return an integrator and its step function. Raise an error if it does not fit the robot."""
     integrator = known(name)
     if free not in get_args(Free):
         problem = f"free must be 'body' or 'mixed', not {free!r}"

@@ -19,7 +19,7 @@ Row = tuple[tuple[int, Number], ...]
 
 
 def speed_along(row: Row, v: np.ndarray) -> Number:
-    """Return the velocity of a row."""
+    """Return the linear combination of the joint velocities v."""
     found: Number = 0.0
     for k, a in row:
         found = found + a * v[k]
@@ -27,7 +27,10 @@ def speed_along(row: Row, v: np.ndarray) -> Number:
 
 
 class Stop(NamedTuple):
-    """Limit of a joint or tendon: velocity away from the limit, its bound, and inverse mass."""
+    """Limit of a joint or tendon.
+
+    row: velocity away from the limit. bound: lower bound of that velocity. weight: inverse mass.
+    """
 
     row: Row
     bound: Number
@@ -40,7 +43,10 @@ class Stop(NamedTuple):
 
 
 class Dry(NamedTuple):
-    """Dry friction of a joint or tendon: velocity, largest impulse, and stiffness at rest."""
+    """Dry friction of a joint or tendon.
+
+    row: velocity. limit: largest impulse. stiffness: impulse per unit of velocity while it sticks.
+    """
 
     row: Row
     limit: float
@@ -53,14 +59,14 @@ class Dry(NamedTuple):
 
 
 def stiffen(H: np.ndarray, row: Row, slope: Number) -> None:
-    """Add the stiffness slope J'J of a row J to a matrix in place."""
+    """Add slope * J'J, the stiffness of a row J, to a matrix in place."""
     for i, a in row:
         for j, b in row:
             H[i, j] = H[i, j] + a * b * slope
 
 
 class Drawn(NamedTuple):
-    """Line with its velocity and length on symbols, and the inverse mass along the line."""
+    """Line with its velocity and length as symbols, and the inverse mass along the line."""
 
     line: Line
     row: Row
@@ -71,7 +77,7 @@ class Drawn(NamedTuple):
 def drawn(
     model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, inverse: np.ndarray
 ) -> list[Drawn]:
-    """Return tendons and limited ball joints; inverse: M^-1 in the neutral posture."""
+    """Return tendons and limited ball joints as lines. inverse: M^-1 in the neutral posture."""
     every = lines(model)
     if not every:
         return []
@@ -87,7 +93,10 @@ def drawn(
 
 
 def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> float:
-    """Return J M^-1 J' in the neutral posture; if J is zero, the smallest value of its joints."""
+    """Return J M^-1 J' in the neutral posture.
+
+    If it is zero or not finite, return the smallest inverse inertia of the joints in the row.
+    """
     found = float(J @ inverse @ J) if np.isfinite(J).all() else 0.0
     places = [k for k, _ in row]
     return found if found > 0.0 else max(float(np.min(np.diag(inverse)[places])), 1e-12)
@@ -96,7 +105,10 @@ def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> float:
 def joint_stops(
     limits: Sequence[tuple[int, int, float, float]], q: np.ndarray, inverse: np.ndarray, dt: float
 ) -> list[Stop]:
-    """Return joint limits; limits: velocity index, position index, lower and upper limit."""
+    """Return the finite joint limits.
+
+    limits: velocity index, position index, lower and upper limit of each joint.
+    """
     found = []
     for place, coordinate, *ends in limits:
         for sign, limit in zip((1.0, -1.0), ends, strict=True):
@@ -108,7 +120,7 @@ def joint_stops(
 
 
 def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list[Dry]:
-    """Return the dry friction of joints (nv,), in N m or N."""
+    """Return the friction terms of joints with dry friction (nv,), in N m or N."""
     return [
         Dry(((int(k), 1.0),), dt * float(friction[k]), stiffness(TANGENT, float(inverse[k, k])))
         for k in np.flatnonzero(friction)

@@ -1,7 +1,7 @@
-"""Springs, dampers and fluid in an implicit step: their forces and derivatives.
+"""Springs, dampers and fluid in an implicit step: forces and derivatives.
 
-Stiffness and damping contain only the terms that never add energy: k J'J for a spring along a
-length with gradient J, without the derivative of J. The remaining terms act explicitly, which
+Stiffness and damping contain only the terms that never add energy. For a spring along a length with
+gradient J, this is k J'J, without the derivative of J. The remaining terms act explicitly, which
 preserves the order of the step.
 """
 

@@ -19,7 +19,7 @@ class Scene:
     """Contact pairs, joint limits, dry friction and damping that act on a robot in a step.
 
     limits: (velocity index, position index, lower, upper) of joints with one degree of freedom that
-    stop at their limits. stopped: True if tendons and ball joints stop at their limits, too.
+    stop at their limits. stopped: True if tendons and ball joints also stop at their limits.
     """
 
     model: Model
@@ -42,7 +42,7 @@ class Scene:
         return unseen([p for p in self.pairs if meeting(p.body, p.surface) is None])
 
     def spots(self, arena: Arena, q: np.ndarray) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
-        """Return slots in a configuration with their pairs, and the points that share slots."""
+        """Return the pairs and points that have their own slot, and groups that share slots."""
         places = placed(self.model, arena, q, self.pairs)
         found: list[tuple[Pair, Spot]] = []
         for pair in self.pairs:

@@ -2,7 +2,7 @@
 
 A robot may have hundreds of pairs of its own shapes, of which few touch at a time. With a slot for
 each of them, the step would be too large to compile. Instead, the gaps of all pairs are computed,
-and the closest points enter the step with Jacobians that are put together from those of the bodies.
+and the closest points enter the step, with Jacobians assembled from those of the bodies.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,8 +19,8 @@ from chasles.motion.steps.spots import FAR, Spot
 from chasles.motion.steps.touching import Touch, touched
 
 ROW = 10
-"""Number of inputs of a slot whose contact is not compiled: gap, point, normal, inverse mass, and
-indices of two frames.
+"""Number of inputs per slot whose contact is not compiled: gap, point, normal, inverse mass, and
+the indices of two frames.
 """
 
 MOST_SLOTS = 16
@@ -28,7 +28,7 @@ MOST_SLOTS = 16
 
 
 class Shared(NamedTuple):
-    """Slot of the closest point that no earlier slot has.
+    """Shared slot, which holds the closest point that is not in an earlier slot.
 
     weight: inverse mass (1/kg). over, under: indices of the frames of body and surface.
     """
@@ -40,13 +40,13 @@ class Shared(NamedTuple):
     under: Number
 
     def touch(self, carrier: int, origin: np.ndarray, dt: float) -> Touch:
-        """Return the slot in a step, with positions relative to an origin."""
+        """Return the slot as a `Touch`, with positions relative to an origin."""
         return touched(carrier, self.spot, origin, self.law, self.weight, dt)
 
     def jacobian(self, bodies: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the Jacobian (6, nv) of body minus surface, from those of all frames.
+        """Return the relative Jacobian (6, nv), body minus surface, from those of all frames.
 
-        A joint that moves all frames alike does not contribute.
+        Joints that move all frames equally do not contribute.
         """
         signs = [
             equal(self.over, float(f)) - equal(self.under, float(f)) for f in range(len(bodies))
@@ -62,7 +62,7 @@ class Shared(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """Pairs of equal law whose contacts are inputs of a step: number of slots, law, and pairs."""
+    """Pairs with the same law whose contacts are inputs of a step."""
 
     slots: int
     law: Rigid | Compliant
@@ -70,7 +70,7 @@ class Unseen(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of inputs: those of each slot, and the smallest gap that has no slot."""
+        """Number of inputs: those of all slots, and the smallest gap without a slot."""
         return self.slots * ROW + 1
 
     @property
@@ -79,7 +79,7 @@ class Unseen(NamedTuple):
         return list(dict.fromkeys(f for pair in self.pairs for f in pair.frames))
 
     def given(self, inputs: np.ndarray) -> tuple[list[Shared], Number]:
-        """Return the slots, and the smallest gap without a slot, from the inputs of a step."""
+        """Extract the slots, and the smallest gap without a slot, from the inputs of a step."""
         found = []
         for row in inputs[:-1].reshape(self.slots, ROW):
             found.append(Shared(self.law, Spot(row[1:4], row[4:7], row[0]), *row[7:]))
@@ -87,7 +87,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
-    """Return groups of pairs whose contacts are not compiled, by law."""
+    """Group pairs whose contacts are not compiled by their law."""
     found: dict[Any, Unseen] = {}
     for pair in pairs:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -103,7 +103,7 @@ def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
 
 
 class Crowd(NamedTuple):
-    """Pairs that share slots: number of slots, law, and points with the pairs they belong to."""
+    """Pairs that share slots: number of slots, law, and each point with its pair."""
 
     slots: int
     law: Rigid | Compliant
@@ -116,7 +116,7 @@ class Crowd(NamedTuple):
 
 
 def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
-    """Return the groups of pairs that share slots: those of equal law and number of slots."""
+    """Group points whose pairs share slots, by the law and number of shared slots."""
     found: dict[Any, Crowd] = {}
     for pair, spot in spots:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -126,7 +126,7 @@ def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
 
 
 def closest(crowd: Crowd, weight: Callable[[Pair], float]) -> tuple[list[Shared], Number]:
-    """Return the slots of a group, closest first, and the smallest gap that has no slot."""
+    """Return the slots of a group, closest first, and the smallest gap without a slot."""
     rows, frames = [], crowd.frames
     for pair, spot in crowd.spots:
         over, under = (float(frames.index(f)) for f in pair.frames)
@@ -156,7 +156,7 @@ def smallest(crowd: Crowd) -> list[Number]:
 
 
 def _least(gaps: Sequence[Number], rows: Sequence[list[Any]]) -> tuple[Number, list[Any]]:
-    """Return the index of the smallest gap, and its row with that gap in front."""
+    """Return the index of the smallest gap, and its row with that gap as the first entry."""
     which: Number = 0.0
     best = [gaps[0], *rows[0][1:]]
     for k, (gap, row) in enumerate(zip(gaps[1:], rows[1:], strict=True), 1):

@@ -33,7 +33,7 @@ from chasles.motion.steps.boxes import box_on_box
 from chasles.motion.steps.spots import Placed, Spot
 
 TILT = 0.05
-"""Tilt of the directions in which the lowest corners of a hull are sought."""
+"""Tilt of the directions along which the lowest corners of a hull are searched."""
 
 MOST_CORNERS = 8
 """Maximum number of corners of a hull for which every corner has a slot on a plane. For larger
@@ -57,12 +57,12 @@ def _ball(center: np.ndarray, radius: float, surface: Any, under: Placed) -> Spo
 
 
 def balls_on_surface(body: Any, over: Placed, surface: Any, under: Placed) -> list[Spot]:
-    """Return the slots of a body's balls, corners or ends, on a surface with a closed form."""
+    """Return the slots of a body's balls (corners or ends) on a surface with a closed form."""
     return [_ball(over.out(at), radius, surface, under) for at, radius in body.balls()]
 
 
 def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
-    """Return three points of each rim: the lowest, and two a third of the rim away from it."""
+    """Return three slots per rim: its lowest point, and the points 120 degrees away from it."""
     normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
     foot, found = under.out(plane.point), []
     for rim in body.rims:
@@ -80,7 +80,7 @@ def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed)
 
 
 def hull_on_plane(body: ConvexMesh | Box, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
-    """Return the corners of a box or small hull, or its lowest corners along four tilted axes."""
+    """Return the slots of a box or hull: all corners, or the lowest along four tilted axes."""
     if isinstance(body, Box) or len(body.points) <= MOST_CORNERS:
         return balls_on_surface(body, over, plane, under)
     normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
@@ -155,7 +155,7 @@ MEETINGS: list[tuple[Any, Any, Meeting]] = [
     (Point | Sphere, Sphere | Capsule | Box, balls_on_surface),
     (Box, Box, box_on_box),
 ]
-"""Pairs of shapes with compiled slots, one row each."""
+"""Pairs of shapes with compiled slots, one row for each pair of types."""
 
 
 def meeting(body: Any, surface: Any) -> Meeting | None:
@@ -167,7 +167,7 @@ def meeting(body: Any, surface: Any) -> Meeting | None:
 
 
 class Outside(NamedTuple):
-    """Pair of shapes whose contacts NumPy computes before each step.
+    """Pair of shapes whose contacts are computed with NumPy before each step.
 
     slots: function that returns the number of contacts of a body. contacts: function that returns
     points, normals and gaps (n, slots, 7), see `fields.contacts_on_field`.
@@ -180,7 +180,7 @@ class Outside(NamedTuple):
 
 
 OUTSIDE = [Outside(Body, HeightField, slots_on_field, contacts_on_field)]
-"""Pairs of shapes with contacts that are not compiled, one row each."""
+"""Pairs of shapes whose contacts are not compiled, one row for each pair of types."""
 
 
 def outside(body: Any, surface: Any) -> Outside | None:

@@ -12,17 +12,17 @@ FAR = 1e3
 
 
 class Placed(NamedTuple):
-    """Axes R (3, 3), as columns, and origin o (3,) of a frame in the world, or their symbols."""
+    """Pose of a frame in the world: axes R (3, 3), as columns, and origin o (3,)."""
 
     R: np.ndarray
     o: np.ndarray
 
     def out(self, at: Any) -> np.ndarray:
-        """Return a point of the frame in world coordinates."""
+        """Transform a point from the frame to the world."""
         return self.o + applied(self.R, np.asarray(at))
 
     def into(self, at: np.ndarray) -> np.ndarray:
-        """Return a point of the world in frame coordinates."""
+        """Transform a point from the world to the frame."""
         return applied(self.R.T, at - self.o)
 
 

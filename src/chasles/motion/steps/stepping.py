@@ -1,4 +1,4 @@
-"""Programs for a time step with contact, a convex problem in the velocities.
+"""Programs for a time step with contact, as a convex problem in the velocities.
 
 The velocities v at the end of a step satisfy
 
@@ -9,7 +9,7 @@ controllers) with respect to position and velocity, and g are impulses (`impulse
 computes everything that stays constant in the step and takes a first Newton step. `refine` takes
 another Newton step. `rescue` takes a step with a line search, for states that Newton's method does
 not solve. `end` moves the robot. Free joints keep their linear velocity along the world axes, so
-that spinning does not add energy to it.
+that spinning adds no energy to the linear motion.
 
 Long because the programs share one problem and the data that pass between them.
 """
@@ -74,14 +74,15 @@ The second value is for float32, because stiff contacts amplify the rounding of 
 """
 
 FLOOR = 1e-9
-"""Velocity (m/s or rad/s); its momentum is added to the reference momentum."""
+"""Velocity (m/s or rad/s) whose momentum is added to the reference momentum of residuals."""
 
 MEMORY = 5
 """Number of leading entries of the memory: status, iterations, residual, and the last two residuals
 before it.
 
-They are followed by the gradient, the normal impulses that bound friction from `HOLD` on, the
-directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 not solved.
+These entries are followed by the gradient, the normal impulses that bound friction after `HOLD`
+iterations, the directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 not solved,
+or solved only with these fixed impulses.
 """
 
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow")
@@ -94,19 +95,19 @@ STATISTICS = (*EFFORT, "singular")
 """Entries of the state "effort": those of `EFFORT`, and 1 minus the smallest margin of loops."""
 
 QUICK = 5
-"""Number of iterations that take whole steps of Newton's method."""
+"""Number of iterations that take full Newton steps."""
 
 REPEATED = 1e-3
-"""Relative difference of residuals two steps apart below which steps repeat."""
+"""Relative difference of residuals two steps apart below which steps count as alternating."""
 
 LARGEST = 1e30
-"""Residual above which a step is not taken."""
+"""Residual above which a step is rejected."""
 
 LATE = ((0, Slope()), (8, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
-"""Numbers of iterations, and the derivatives of friction that `rescue` uses after them."""
+"""Numbers of iterations, and the fractions of friction derivatives that `rescue` then uses."""
 
 HOLD, MOST = 60, 100
-"""Number of iterations after which the normal impulses are fixed that bound friction, and number of
+"""Number of iterations after which the normal impulses that bound friction are fixed, and number of
 iterations after which a step ends.
 """
 
@@ -117,7 +118,7 @@ close them.
 
 
 class Steps:
-    """The three programs of a step; control: program for joint torques, or None for inputs tau."""
+    """The four programs of a step. control: program for joint torques; None if tau is an input."""
 
     def __init__(self, scene: Scene, dt: float, control: Program | None) -> None:
         self.scene, self.dt, self.control, self.model = scene, dt, control, scene.model
@@ -152,7 +153,7 @@ class Steps:
         tau, K, D = self._forces(arena, given)
         implicit = dt * D + dt * dt * K
         H = M + implicit
-        # Linear velocities of free joints along the world axes, without the rate of rotation.
+        # Linear velocities of free joints are kept along the world axes, without the term w x u.
         steady = v.copy()
         for at in free_places(model):
             w, u = v[at : at + 3], v[at + 3 : at + 6]
@@ -209,7 +210,7 @@ class Steps:
         H: np.ndarray,
         p: np.ndarray,
     ) -> None:
-        """Set up the problem, and the effect of restitution on the displacement."""
+        """Set up the problem, and the data of restitution that affect the displacement."""
         model, scene, dt = self.model, self.scene, self.dt
         mass = self._inverse
         places = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
@@ -259,7 +260,7 @@ class Steps:
     def _touches(
         self, arena: Arena, q: np.ndarray, mass: np.ndarray
     ) -> tuple[list[np.ndarray], list[Touch], list[Number]]:
-        """Return relative Jacobians of all pairs of bodies, contact slots, and their gaps."""
+        """Return relative Jacobians of all pairs of bodies, the contact slots, and their gaps."""
         model, dt, neutral = self.model, self.dt, neutral_posture(self.model)
         near = centered(model, q)
         (spots, crowded), origin = self.scene.spots(arena, q), origin_of(model, q - near)
@@ -297,9 +298,9 @@ class Steps:
         before: Sequence[Variable] = (),
         after: Sequence[Variable] = (),
     ) -> Program:
-        """Return the program for point, memory and data of a step after a first Newton step.
+        """Return the program that sets up a step and takes the first Newton step.
 
-        before, after: further inputs, which it does not use.
+        Its outputs are point, memory and data. before, after: further inputs, which it ignores.
         """
         fall = float(np.linalg.norm([*self.model.gravity_vector]))
         newton = Newton(self._problem)
@@ -315,7 +316,7 @@ class Steps:
         return self._tiled(Program.from_outputs("begin", inputs, outputs))
 
     def _elsewhere(self, data: np.ndarray) -> Problem:
-        """Return the problem as expressions of another program."""
+        """Return the problem as expressions of another program with the input `data`."""
         known, seen = self._problem, self._carried.seen
         touches = [
             touch._replace(
@@ -354,7 +355,7 @@ class Steps:
         )
 
     def _row(self, data: np.ndarray, row: Row) -> Row:
-        """Return a row as expressions of another program."""
+        """Return a row as expressions of another program with the input `data`."""
         return tuple((k, self._carried.seen(data, a).item()) for k, a in row)
 
     @property
@@ -366,7 +367,7 @@ class Steps:
         return [Variable(name, (n,)) for name, n in sizes.items()]
 
     def _remembered(self, memory: np.ndarray) -> list[np.ndarray]:
-        """Return gradient, normal impulses that bound friction, directions of sliding, brake."""
+        """Return gradient, impulses that bound friction, directions of sliding, and brake."""
         n = len(self._problem.p)
         return np.split(memory[MEMORY:], np.cumsum([n, self.slots, self._problem.directions]))
 
@@ -382,7 +383,10 @@ class Steps:
     # The iterations -----------------------------------------------------------------------------
 
     def refine(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program of a whole Newton step, which leaves late states unchanged."""
+        """Return the program of a full Newton step.
+
+        States that are solved, or have taken `QUICK` iterations, stay unchanged.
+        """
         v, memory, problem, _ = self._between_symbols()
         g, held, last, brake = self._remembered(memory)
         again = less(absolute(memory[2] - memory[4]), REPEATED * memory[2])
@@ -397,7 +401,7 @@ class Steps:
         return self._iteration("refine", v, memory, done, found.v, new, fine)
 
     def rescue(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the program of a step for states that whole steps have not solved."""
+        """Return the program of a step for states that full Newton steps have not solved."""
         v, memory, problem, data = self._between_symbols()
         g, held, last, _ = self._remembered(memory)
         count = memory[1]
@@ -442,9 +446,9 @@ class Steps:
         new: list[Number],
         fine: Number = 1.0,
     ) -> Program:
-        """Return the program of an iteration, which returns states that are done unchanged.
+        """Return the program of an iteration, which leaves states that are done unchanged.
 
-        fine: 0 for a step that only counts and is not taken.
+        fine: 0 for a step that is counted but not taken.
         """
         stays = maximum(done, 1.0 - fine)
         kept = [select(stays, old, now) for old, now in zip(v, point, strict=True)]
@@ -454,14 +458,14 @@ class Steps:
         return self._tiled(Program.from_outputs(name, self._between, outputs))
 
     def _tiled(self, program: Program) -> Program:
-        """Return the program with values that pass between programs in tiles."""
+        """Return the program with tiled arrays for the values that pass between programs."""
         return replace(program, tiled=frozenset(x.name for x in self._between))
 
     # The end ------------------------------------------------------------------------------------
 
     @property
     def end(self) -> Program:
-        """Program of the state after the step."""
+        """Program that computes the state after the step."""
         model, arena, dt = self.model, Arena(RULES), self.dt
         inputs = [*self.inputs, *self._between]
         given = {x.name: symbols(arena, x.name, (x.size,)) for x in inputs}
@@ -485,7 +489,7 @@ class Steps:
     def _ended(
         self, arena: Arena, q: np.ndarray, v0: np.ndarray, v: np.ndarray, data: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, Number]:
-        """Return position and velocities after a step with end velocities v, and the margin."""
+        """Return position, velocities and margin of loops after a step with end velocities v."""
         seen = self._carried.seen
         early = seen(data, self.early).item()
         rate = None if self._rate is None else seen(data, self._rate)

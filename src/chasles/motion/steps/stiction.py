@@ -1,4 +1,4 @@
-"""Dry friction of joints, with steps that end exactly at rest if friction can hold a joint.
+"""Dry friction of joints, in steps at whose end joints that friction can hold are exactly at rest.
 
 Friction is -f sign(qd) while a joint moves, and between -f and f while it rests. A step is taken in
 a mode without discontinuities: moving joints keep the sign of their friction, and joints at rest
@@ -8,7 +8,7 @@ are held by a constraint force. At the end of the step, impulses P correct the f
     v >= 0 where P = low,   v <= 0 where P = high,   v = 0 where P is between them
 
 If the velocity of a joint would change its sign after a fraction theta of the step, friction is
-between -f and f for the remainder of the step, as for a held joint. low and high bound the
+between -f and f for the remainder of the step, as for a held joint. `low` and `high` bound the
 resulting difference from the friction of the mode. A joint with P strictly between them is exactly
 at rest. The velocities alone determine the next mode, so no data are kept between steps. Impulses
 never add energy, because each opposes the velocity that it stops (Moreau 1988; Stewart 2000).
@@ -29,7 +29,7 @@ from chasles.motion.steps.system import Advance, Advanced, System
 
 PASSES = 5
 """Maximum number of pivoting passes in a traced program, which cannot test for convergence. In a
-test with a chain of six bodies and steps of 10 ms, one of 1259 stops needs a fifth pass.
+test with a chain of six bodies and steps of 10 ms, only one of 1259 stops needs a fifth pass.
 """
 
 
@@ -57,7 +57,10 @@ def check_tendons(model: Model) -> None:
 
 
 class Mode(NamedTuple):
-    """sign (..., nv): sign of the velocities. held (..., nv): 1 for joints at rest, else 0."""
+    """Mode of a step.
+
+    sign (..., nv): sign of the velocities. held (..., nv): 1 for joints at rest, else 0.
+    """
 
     sign: np.ndarray
     held: np.ndarray
@@ -72,8 +75,8 @@ class Mode(NamedTuple):
 class Ending(NamedTuple):
     """End of a step: velocities v1, and bounds low and high of the impulses at joints.
 
-    free: 1 for joints that rest or may come to rest in the step, else 0. rest: how long they rest
-    in the step (s).
+    free: 1 for joints that rest or may come to rest in the step, else 0. rest: time (s) for which
+    these joints rest in the step.
     """
 
     v1: np.ndarray
@@ -86,7 +89,7 @@ class Ending(NamedTuple):
     def of(
         h: Any, v0: np.ndarray, v1: np.ndarray, mode: Mode, friction: np.ndarray, holding: Any
     ) -> "Ending":
-        """Return the end of a step of h seconds from v0; holding: the forces on held joints."""
+        """Return the end of a step of h seconds from v0. holding: forces that hold held joints."""
         crossed = less(0.0, friction) * less(v0 * v1, 0.0)
         late = -crossed * v1 / select(crossed, v0 - v1, 1.0)  # 1 - theta
         rest = h * (mode.held + late)
@@ -97,7 +100,8 @@ class Ending(NamedTuple):
     def step(self, h: Any, v0: np.ndarray, d: np.ndarray, v: np.ndarray, P: np.ndarray) -> Any:
         """Return the displacement d, corrected for impulses P.
 
-        The velocity of a joint that stops goes from v0 to zero, and from zero to v.
+        The velocity of a joint that stops changes linearly from v0 to zero, and then from zero to
+        v.
         """
         own = 0.5 * (h * v0 + self.rest * (v - v0))
         late: Any = 0.0
@@ -108,7 +112,7 @@ class Ending(NamedTuple):
 
 
 class Sticking:
-    """Step of another integrator, with dry friction of joints; friction (nv,): in N m or N."""
+    """Step of another integrator with dry friction of joints. friction (nv,): in N m or N."""
 
     mode: Mode
 
@@ -141,13 +145,13 @@ class Sticking:
         return system.velocity(y)
 
     def holding(self, system: System, y: np.ndarray) -> np.ndarray:
-        """Return the forces (..., nv) on held joints at the beginning."""
+        """Return the forces (..., nv) that hold joints at the beginning of the step."""
         raise NotImplementedError
 
     def ended(
         self, system: System, h: Any, y: np.ndarray, end: Ending
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the velocities after impulses, and the impulses."""
+        """Return the velocities after the impulses at the end of the step, and the impulses."""
         raise NotImplementedError
 
 
@@ -161,7 +165,7 @@ class Pivoted(Sticking):
     """Mass matrix and forces on held joints at the beginning of the step."""
 
     def solve(self, M: np.ndarray, force: np.ndarray) -> np.ndarray:
-        """Return qdd of M qdd = force + friction in the mode."""
+        """Solve M qdd = force + friction for qdd in the current mode."""
         held, force = self.mode.held, force - self.friction * self.mode.sign
         qdd = solved(M, select(held, 0.0, force), held)
         if self._start is None:
@@ -182,7 +186,7 @@ class Pivoted(Sticking):
 
 
 def solved(M: np.ndarray, b: np.ndarray, fixed: np.ndarray) -> np.ndarray:
-    """Solve M x = b, with x = b and without rows and columns of M where `fixed` is 1."""
+    """Solve M x = b. Where `fixed` is 1, x = b, and the row and column of M are left out."""
     n = len(b)
     A = [
         [M[i, j] * ((1.0 - fixed[i]) * (1.0 - fixed[j])) for j in range(i)]
@@ -201,7 +205,7 @@ def pivoted(M: np.ndarray, end: Ending, joints: int) -> tuple[np.ndarray, np.nda
     friction, which determines the number of passes.
     """
     v1, low, high, free, _ = end
-    side = np.zeros(len(v1), dtype=object)  # -1 at the low bound, 1 at the high one, 0 at rest
+    side = np.zeros(len(v1), dtype=object)  # -1: at `low`, 1: at `high`, 0: at rest
     for last in range(min(2 * joints, PASSES) - 1, -1, -1):
         rests = free * (1.0 - side * side)
         given = select(rests, -v1, 0.0)

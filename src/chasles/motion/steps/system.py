@@ -1,7 +1,8 @@
-"""Interface of a step, and its form on arrays: first-order motion near a position.
+"""Interface between integrators and the motion that they integrate, and its version for arrays.
 
-All integrators use the interface `System`. `Local` implements it on numbers, and `Traced` on
-symbols. Drivers use it to compute the state after a step, and states within the step.
+All integrators use the interface `System`, a first-order motion near a position. `Local` implements
+it for numbers, and `Traced` for symbols. Drivers use it to compute the state after a step, and
+states within the step.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,14 +18,14 @@ from chasles.model import Model
 
 
 class Weights(NamedTuple):
-    """Weights of stages; if exact, integer multiples of a unit (1, 2, 2, 1 times 1/6)."""
+    """Weights of stages. Exact weights are integer multiples of a unit: (1, 2, 2, 1) times 1/6."""
 
     parts: np.ndarray
     unit: float = 1.0
 
     @staticmethod
     def exact(text: str) -> "Weights":
-        """Return the weights given by fractions in a text."""
+        """Parse exact weights from a text of fractions."""
         found = [Fraction(entry) for entry in text.split()]
         denominator = lcm(*(f.denominator for f in found))
         return Weights(np.array([float(f * denominator) for f in found]), 1.0 / denominator)
@@ -52,7 +53,7 @@ class System:
         raise NotImplementedError
 
     def rates(self, s: Any, y: np.ndarray) -> np.ndarray:
-        """Return the rates of y, s seconds after the beginning of the step."""
+        """Return the rates of y at s seconds after the beginning of the step."""
         raise NotImplementedError
 
     def ways(self, d: np.ndarray) -> np.ndarray:
@@ -69,11 +70,11 @@ class System:
         return y[..., self.nv : 2 * self.nv]
 
     def stages(self, count: int, y: np.ndarray) -> np.ndarray:
-        """Return an empty array for the rates of a number of stages."""
+        """Return an uninitialized array for the rates of `count` stages."""
         return np.empty((count, *y.shape), y.dtype)
 
     def moved(self, y: np.ndarray, h: Any, weights: Weights, k: Any) -> np.ndarray:
-        """Return y after h seconds with a weighted sum of the rates in k."""
+        """Return y after h seconds at the weighted sum of the rates in k."""
         if weights is ONE:
             return y + h * k[0]
         n = len(weights.parts)
@@ -126,7 +127,7 @@ Accelerate = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
 
 class Tree:
-    """Positions of a tree; rechosen: times (s) at which the independent coordinates changed."""
+    """Positions of a tree. rechosen: times (s) at which the independent coordinates changed."""
 
     def __init__(self, mechanism: Mechanism) -> None:
         self._mechanism, model = mechanism, mechanism.model
@@ -139,7 +140,7 @@ class Tree:
         return at
 
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
-        """Return the position, its velocity, and the rate of d, as `Place`."""
+        """Return the position, its velocity, and the rate of d (see `Place`)."""
         there = self._integrate(q, d)
         return there, v, self._rate(q, there, v)
 
@@ -160,7 +161,7 @@ class Behind(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of states; their rates follow the accelerations."""
+        """Number of states. Their rates come after the accelerations."""
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         """Return q after a step, with the appended states corrected."""
@@ -168,7 +169,7 @@ class Behind(Protocol):
 
 @dataclass(frozen=True)
 class Local(System):
-    """Motion of a mechanism on numbers."""
+    """Motion of a mechanism, computed with arrays of numbers."""
 
     mechanism: Mechanism
     nv: int
@@ -198,12 +199,12 @@ class Local(System):
         return next(iter(self._way(self.position, d)), d[..., :0])
 
     def state(self, s: float, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return q and qd of y, s seconds after the beginning."""
+        """Return q and qd for y at s seconds after the beginning of the step."""
         there, speed, _ = self._placed(s, y)
         return self._with(there, y), speed
 
     def _with(self, there: np.ndarray, y: np.ndarray) -> np.ndarray:
-        """Return a position with the states appended to it in y."""
+        """Append the states s of y to a position."""
         if self.behind is None:
             return there
         n = 2 * self.nv
@@ -227,7 +228,7 @@ class Local(System):
 class Taken(NamedTuple):
     """Completed step: the last state, the error estimate of y or None, and y at both ends.
 
-    at(part): the state after a fraction of the step, from 0 to 1.
+    at(part): return the state after a fraction of the step, from 0 to 1.
     """
 
     last: State
@@ -254,7 +255,7 @@ def take(advance: Advance, local: Local, qd: np.ndarray, goal: float) -> Taken:
 def hermite(
     local: Local, h: float, first: np.ndarray, last: np.ndarray
 ) -> Callable[[float], np.ndarray]:
-    """Return the cubic Hermite interpolant of a step; rates are computed on first use."""
+    """Return the cubic Hermite interpolant of a step. Rates are computed on first use."""
     rates: list[np.ndarray] = []
 
     def within(part: float) -> np.ndarray:

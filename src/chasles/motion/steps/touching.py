@@ -1,4 +1,4 @@
-"""Contact slots in a Newton step: their linearized impulses and spatial stiffness."""
+"""Contact slots in a Newton step: linearized impulses and spatial stiffness."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -31,17 +31,20 @@ PLANAR, AXIAL = slice(0, 2), slice(2, 3)
 """Axes of a slot: its tangents, and its normal."""
 
 CREEP = 100.0
-"""Factor of the largest velocity of a loaded slot that is expected to stick."""
+"""A closed slot is expected to slide if it slips faster than this multiple of the largest velocity
+at which it sticks under its load.
+"""
 
 FEW = 1
-"""Maximum number of slots of two bodies for which each slot has its own Jacobian."""
+"""Maximum number of slots between two bodies for which each slot has its own Jacobian."""
 
 
 class Touch(NamedTuple):
-    """Contact slot in a step: relative motion (carrier), point, axes, bound, stiffness and law.
+    """Contact slot in a step.
 
-    direct: True if the carrier is the Jacobian (3, nv) of the point along the axes, instead of the
-    spatial Jacobian of the bodies (6, nv).
+    carrier: index of the Jacobian of the relative motion. direct: True if that Jacobian is the one
+    of the point along the axes (3, nv), instead of the spatial Jacobian of the bodies (6, nv).
+    bound: smallest normal velocity. weight: inverse mass.
     """
 
     carrier: int
@@ -98,7 +101,7 @@ def touched(
     weight: Number,
     dt: float,
 ) -> Touch:
-    """Return the slot of a contact point; its normal impulse is implicit at the end of the step."""
+    """Return the slot of a contact point. Its normal impulse is implicit (end of the step)."""
     axes = contact_axes(np.asarray(spot.normal))
     if isinstance(law, Compliant):
         time = dt + law.relaxation
@@ -109,7 +112,7 @@ def touched(
 
 
 class Rubbing(NamedTuple):
-    """One kind of friction of a slot: force or moment, its axes, velocity, law and coefficient."""
+    """One kind of friction of a slot (force or moment): axes, velocity, law and coefficient."""
 
     moment: bool
     which: slice
@@ -119,9 +122,10 @@ class Rubbing(NamedTuple):
 
 
 class Slope(NamedTuple):
-    """Fractions of the derivatives of friction that a step uses; Newton's method uses them whole.
+    """Fractions of the derivatives of friction that a step uses; 1 for Newton's method.
 
-    sliding: with respect to the sliding velocity. push: with respect to the normal impulse.
+    sliding: derivative with respect to the sliding velocity. push: derivative with respect to the
+    normal impulse.
     """
 
     sliding: Number = 1.0
@@ -131,9 +135,10 @@ class Slope(NamedTuple):
 class Rub(NamedTuple):
     """Linearized friction of a slot.
 
-    stiffness: stiffness across the direction, or in all directions while the slot sticks.
-    direction: direction of sliding, zero while the slot sticks. along: stiffness that is missing
-    along the direction. growth: derivative of the impulse with respect to the normal impulse.
+    stiffness: stiffness across the direction of sliding, or in all directions while the slot
+    sticks. direction: direction of sliding, zero while the slot sticks. along: reduction of the
+    stiffness along the direction of sliding. growth: derivative of the impulse with respect to the
+    normal impulse.
     """
 
     of: Rubbing
@@ -169,7 +174,7 @@ class Near(NamedTuple):
 def direct(
     carriers: list[np.ndarray], touches: list[Touch]
 ) -> tuple[list[np.ndarray], list[Touch]]:
-    """Return carriers and slots; slots are made direct if few share their carrier."""
+    """Return new carriers and slots. Slots become direct if few slots share their carrier."""
     counts = Counter(touch.carrier for touch in touches)
     every: list[np.ndarray] = []
     found: list[Touch] = []
@@ -199,10 +204,11 @@ def linearized(
 ) -> Near:
     """Return a slot linearized about its velocities.
 
-    limiting: function that maps the slot and its normal impulse to the impulse that bounds friction
-    and the derivative of the latter. last: directions of sliding of the last step. A slot that
-    slides back sticks, because the last step has passed the point where it comes to rest. again: 1
-    if steps repeat; then a slot that sticking has opened slides instead, since it closes if open.
+    limiting: function that maps the slot and its normal impulse to the impulse that bounds
+    friction, and to the derivative of that bound. last: directions of sliding in the last step. A
+    slot whose direction has reversed sticks, because the last step went past the point where it
+    comes to rest. again: 1 if steps alternate between the same states. Then a slot that opened
+    while sticking is treated as closed and sliding.
     """
     push, grown = touch.normal.impulse(u[2]), touch.normal.slope(u[2])
     limit, rate = limiting(touch, push)
@@ -227,10 +233,10 @@ def linearized(
 
 
 def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
-    """Return the linearized slot that is expected at the beginning of a step.
+    """Return the slot, linearized as expected at the beginning of a step.
 
-    The slot acts if a velocity change of slack (m/s) would close it. It sticks if the friction of
-    the corresponding normal impulse could stop its slip, unless it is closed already and slips
+    The slot acts if a velocity change of `slack` (m/s) would close it. It sticks if the friction of
+    the corresponding normal impulse could stop its slip, unless it is already closed and slips
     faster than `CREEP` times the largest velocity at which it sticks under its load.
     """
     near, closed = less(u[2] - touch.bound, slack), less(u[2], touch.bound)
@@ -250,9 +256,10 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
 
 
 class Rows(NamedTuple):
-    """Stiffness of a direct slot along joint velocities: sum of k r'r for each (k, r), and l'n.
+    """Stiffness of a direct slot along joint velocities: l'n plus the sum of k r'r over (k, r).
 
-    Rows r are along and across the direction of sliding. left: l, or None if there is no friction.
+    symmetric: pairs (k, r); with friction, the rows r are along and across the direction of
+    sliding. left: l, or None if there is no friction. normal: n.
     """
 
     symmetric: list[tuple[Number, np.ndarray]]
@@ -268,7 +275,7 @@ def rows_of(J: np.ndarray, near: Near) -> Rows:
     (rub,) = near.rubs
     a, b = rub.direction
     slides = a * a + b * b
-    a = a + (1.0 - slides)  # any direction while the slot sticks
+    a = a + (1.0 - slides)  # while the slot sticks, the direction is arbitrary
     along, across = a * x + b * y, a * y - b * x
     left = near.slope * (n - rub.growth * slides * along)
     stiffness = rub.stiffness - rub.along * slides

@@ -1,4 +1,4 @@
-"""Time step as a program, and its adjoint: integrators, contacts and a controller on symbols.
+"""Time step as a program, and its adjoint: integrators, contacts and controller on symbols.
 
 Positions move along the configuration space, so that quaternions keep their length.
 """
@@ -32,7 +32,7 @@ returns qdd, the response of the surfaces, and the rates of activations.
 
 
 class Traced(System):
-    """Motion of a model on symbols; soft surfaces keep their initial contact mask during a step."""
+    """Motion of a model on symbols. Soft surfaces keep their initial contact mask in a step."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Traced(System):
         return there, v, after, kept_within(self.model, act)
 
     def pushed(self, y: np.ndarray, surfaces: Numbers, h: Number) -> tuple[Numbers, ...]:
-        """Return the state after a first-order step; surfaces advance in closed form."""
+        """Return the state after a first-order step. Surfaces advance in closed form."""
         d, v, _, act, _ = self._split(y)
         there = self._placed(d)
         after = self.contacts.advanced(self.arena, surfaces, self._pressed, there, h)
@@ -97,7 +97,7 @@ class Traced(System):
         return rate
 
     def _path_rates(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return the rates of the entries that depend on the path."""
+        """Return the rates of the entries of q that depend on the path."""
         if not self.path:
             return np.zeros(0)
         slopes = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
@@ -110,7 +110,7 @@ class Traced(System):
 
 
 MODEL = "model_parameters"
-"""Name of the input with values of the robot's parameters."""
+"""Name of the input that holds values of the robot's parameters."""
 
 STEPS = {name: row for name, row in INTEGRATORS.items() if row.traced}
 """Integrators for compiled motions."""
@@ -131,8 +131,8 @@ def step_program(
 
     Inputs are q, qd, states, act (if any), tau or a controller's parameters or controls, the values
     of model parameters, t and h. With contacts, h is the constant dt, because surfaces recover as
-    exp(-K h / D). watch: True to add the state `watch`, which records whether the steps resolve the
-    contacts. free: names of the model parameters that are inputs.
+    exp(-K h / D). watch: True to add the state `watch`, which records if the step size is small
+    enough for the contacts. free: names of the model parameters that are inputs.
     """
     arena, touch = Arena(RULES), contacts or Contacts(model, ())
     taken = {v.name: v.size for v in control.inputs} if control else {"tau": model.nv}
@@ -168,20 +168,20 @@ def step_program(
     inputs += [Variable(name, ()) for name in (("t", "h") if dt is None else ("t",))]
     results = dict(zip(("q", "qd", "states", "act"), map(list, after), strict=True))
     if watch:
-        assert dt is not None, "which contacts need"
+        assert dt is not None, "contacts need dt"
         results["watch"] = _watched(given["watch"], system.begun, dt)
     found = [(Variable(name, (n,)), results[name]) for name, n in states.items()]
     return with_limbs(Program.from_outputs("step", inputs, found), model)
 
 
 def entries_of(model: Model, names: Sequence[str]) -> dict[str, slice]:
-    """Return the entries of each named model parameter in the array of all of them."""
+    """Return the slice of each named model parameter in their concatenated values."""
     ends = np.cumsum([0, *(math.prod(shape(model.source, name)) for name in names)]).tolist()
     return {name: slice(*ends[k : k + 2]) for k, name in enumerate(names)}
 
 
 def _frictionless(source: Description) -> Description:
-    """Return a mechanism without dry friction of joints."""
+    """Return the description without dry friction of joints."""
     return edited(source, {f"{joint.name}.friction": [0.0] for joint in source.joints})
 
 
@@ -204,7 +204,7 @@ def _dynamics(
         found = program(model, "forward_dynamics", dissipation=dissipation, **loaded)
         return lambda run, q, qd, tau, wrenches: run(found, q=q, qd=qd, tau=tau, **wrenches, **own)
     smooth, still = model.frictionless(damped=True), np.zeros(model.nv)
-    if own:  # programs with parameters are those of the description
+    if own:  # programs with parameters are made from the description
         smooth = connected(_frictionless(model.source), mimic=model.mimics)
     mass = program(smooth, "mass_matrix", **free)
     inverse = program(smooth, "inverse_dynamics", dissipation=True, **loaded)
@@ -228,11 +228,12 @@ def _watched(watch: Numbers, begun: Pressed, h: float) -> list[Number]:
 class RolloutGradient(NamedTuple):
     """Gradient of a scalar function of a motion, for each member of a batch.
 
-    q, qd (..., nv): derivatives with respect to the initial state; changes of q are velocities, as
-    in `integrate`. tau (..., nv), or (..., steps, nv) if given per step: joint torques; None with a
-    controller. parameters (..., m): parameters of the controller. contact_states (..., states):
-    initial states of soft contacts. ctrl (..., nu), or (..., steps, nu): controls, if they are
-    numbers. act (..., na): initial activations. Entries that the motion does not have are None.
+    Each attribute is the derivative with respect to one input. q, qd (..., nv): initial state;
+    changes of q are displacements, as in `integrate`. tau (..., nv), or (..., steps, nv) if given
+    per step: joint torques; None with a controller. parameters (..., m): parameters of the
+    controller. contact_states (..., states): initial states of soft contacts. ctrl (..., nu), or
+    (..., steps, nu): controls, if they are numbers. act (..., na): initial activations. Attributes
+    of inputs that the motion does not have are None.
     """
 
     q: np.ndarray
@@ -249,8 +250,8 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
 
     Inputs and outputs are the covectors of this step for each name in `along`, the covectors of the
     states (for q, with respect to displacements), and the sum of covectors so far for every other
-    input except t and h. Further inputs are the inputs of the step, and weights to add to the
-    covectors of the states after it.
+    input except t and h. Further inputs are the inputs of the step, and weights that are added to
+    the covectors of the states after it.
     """
     states = [v.name for v in step.outputs]
     sums = [v.name for v in step.inputs if v.name not in (*states, *along, "t", "h")]
@@ -277,7 +278,7 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
 
 
 def by_entries(model: Model, arena: Arena, q: Numbers, bar: np.ndarray) -> np.ndarray:
-    """Return the covector (nq,) of the entries of q, given that of displacements (nv,)."""
+    """Convert a covector of displacements (nv,) to a covector of the entries of q (nq,)."""
     pulled = reverse(program(model, "difference"), ["q1"])
     return result(pulled, arena, {"q0": q, "q1": q, "bar_result": bar})
 
@@ -305,7 +306,7 @@ def gone_back(
 ) -> tuple[list[np.ndarray], dict[str, np.ndarray]]:
     """Return covectors of initial states (count, size) and controls (count, steps or 1, size).
 
-    adjoint: function that returns the loop from end to start, given the controls that vary from
+    adjoint: function that returns the backward loop, given the names of the controls that vary from
     step to step.
     """
     count, others = len(states[0]), dict(zip(names, controls, strict=False))
