@@ -110,7 +110,7 @@ class Equations:
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
-        """Return scales of residuals for a tolerance; dropped equations use `self.tolerance`."""
+        """Return scales of residuals for a tolerance. Dropped equations use `self.tolerance`."""
         share = min(1.0, tolerance / self.tolerance)
         return np.where(self.rows == 0.0, share * self.scales, self.rows)
 
@@ -200,7 +200,7 @@ class Freedoms(Equations):
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
-        """Index in q of the coordinate whose rate is each velocity coordinate, or None."""
+        """For each velocity coordinate, the index in q of the entry whose rate it is, or None."""
         found: list[int | None] = []
         for i, where in self.model.position_slices.items():
             joint = self.model.bodies[i].joint
@@ -276,12 +276,12 @@ class Freedoms(Equations):
         return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
 
     def rank(self, freedoms: np.ndarray) -> int:
-        """Return the number of equations between some coordinates, with the others given."""
+        """Return the rank of the equations for some coordinates, with the others given."""
         return max(rank_of(A)[0] for A in self.reference_equations[..., freedoms])
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """Order in which coordinates become dependent: those not in q first, then last joints."""
+        """Order in which coordinates become dependent: those not in q, then the last joints."""
         return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
 
     @cached_property

@@ -21,7 +21,7 @@ NUMBERS = {
     "torque": (0, 1),
     "force_torque": (0, 1),
 }
-"""Allowed counts of numbers of a sensor, by kind; other kinds allow any count."""
+"""Allowed lengths of a sensor's `numbers`, by kind. Other kinds allow any length."""
 
 
 def checked(model: Model, sensor: SensorData) -> SensorData:
@@ -103,7 +103,7 @@ def _row(name: str, given: Any, part: str) -> tuple[float, ...]:
 
 
 def _check_pose(name: str, pose: Any, part: str) -> None:
-    """Raise an error for anything but a transform of finite numbers."""
+    """Raise an error unless a pose is a transform of finite numbers."""
     known = isinstance(pose, Transform)
     if not known or not all(map(is_finite, (*pose.r, *(x for row in pose.R.rows for x in row)))):
         problem = f"{name} must be a Transform of finite numbers, not {pose!r:.60}"

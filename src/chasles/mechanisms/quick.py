@@ -93,7 +93,7 @@ class Quick:
         """Plans by frames, for poses that are plain arrays."""
 
     def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
-        """Cache a search for later calls with such targets; begin: its first configuration."""
+        """Cache a search for later calls with such targets; `begin` is its first configuration."""
         is_plain = len(targets) == len(task.targets) and not any(
             isinstance(value, Target | list) for value in targets.values()
         )

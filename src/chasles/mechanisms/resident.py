@@ -36,7 +36,7 @@ HOST = ("near", "comfort", "wraps", "solutions", "threads")
 
 
 def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, Any]) -> bool:
-    """Return True if targets are solved on the GPU.
+    """Return True if the problem is solved on the GPU.
 
     If derivatives are recorded, or options require it, arrays of PyTorch and JAX are copied to the
     host, and solutions are copied back.
@@ -149,7 +149,7 @@ def _broadcast(
 def _fixed(
     mechanism: Mechanism, bounds: Bounds, names: list[str], guess: Any
 ) -> tuple[np.ndarray, tuple[tuple[int, float], ...]]:
-    """Return a mask (1, nv) of movable coordinates, and positions of the others."""
+    """Return a mask (1, nv) of movable coordinates, and the positions of the fixed ones."""
     movable = np.ones((1, mechanism.nv))
     if not names:
         return movable, ()

@@ -217,7 +217,7 @@ class _Rounds(NamedTuple):
         return _Rounds(treatment, paired(model, [contact[:2] for contact in contacts]))
 
     def meet(self, law: Any, closing: np.ndarray) -> np.ndarray:
-        """Return the mask (k,) of contacts that take part in the impact of the contacts `closing`."""
+        """Return the mask (k,) of contacts that take part when `closing` contacts collide."""
         if self.treatment == "simultaneous" or law.restitution == 0.0:
             return np.ones_like(closing)
         return np.isin(self.bodies, self.bodies[closing])
