@@ -291,7 +291,7 @@ def of_user(model: Model, shapes: Any) -> list[Element]:
 
 
 def of_world(obstacles: Any) -> Iterator[Element]:
-    """Yield obstacles by name: a shape, (shape, pose), or a list of these."""
+    """Yield the elements of obstacles, each given by name as a shape, (shape, pose), or a list."""
     if obstacles is None:
         return
     if not isinstance(obstacles, Mapping):

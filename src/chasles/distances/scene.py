@@ -74,7 +74,7 @@ class Distances:
 
     @property
     def least(self) -> np.ndarray:
-        """Smallest distance (...) of all pairs; infinite if there are none."""
+        """Smallest distance (...) of all pairs, or infinity if there are no pairs."""
         if not self.pairs:
             return np.full(self.distance.shape[:-1], np.inf)[()]
         least: np.ndarray = self.distance.min(axis=-1)

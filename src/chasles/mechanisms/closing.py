@@ -1,4 +1,4 @@
-"""Closed configurations and rates from independent coordinates, and charts of these."""
+"""Closed configurations and rates from independent coordinates, and the choice of these."""
 
 import math
 from collections.abc import Mapping

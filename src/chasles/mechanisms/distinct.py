@@ -17,7 +17,7 @@ DISTINCT = 1e-4
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Configurations, memories and numbers of steps."""
+"""Configurations, memories (solver states) and numbers of steps."""
 
 
 def listed(
@@ -66,7 +66,7 @@ def sort(
 
 
 def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return distances of coordinates (..., nv), modulo full turns; infinite where b is NaN."""
+    """Return the distances of coordinates (..., nv) modulo full turns, or inf where b is NaN."""
     far, missing = _way(mechanism, a, b)
     far = np.abs(far)
     model = mechanism.model
@@ -79,7 +79,7 @@ def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def distance(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the squared length of the step from a to b; NaN where b is NaN."""
+    """Return the squared length of the step from a to b, or NaN where b is NaN."""
     way, missing = _way(mechanism, a, b)
     return np.where(missing, np.nan, np.sum(way * way, axis=-1))
 

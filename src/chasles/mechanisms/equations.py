@@ -123,7 +123,7 @@ class Equations:
 
     @cached_property
     def blocks(self) -> tuple[blocks.Blocks, ...]:
-        """Rows and coordinates of each cluster of loops; empty if there is a single cluster."""
+        """Rows and coordinates of each cluster of loops, or empty if there is a single cluster."""
         model, apart = self.model, clustered(self.model)
         if len(apart) < 2:
             return ()
@@ -360,7 +360,7 @@ def column_scales(model: Model) -> np.ndarray:
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """Return the steepest slope of each row near neutral, per rad or m; 1 if it is zero."""
+    """Return the steepest slope of each row near neutral, per rad or m, or 1 if it is zero."""
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]
     for _ in range(SAMPLES):

@@ -102,7 +102,7 @@ def inverse_kinematics(
 
 
 class _Solver:
-    """Solver of one call: a task, the numbers of its targets, and the options of the search."""
+    """Solver of one call: a task, the entries of its targets, and the options of the search."""
 
     def __init__(
         self,

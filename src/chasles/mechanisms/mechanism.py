@@ -126,7 +126,7 @@ class Mechanism(Named):
         super().__init__(model)
         self.functions = Functions(model)
         self.t: np.ndarray | None = None
-        """Time (...) of evaluation in s; None if none was given."""
+        """Time (...) of evaluation in s, or None if no time was given."""
         self.kept: dict[Any, Any] = {}
         """Compiled programs and other cached data, by everything that determines them."""
         self.ready: dict[Key, Caller] = {}
@@ -181,7 +181,7 @@ class Mechanism(Named):
         return q, qd
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        """Return a closed configuration near q, or elsewhere if a few tries find one."""
+        """Return a closed configuration near q, or another one if a few tries find it."""
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
@@ -235,7 +235,7 @@ class Mechanism(Named):
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
     def keep(self, key: Key, here: Caller) -> Caller:
-        """Cache a function and return it, in its version with less overhead if there is one."""
+        """Cache a function and return it, as a version with less overhead if possible."""
         found: Caller = getattr(here, "fast", here)
         with suppress(*UNHASHABLE):  # an unhashable option
             self.ready[key] = found
@@ -425,7 +425,7 @@ class Timed(Mechanism):
 
 
 def check_coordinates(function: str, coordinates: Any) -> None:
-    """Raise an error for unknown coordinates; None is valid for the inverse of a mass matrix."""
+    """Raise an error unless `coordinates` is valid. None is valid for the inverse mass matrix."""
     unsaid = coordinates is None and function == "mass_matrix_inverse"
     if coordinates not in get_args(Coordinates) and not unsaid:
         problem = f'coordinates must be "tree" or "independent", not {coordinates!r}'

@@ -187,7 +187,7 @@ def _stages(
 
 
 def _rotations(task: Task) -> tuple[int, ...]:
-    """Return the indices among the numbers of targets at which rotations begin."""
+    """Return the indices among the entries of targets at which rotations begin."""
     ends = np.cumsum([target.size for _, target in task.targets])
     pairs = zip(ends, task.targets, strict=True)
     return tuple(int(end) - t.size for end, (_, t) in pairs if t.size >= 9)

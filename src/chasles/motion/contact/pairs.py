@@ -211,7 +211,7 @@ class Pair:
 
     @property
     def points(self) -> int:
-        """Number of contacts; 1 if the contact points vary."""
+        """Number of contacts; a pair whose contact points vary counts as one."""
         return 1 if self.varies else len(self.body.balls())
 
     def spots(self, over: Carrier, under: Carrier) -> list[Spot]:

@@ -212,7 +212,7 @@ STILL = Carrier(np.eye(3), *np.zeros((3, 3)))
 
 
 def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Carrier:
-    """Return the motion of a frame as arrays; None is the world."""
+    """Return the motion of a frame, or of the world (None), as arrays."""
     if frame is None:
         return STILL
     pose = mechanism.forward_kinematics(q, frame=frame)

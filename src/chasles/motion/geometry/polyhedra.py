@@ -223,7 +223,7 @@ class Lines(NamedTuple):
 class Pairs(NamedTuple):
     """Pairs of features: gaps, depths inside both features (m), and normals.
 
-    outward: sine of the angle by which both bodies are behind the contact plane; lack: tolerance of
+    outward: sine of the angle by which both bodies are behind the contact plane. lack: tolerance of
     `outward`.
     """
 

@@ -484,7 +484,7 @@ def collide(
 
 
 def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
-    """Return I^-1 N; zero for an immovable body."""
+    """Return I^-1 N, or zero for an immovable body."""
     if inertia is None:
         return np.zeros_like(forces)
     I = np.asarray(inertia, dtype=float)
