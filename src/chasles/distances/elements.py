@@ -299,7 +299,9 @@ def of_world(obstacles: Any) -> Iterator[Element]:
         raise ArgumentError("E-DIST-008", problem, part=PART)
     for name, given in obstacles.items():
         if not isinstance(name, str):
-            raise ArgumentError("E-DIST-009", f"{name!r} is not a string", part=PART)
+            raise ArgumentError(
+                "E-DIST-009", f"the obstacle name {name!r} is not a string", part=PART
+            )
         for each in given if isinstance(given, list) else [given]:
             if isinstance(each, Element):
                 yield each

@@ -43,7 +43,9 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
     if given is None:
         if weight is not None:
             problem = "comfort_weight was given without comfort"
-            raise InputError("E-CALL-375", problem, "give a configuration, or 'limits'", part=PART)
+            raise InputError(
+                "E-CALL-375", problem, "also give comfort: a configuration or 'limits'", part=PART
+            )
         return None
     units = np.array(freedom_units(mechanism.model, size(mechanism.model)))
     weights = 1.0 / units**2

@@ -86,7 +86,7 @@ def _times(t: Any, lead: tuple[int, ...]) -> np.ndarray:
     try:
         return np.broadcast_to(times, lead)[..., None] + 0.0
     except ValueError:
-        problem = f"t has shape {times.shape}, the states have {lead}"
+        problem = f"t of shape {times.shape} does not match states of shape {lead}"
         raise InputError("E-SENSE-018", problem, part="sense") from None
 
 

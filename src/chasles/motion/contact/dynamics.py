@@ -359,7 +359,7 @@ def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
     """
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if not np.all(M > 0.0):
-        problem = "M must be positive, like n.I^-1 n"
+        problem = "M = n.I^-1 n must be positive"
         raise InputError("E-CONTACT-069", problem, part="single_contact")
     return np.maximum(0.0, -d / M), np.maximum(0.0, d)
 
@@ -575,7 +575,7 @@ def contact_dynamics(
     for i in out_of_reach(problem.M, problem.d, wide):
         names = [f"contact {k} of {contacts[k].successor!r}" for k in touching]
         rate = f"closes at {-problem.d[wide * i + wide - 1]:.3g} m/s2"
-        what = f"{[*names, *['a joint limit'] * len(stops)][i]} {rate}, and no force can move it"
+        what = f"{[*names, *['a joint limit'] * len(stops)][i]} {rate}, and no force can stop it"
         remedy, part = "check its bodies and their joints", "contact_dynamics"
         raise Infeasible("E-CONTACT-014", what, remedy, part=part)
     f, mu = np.zeros((0, wide)), [contacts[k].friction for k in touching] + [0.0] * len(stops)

@@ -235,7 +235,7 @@ def _impulses(
         return _sequential(law, given, changes, touching)
     plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
     if not (plain or isinstance(law, Moreau)):
-        problem = "several simultaneous contacts need Moreau(e, mu), or Newton(e) with a number e"
+        problem = "several simultaneous contacts need Moreau(e, mu), or Newton(e) with a scalar e"
         remedy = "use treatment='sequential' for other laws"
         raise InputError("E-CONTACT-034", problem, remedy, part="impact")
     impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
