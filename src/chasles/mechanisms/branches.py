@@ -18,7 +18,7 @@ from chasles.mechanisms.distinct import Rows, sort
 from chasles.mechanisms.mechanism import Mechanism
 
 GRID, FINE = 64, 1024
-"""Numbers of positions of the redundant joint: in the first grid, and in the one used if it fails.
+"""Numbers of positions of the redundant joint: in the first grid, and in a finer one if it fails.
 """
 
 AT_ONCE = 1 << 12

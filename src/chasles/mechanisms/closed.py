@@ -175,7 +175,7 @@ class Closed(Constrained):
     def _linear(
         self, load: Load, *, coordinates: str = "independent", dissipation: bool = False
     ) -> Run:
-        """Return A and B of the independent coordinates."""
+        """Return A and B of the linear system in independent coordinates."""
         if self.model.rolls:
             rolls = ", ".join(map(repr, self.model.rolls))
             problem = f"{rolls} constrain only velocities (nonholonomic)"

@@ -106,7 +106,7 @@ class Equations:
 
     @property
     def references(self) -> np.ndarray:
-        """Closed configurations of full rank, searched from the neutral one and near it."""
+        """Closed configurations of full rank, found from the neutral one and others near it."""
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
@@ -194,7 +194,7 @@ class Freedoms(Equations):
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
-        """Names of the velocity coordinates: the joint's name, with [k] if it has several."""
+        """Names of the velocity coordinates: the joint's name, with [k] if the joint has several."""
         bodies = [self.model.bodies[i] for i in self.model.movers]
         return tuple(n for b in bodies for n in freedom_names(b.data.name, b.joint.nv))
 
@@ -281,7 +281,7 @@ class Freedoms(Equations):
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """Order in which coordinates become dependent: those not in q, then the last joints."""
+        """Order in which coordinates become dependent: those not in q, then last joints first."""
         return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
 
     @cached_property

@@ -41,7 +41,7 @@ SMALLEST = 1e-12
 """Smallest tolerance by which weights are divided."""
 
 SEVERAL = 16
-"""Number of solutions among which the nearest to a configuration is chosen."""
+"""Number of solutions from which the nearest to a given configuration is chosen."""
 
 LEAPS = (1.0, 0.5)
 """Fractions of the way to the given configuration, after which the solver searches for nearer
@@ -149,7 +149,7 @@ class _Solver:
         return self._solution(*found)
 
     def _retry(self, found: Rows, missed: np.ndarray) -> None:
-        """Solve problems again with weights in the inverse ratio of the tolerances.
+        """Solve problems again with weights inversely proportional to the tolerances.
 
         Errors with small tolerances then have priority. Results with the given weights are replaced
         only by solutions.
@@ -259,7 +259,7 @@ class _Solver:
         most: int | None = None,
         weights: np.ndarray | None = None,
     ) -> Rows:
-        """Return configurations, memories and (steps, try) of problems.
+        """Return the configuration, memory and (steps, try) of each problem.
 
         most: number of restarts of a search. With 0, the search ends with the try from the guess;
         with 1, it continues from there to the smallest error. weights: weights to use instead of

@@ -43,7 +43,7 @@ out of reach. LAST starts at the best configuration and ends where the error is 
 """
 
 KEPT = 16
-"""Number of cached sets of starting configurations of a task."""
+"""Number of sets of starting configurations that are cached for a task."""
 
 TURN = 2.0 * math.pi
 
@@ -63,7 +63,7 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """Starting configurations (RANKED + tries, nq), a table to rank them, and memories."""
+    """Starting configurations (RANKED + tries, nq), a table that ranks them, and solver states."""
 
     postures: np.ndarray
     table: np.ndarray
