@@ -194,7 +194,7 @@ class Freedoms(Equations):
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
-        """Names of the velocity coordinates: the joint's name, with [k] if the joint has several."""
+        """Names of velocity coordinates: the joint's name, with [k] if the joint has several."""
         bodies = [self.model.bodies[i] for i in self.model.movers]
         return tuple(n for b in bodies for n in freedom_names(b.data.name, b.joint.nv))
 
