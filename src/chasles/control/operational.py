@@ -1,4 +1,4 @@
-"""Dynamics of a task: the inertia and bias that a frame has, and its joint torques."""
+"""Dynamics of a task: operational-space inertia and bias of a frame, and joint torques."""
 
 from typing import NamedTuple
 

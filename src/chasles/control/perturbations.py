@@ -1,4 +1,4 @@
-"""Small changes about a motion, of joints and of a task: perturbations and sensitivities."""
+"""Perturbations and sensitivities: small changes of the motion of joints and of a task."""
 
 import numpy as np
 
@@ -153,8 +153,8 @@ def operational_sensitivities(
     Raises
     ------
     InputError
-        If J is not square or singular, the task is a twist, or the robot has free or spherical
-        joints or loops; use `Robot.linearize` for these.
+        If J is singular or not square, if the task is a twist, or if the robot has loops, or free
+        or spherical joints; use `Robot.linearize` for these.
 
     Notes
     -----
@@ -182,7 +182,7 @@ def operational_sensitivities(
 
 
 def _varied(name: str, robot: Robot, task: Task) -> None:
-    """Refuse a task or a robot whose variations do not commute with rates."""
+    """Raise an error if variations of a task or a robot do not commute with time derivatives."""
     robot.mechanism.refuse_loops(name, NEAR_A_MOTION)
     if checked_task(task) == "twist":
         problem = "a twist has no coordinates to vary"

@@ -1,4 +1,4 @@
-"""Joint velocities for wanted velocities of frames."""
+"""Joint velocities for desired velocities of frames."""
 
 import math
 from typing import Any
@@ -19,7 +19,7 @@ def resolved_rate(
     singular: float = 0.05,
     passes: int | None = None,
 ) -> ResolvedRate:
-    """Return a compiled step from wanted velocities of frames to joint velocities, within limits.
+    """Return a compiled step from desired frame velocities to joint velocities within limits.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ def resolved_rate(
     dt
         Time step (s), during which positions must not pass their limits.
     acceleration
-        Largest joint acceleration (rad/s2 or m/s2): one number, or one for each (nv,).
+        Largest joint acceleration (rad/s2 or m/s2): one number, or one per coordinate (nv,).
     weights
         Weights of the squared errors: one number, or one for each row of the tasks. 0 ignores a
         row.
     damping, singular
-        Damping near singularities, for rows in rad and relative to the robot's size. The damping is
-        damping^2 (1 - (s / singular)^2)^2 where s < singular, and 1e-10 elsewhere, with
-        s^2 = 1 / trace((J J')^-1), which vanishes with the least singular value of J.
+        Damping near singularities. Rows of J are in rad, or relative to the robot's size. The
+        damping is damping^2 (1 - (s / singular)^2)^2 where s < singular, and 1e-10 elsewhere, with
+        s^2 = 1 / trace((J J')^-1), which vanishes with the smallest singular value of J.
     passes
         Number of active-set iterations for each priority: by default nv + 4, at most 12. Fewer
         iterations give a velocity within all limits that may not be optimal.

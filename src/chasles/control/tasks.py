@@ -36,7 +36,7 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
     Returns
     -------
     chi : ndarray, shape (..., 3) or (..., 6)
-        x, y, z (m), after roll, pitch, yaw (rad) for a pose.
+        x, y, z (m). For a pose, roll, pitch, yaw (rad) come first.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def square_jacobians(
 def task_jacobians(
     robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
 ) -> tuple[np.ndarray, ...]:
-    """Return J of a task, with qd also its rate, and with qdd also its second rate."""
+    """Return J of a task. Given qd, also return its rate; given qdd, also its second rate."""
     _refuse_driven(robot)
     if task == "pose":
         orders = range(len(motion))
@@ -173,7 +173,7 @@ def _refuse_driven(robot: Robot) -> None:
 
 
 def _pose(robot: Robot, frame: str, order: int) -> Callable[..., np.ndarray]:
-    """Return `pose_task` of a robot, made once."""
+    """Return the cached function `pose_task` of a robot."""
     kept, key = robot.mechanism.kept, ("pose_task", frame, order)
     if key not in kept:
         robot.model.frame(frame)
@@ -196,7 +196,7 @@ def checked_task(task: Task) -> Task:
 
 
 def check_regular(name: str, matrix: np.ndarray, remedy: str) -> None:
-    """Raise if a matrix cannot be inverted; matrices that are not finite pass."""
+    """Raise an error if a matrix cannot be inverted. Matrices that are not finite are accepted."""
     known = np.all(np.isfinite(matrix), axis=(-1, -2), keepdims=True)
     bad = np.linalg.cond(np.where(known, matrix, np.eye(matrix.shape[-1]))) >= SINGULAR
     if np.any(bad):

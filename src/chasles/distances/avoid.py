@@ -22,10 +22,10 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""Largest excess (m) and largest number of spheres that enclose an obstacle's shape."""
+"""Largest excess (m), and largest number, of the spheres that enclose an obstacle."""
 
 POSTURES = 256
-"""Number of random configurations; at least one must separate each pair of links."""
+"""Number of random configurations, of which at least one must separate each pair of links."""
 
 
 class Posing(Machine, Protocol):
@@ -79,7 +79,7 @@ class Avoid:
 
 
 def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
-    """Return targets of inverse kinematics with clearance; avoid: an `Avoid`, or obstacles."""
+    """Return targets of inverse kinematics with a clearance; `avoid` is an `Avoid` or obstacles."""
     if isinstance(avoid, Mapping):
         avoid = Avoid(avoid)
     if not isinstance(avoid, Avoid):
@@ -107,9 +107,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
     shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
-        problem = (
-            "only spheres and capsules can be kept apart from each other, and spheres from boxes"
-        )
+        problem = "only spheres and capsules can be kept apart, and boxes only from spheres"
         remedy = "use spheres as shapes, for example robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)
     rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]

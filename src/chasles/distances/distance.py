@@ -27,7 +27,7 @@ def distance(
 
 
 def _prepared(robot: Machine, pairs: Any, obstacles: Any, shapes: Any, meshes: str) -> Scene:
-    """Return a scene; the robot caches scenes by their options."""
+    """Return a scene from the robot's cache, which holds scenes by their options."""
 
     def make() -> Scene:
         return Scene(robot, pairs, obstacles=obstacles, shapes=shapes, meshes=meshes)

@@ -1,4 +1,4 @@
-"""Shapes between which distances are computed: of links, of files and of the world."""
+"""Shapes between which distances are computed: shapes of links, of files and of the world."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,7 +32,7 @@ Shape = Sphere | Capsule | Box | Cylinder | ConvexMesh | Plane | ShapeData
 
 @dataclass(frozen=True, eq=False)
 class Element:
-    """A shape of a link or obstacle (`owner`), with axes R and origin r in a frame (None: world).
+    """Shape of a link or obstacle (`owner`), with axes R and origin r in a frame or the world.
 
     kind and size are as in `ShapeData`; further kinds are "plane" (the half-space below z = 0),
     "hull" and "triangles", which have vertices (n, 3) and faces (m, 3) in the shape's own axes.
@@ -50,7 +50,7 @@ class Element:
 
     @cached_property
     def round(self) -> Round:
-        """The sphere or capsule, with its end points in the frame."""
+        """Shape as a sphere or capsule, with its end points in the frame."""
         half = 0.5 * self.size[1] * self.R[:, 2] if self.kind == "capsule" else np.zeros(3)
         return Round(self.frame, self.size[0], place(self.r - half), place(self.r + half))
 
@@ -66,7 +66,7 @@ class Element:
 
     @cached_property
     def solid(self) -> Any:
-        """The shape as a coal geometry, in its own axes."""
+        """Shape as a coal geometry, in its own axes."""
         coal = optional("coal")
         if self.kind in ("hull", "triangles"):
             assert self.vertices is not None
@@ -156,7 +156,7 @@ def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Elem
 
 
 def planes_of_file(model: Model, links: Iterable[str] | None) -> list[Element]:
-    """Return the planes of a robot's file, for some or all links; fixed ones in the world frame."""
+    """Return planes of a robot's file, for some links or all; fixed ones are in the world frame."""
     wanted = None if links is None else set(links)
     found = []
     for shape in model.source.planes:
@@ -291,7 +291,7 @@ def of_user(model: Model, shapes: Any) -> list[Element]:
 
 
 def of_world(obstacles: Any) -> Iterator[Element]:
-    """Yield obstacles by name: a shape, (shape, pose), or a list of these."""
+    """Yield the elements of obstacles, each given by name as a shape, (shape, pose), or a list."""
     if obstacles is None:
         return
     if not isinstance(obstacles, Mapping):
@@ -299,7 +299,9 @@ def of_world(obstacles: Any) -> Iterator[Element]:
         raise ArgumentError("E-DIST-008", problem, part=PART)
     for name, given in obstacles.items():
         if not isinstance(name, str):
-            raise ArgumentError("E-DIST-009", f"{name!r} is not a string", part=PART)
+            raise ArgumentError(
+                "E-DIST-009", f"the obstacle name {name!r} is not a string", part=PART
+            )
         for each in given if isinstance(given, list) else [given]:
             if isinstance(each, Element):
                 yield each

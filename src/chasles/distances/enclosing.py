@@ -118,7 +118,7 @@ class Cell:
 
     @cached_property
     def hull(self) -> Any:
-        """Convex hull; None if all points are coplanar."""
+        """Convex hull, or None if all points are coplanar."""
         try:
             return scipy.spatial.ConvexHull(self.points)
         except (scipy.spatial.QhullError, ValueError):

@@ -78,7 +78,7 @@ def _disabled(model: Model, srdf: Any) -> list[Pair]:
 
 
 def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
-    """Return the checked pairs of names; known: links with shapes, and obstacles."""
+    """Check pairs of names and return them; `known` has the links with shapes, and obstacles."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         problem = f"pairs must be a sequence of pairs of names, not {given!r:.60}"
         raise ArgumentError("E-DIST-021", problem, part="distance")
@@ -104,7 +104,7 @@ def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
 def all_pairs(
     robot: Machine, own: Sequence[Element], world: Sequence[Element], given: bool
 ) -> list[Pair]:
-    """Return pairs that may collide: pairs of links, and each moving link with each obstacle."""
+    """Return pairs that may collide: pairs of links, and pairs of a moving link and an obstacle."""
     model = robot.model
     owned: dict[str, list[Element]] = {}
     for element in own:

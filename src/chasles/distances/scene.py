@@ -1,4 +1,4 @@
-"""Scenes: shapes of a robot, obstacles, pairs of both, and their distances.
+"""Scenes: shapes of a robot, obstacles, pairs of these, and their distances.
 
 One compiled program (`functions.rounds`) handles pairs of spheres and capsules, pairs of these with
 planes of the world, and pairs of spheres with boxes of the world. Coal (extra `contact`) computes
@@ -24,11 +24,11 @@ from chasles.motion.contract import Array, Machine
 from chasles.motion.solvers import optional
 
 PRECISION = 1e-10
-"""Tolerance (m) of coal's distances. For penetrations it remains 1e-6, because coal's iterations
-fail for ellipsoids with a smaller tolerance."""
+"""Tolerance (m) of distances computed by coal. For penetrations, the tolerance remains 1e-6,
+because coal's iterations fail for ellipsoids with a smaller one."""
 
 ITERATIONS = 512
-"""Largest number of coal's iterations."""
+"""Largest number of iterations in coal."""
 
 TOUCHING = 1e-9
 """Distance (m) below which the nearest points do not define a direction."""
@@ -74,7 +74,7 @@ class Distances:
 
     @property
     def least(self) -> np.ndarray:
-        """Smallest distance (...) of all pairs; infinite if there are none."""
+        """Smallest distance (...) of all pairs, or infinity if there are no pairs."""
         if not self.pairs:
             return np.full(self.distance.shape[:-1], np.inf)[()]
         least: np.ndarray = self.distance.min(axis=-1)
@@ -82,7 +82,7 @@ class Distances:
 
     @property
     def nearest(self) -> Any:
-        """Pair with the smallest distance; for a batch its index in `pairs`, an array (...)."""
+        """Pair with the smallest distance. For a batch, an array (...) of its index in `pairs`."""
         if not self.pairs:
             raise InputError(
                 "E-DIST-030",
@@ -109,7 +109,7 @@ class Distances:
 
 
 class _Casting(NamedTuple):
-    """A pair of elements for coal: the index of its pair, and the indices of both elements."""
+    """Pair of elements for coal: the index of its pair in the scene, and of both elements."""
 
     pair: int
     first: int
@@ -234,7 +234,7 @@ class Scene:
     # Evaluation -------------------------------------------------------------------------------
 
     def __call__(self, q: Array, *, threads: int | None = None) -> Distances:
-        """Return the distances of all pairs at q (..., nq); threads: for the compiled program."""
+        """Return the distances of all pairs at q (..., nq), with `threads` as in `evaluated`."""
         library = library_of(q)
         if library is not None and library.package == "cupy":
             return Distances(self.pairs, self._resident(q, points=False)[0], q, self)
@@ -411,7 +411,7 @@ class Scene:
 
 
 def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
-    """Compute normals from distinct nearest points, because coal's normals of triangles differ."""
+    """Compute normals from distinct nearest points, because coal's normals for triangles differ."""
     apart = np.abs(far) > TOUCHING
     way = places[..., 1, :] - places[..., 0, :]
     length = np.linalg.norm(way, axis=-1)
@@ -422,7 +422,7 @@ def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
 def _own(
     robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]
 ) -> tuple[list[Element], list[Element]]:
-    """Return the elements of the robot: the given ones, or those of its file that pairs need.
+    """Return the robot's elements: the given ones, or those of its file that the pairs need.
 
     Also returns the planes of its file that are at rest.
     """

@@ -1,4 +1,4 @@
-"""Robots for reinforcement learning: Gymnasium vector environments over batched, compiled steps.
+"""Reinforcement learning: Gymnasium vector environments with batched, compiled steps.
 
 env = chasles.learning.RobotVectorEnv(robot, task, 256, control=pd, contacts=pairs)
 

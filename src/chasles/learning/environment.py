@@ -1,4 +1,4 @@
-"""A Gymnasium vector environment with many copies of one robot."""
+"""Gymnasium vector environment with many copies of one robot."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -115,7 +115,7 @@ class RobotVectorEnv(VectorEnv):
         Returns
         -------
         observations : ndarray, shape (num_envs, observations)
-            Observations of the first states.
+            Observations of the initial states.
         info : dict
             Empty.
 

@@ -10,7 +10,7 @@ from chasles.errors import InputError
 from chasles.model.given import some_numbers
 
 Shape = tuple[int | None, ...]
-"""Shape of a result; None for any length."""
+"""Shape of a result; None stands for any length."""
 
 
 @dataclass
@@ -160,11 +160,11 @@ class Task(Protocol):
 
 
 def sizes(task: Any, most: int) -> tuple[int, int]:
-    """Return the sizes of observations and actions of a task, checked."""
+    """Check and return the sizes of a task's observations and actions."""
     for name in ("observations", "actions", "start", "control", "observe", "reward", "failed"):
         if not hasattr(task, name):
             problem = f"the task, {type(task).__name__}, has no {name}"
-            remedy = "give what chasles.learning.Task lists"
+            remedy = "define all attributes and methods of chasles.learning.Task"
             raise InputError("E-LEARN-007", problem, remedy, part="RobotVectorEnv")
     counts = (task.observations, task.actions)
     seen, done = (checked_count("RobotVectorEnv: sizes of a task", n, most=most) for n in counts)
@@ -173,7 +173,7 @@ def sizes(task: Any, most: int) -> tuple[int, int]:
 
 def answered(name: str, value: Any, shape: Shape) -> np.ndarray:
     """Return the result of a task's method as an array, with its shape checked."""
-    found = some_numbers(f"what the task's {name} returns", value, "RobotVectorEnv")
+    found = some_numbers(f"the result of the task's {name}", value, "RobotVectorEnv")
     right = len(found.shape) == len(shape)
     if not right or any(n not in (None, m) for n, m in zip(shape, found.shape, strict=True)):
         words = ", ".join("any" if n is None else str(n) for n in shape)

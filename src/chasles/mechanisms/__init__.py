@@ -42,7 +42,7 @@ class TimedClosed(Timed, Closed):
 
 
 def of(model: Model) -> Mechanism:
-    """Return the mechanism of a model; the only place that chooses its class."""
+    """Return the mechanism of a model. Only this function chooses the class."""
     still, moving = (Closed, TimedClosed) if model.loop_rows else (Mechanism, Timed)
     return (moving if model.timed else still)(model)
 

@@ -34,7 +34,7 @@ class Beginning:
     def __call__(
         self, goals: np.ndarray, base: np.ndarray, seed: int, threads: int | None
     ) -> np.ndarray:
-        """Return configurations (count, nq) for goals (count, 12); `base` (1, nq) if unsolved."""
+        """Return configurations (count, nq) for goals (count, 12), or `base` (1, nq) if none."""
         memories, none = self._memories(seed)[:1], np.zeros((len(goals), 0), np.int64)
         found = self._search([goals], base, none, base, 0, memories, threads)
         q: np.ndarray = found[0]
@@ -45,7 +45,7 @@ class Beginning:
         return BeginOne(self._kernel, base, self._memories(seed))
 
     def _memories(self, seed: int) -> np.ndarray:
-        """Return the memory of a search at each of its steps (tries, MEMORY)."""
+        """Return the solver state (tries, MEMORY) for each position of the redundant joint."""
         memories = np.zeros((self._tries, MEMORY))
         part = 0.5 if not seed else float(np.random.default_rng(seed).random())
         for k in range(self._tries):
@@ -55,7 +55,7 @@ class Beginning:
 
 
 class BeginOne:
-    """First configuration for one pose at a time; results are bitwise those of a batch.
+    """First configuration for one pose at a time, bitwise identical to the result of a batch.
 
     All tries are computed in one call.
     """

@@ -18,10 +18,11 @@ from chasles.mechanisms.distinct import Rows, sort
 from chasles.mechanisms.mechanism import Mechanism
 
 GRID, FINE = 64, 1024
-"""Numbers of tried positions of a redundant joint: at first, and if the first grid fails."""
+"""Numbers of positions of the redundant joint: in the first grid, and in a finer one if it fails.
+"""
 
 AT_ONCE = 1 << 12
-"""Number of poses times positions that are computed together."""
+"""Number of poses times positions of the redundant joint that are computed together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Branches:
 
     @cached_property
     def kernel(self) -> Kernel:
-        """Return the program from the goal and the given joint's position to all configurations."""
+        """Return the program for all configurations, given the goal and the redundant joint."""
         return self.compiled(lambda: traced(self.chain, self.form, *self.limits), "branches")
 
     @property
@@ -69,9 +70,10 @@ class Branches:
     def __call__(
         self, goals: np.ndarray, given: np.ndarray | None, threads: int | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return configurations (count, branches, joints), and a mask (count, branches).
+        """Return configurations (count, branches, joints) and their validity (count, branches).
 
-        goals (count, 12): rotation by rows, then position; given (count,): position of a joint.
+        goals (count, 12): rotation by rows, then position. given (count,): positions of the
+        redundant joint.
         """
         variables, count = self.kernel.interface.outputs, len(goals)
         q, found = (np.empty((count, v.size)) for v in variables)
@@ -84,8 +86,8 @@ class Branches:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return ascending indices of poses (m,), and configurations (m, nq) on all branches.
 
-        Coordinates outside the chain are those of base (count or 1, nq). A redundant arm has at
-        most `count` configurations for each pose, evenly distributed over positions of the
+        Coordinates outside the chain are those of base (count or 1, nq). For a redundant arm, there
+        are at most `count` configurations for each pose, evenly distributed over positions of the
         redundant joint.
         """
         if self.redundant and self.held is None:
@@ -151,7 +153,10 @@ class Branches:
 
 
 def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return at most `count` evenly spaced places of each owner in an ascending list."""
+    """Return at most `count` evenly spaced rows of each owner, as owners and indices of rows.
+
+    `who`, in ascending order, is the owner of each row.
+    """
     total = np.bincount(who, minlength=owners)
     kept = np.minimum(total, count)
     owner = np.repeat(np.arange(owners), kept)
@@ -250,7 +255,7 @@ def rescue(
 ) -> None:
     """Replace rows of missed poses (n,) by solutions of the closed form.
 
-    base (n or 1, nq), rows and search as in `every`.
+    base (n or 1, nq), rows and search are as in `every`.
     """
     lost = np.flatnonzero(missed)
     own = base[lost] if len(base) > 1 else base
@@ -263,7 +268,7 @@ def rescue(
 
 
 def _number(who: np.ndarray, total: np.ndarray) -> np.ndarray:
-    """Return the index of each row among the rows of its owner; owners ascend."""
+    """Return the index of each row among the rows of its owner; `who` is in ascending order."""
     return np.arange(len(who)) - np.repeat(np.cumsum(total) - total, total)
 
 
@@ -276,7 +281,7 @@ def _sift(
     q: np.ndarray,
     ends: np.ndarray,
 ) -> None:
-    """Sort out duplicates among configurations of poses that the search moved."""
+    """Remove duplicates among the configurations of poses that the search has changed."""
     if not len(suspects):
         return
     mine = np.isin(who, suspects)
@@ -297,9 +302,9 @@ def _sift(
 def branches(
     mechanism: Mechanism, task: Task, lower: np.ndarray, upper: np.ndarray, fixed: Sequence[str]
 ) -> Branches | None:
-    """Return the closed form for one pose of a frame, cached; None if there is none.
+    """Return the cached closed form for one pose of a frame, or None if there is none.
 
-    fixed: names of joints that do not move; of a chain of seven joints, one may be fixed.
+    fixed: names of joints that do not move. In a chain of seven joints, one may be fixed.
     """
     if len(task.targets) != 1 or type(task.targets[0][1]) is not Pose or any(task.scales):
         return None

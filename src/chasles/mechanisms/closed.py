@@ -17,7 +17,7 @@ from chasles.mechanisms.reports import OverDetermined, UnderActuated, at_index, 
 from chasles.model import Model, ModelError
 
 AGREE = 1e-7
-"""Allowed contradiction between known accelerations, relative to their size (or to 1)."""
+"""Allowed contradiction between known accelerations, relative to the largest one (or to 1)."""
 
 BY_MOTION = Derivative("jacobian", ("q", "qd"))
 
@@ -117,7 +117,10 @@ class Closed(Constrained):
     # The mass matrix ----------------------------------------------------------------------------
 
     def _inertia(self, name: str, method: str = "fastest") -> Solver:
-        """Return the mass matrix of the independent coordinates; name: the requested function."""
+        """Return the solver for the mass matrix of the independent coordinates.
+
+        `name` is the requested function, for messages.
+        """
         self._refuse_method(f'{name}(coordinates="independent")', method)
         runs, given = "independent_mass_matrix", self.loops.independent
         return self._solver(name, runs, singular_values.mass_matrix, given, rates=0)
@@ -148,7 +151,7 @@ class Closed(Constrained):
         return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
 
     def _operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
-        """Return J G (G' M G)^-1 G' J' for one frame or several."""
+        """Return J G (G' M G)^-1 G' J' for one frame or for several."""
         name = "operational_inertia_inverse"
         self._refuse_method(name, method)
         frames = checked_frame(self.model, name, frame, True)
@@ -172,7 +175,7 @@ class Closed(Constrained):
     def _linear(
         self, load: Load, *, coordinates: str = "independent", dissipation: bool = False
     ) -> Run:
-        """Return A and B of the independent coordinates."""
+        """Return A and B of the linear system in independent coordinates."""
         if self.model.rolls:
             rolls = ", ".join(map(repr, self.model.rolls))
             problem = f"{rolls} constrain only velocities (nonholonomic)"

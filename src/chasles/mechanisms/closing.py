@@ -1,4 +1,4 @@
-"""Compute closed configurations and their rates from independent coordinates; charts."""
+"""Closed configurations and rates from independent coordinates, and the choice of these."""
 
 import math
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ REGULAR = 1e-9
 
 
 class Loops(Freedoms):
-    """Loops of a model at a time: velocities that keep them closed, and checks of states."""
+    """Loops of a model at a time, the velocities that keep them closed, and checks of states."""
 
     @property
     def misfits(self) -> tuple[tuple[str, float], ...]:
@@ -182,7 +182,7 @@ class Loops(Freedoms):
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Describe the coordinates that the given ones do not determine; A: as in `matrix`."""
+        """Describe the coordinates that the given ones do not determine, with A as in `matrix`."""
         rest = np.delete(np.arange(self.model.nv), given)
         loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
         joints = rest[loose > 0.1 * np.max(loose)]
@@ -262,7 +262,10 @@ def _at_each_time(loops: Loops, y: Any, guess: Any) -> np.ndarray:
 
 
 def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
-    """Return the guess with independent coordinates set to y; those not in q are moved by y."""
+    """Return the guess with independent coordinates set to y.
+
+    Coordinates that are not entries of q are moved by y instead.
+    """
     q, step = guess.copy(), np.zeros((len(y), loops.model.nv))
     for entry, k in zip(y.T, loops.independent, strict=True):
         place = loops.places[k]
@@ -274,7 +277,7 @@ def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
 
 
 def _given(loops: Loops, y: np.ndarray) -> str:
-    """Return a phrase with the coordinates for which a configuration was requested."""
+    """Describe the coordinates for which a configuration was requested."""
     pairs = zip(loops.independent, y, strict=True)
     given = [f"{loops.freedoms[k]} = {value:.12g}" for k, value in pairs]
     given += [f"t = {float(loops.time):.12g} s"] if loops.model.timed else []
@@ -295,7 +298,7 @@ class Chart:
     def closing(
         self, t: float, q: np.ndarray, v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the Newton step, rates and health, from q and the independent entries of v."""
+        """Return Newton step, rates and quality, from q and the independent entries of v."""
         found: tuple[np.ndarray, np.ndarray, np.ndarray] = self.compiled.at(t)(q, v)
         return found
 
@@ -333,7 +336,7 @@ class Charts:
         }
 
     def recall(self, memory: Mapping[str, np.ndarray]) -> list[Chart]:
-        """Return the charts of stored arrays, each with its original pivots."""
+        """Restore charts from stored arrays, each with its original pivots."""
         columns = [memory[f"chart_{field.name}"].tolist() for field in fields(Closure)]
         charts = []
         for independent, *row in zip(memory["chart_independent"], *columns, strict=True):

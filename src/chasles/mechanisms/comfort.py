@@ -22,7 +22,7 @@ SOFTEST = 1e-4
 """Smallest weight of a coordinate, relative to the largest."""
 
 LONGEST = 200.0
-"""Largest number of steps along the solutions."""
+"""Largest number of steps along a family of solutions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,9 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
     if given is None:
         if weight is not None:
             problem = "comfort_weight was given without comfort"
-            raise InputError("E-CALL-375", problem, "give a configuration, or 'limits'", part=PART)
+            raise InputError(
+                "E-CALL-375", problem, "also give comfort: a configuration or 'limits'", part=PART
+            )
         return None
     units = np.array(freedom_units(mechanism.model, size(mechanism.model)))
     weights = 1.0 / units**2
@@ -66,7 +68,7 @@ def comfort_of(mechanism: Mechanism, bounds: Bounds, given: Any, weight: Any) ->
 
 
 def _middle(mechanism: Mechanism, bounds: Bounds) -> tuple[np.ndarray, np.ndarray]:
-    """Return the middle of the ranges, and weights 1 / (half range)^2; 0 without a range."""
+    """Return the middle of the ranges, and weights 1 / (half range)^2, or 0 without a range."""
     model, posture = mechanism.model, mechanism.neutral()
     weights = np.zeros(mechanism.nv)
     for v, k in rate_places(model):
@@ -83,7 +85,7 @@ def settled(
     found: Sequence[np.ndarray],
     threads: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Move solutions, with targets met, until they are as comfortable as possible.
+    """Move solutions until they are as comfortable as possible, while the targets remain met.
 
     inputs: goals, weights, tolerances, movable coordinates. found: configurations, memories and
     steps of the solutions; a solution that does not improve is kept.

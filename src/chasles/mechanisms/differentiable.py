@@ -1,8 +1,8 @@
 """Inverse kinematics of PyTorch or JAX targets, with derivatives of the configurations.
 
-The search itself uses NumPy arrays. The numbers of the targets are computed with the functions of
-PyTorch or JAX. A module of `functions.libraries` records one operation from these numbers to the
-configuration; `functions.sensitivity` computes its derivative.
+The search itself uses NumPy arrays. The entries that define the targets (their `numbers`) are
+computed with the functions of PyTorch or JAX. A module of `functions.libraries` records one
+operation from these entries to the configuration; `functions.sensitivity` computes its derivative.
 """
 
 from collections.abc import Mapping
@@ -88,7 +88,7 @@ def differentiable(
         movable[mechanism.velocity_slice(name)] = 0.0
 
     def solve(numbers: np.ndarray, *given: np.ndarray) -> list[np.ndarray]:
-        """Return the arrays of a solution, and the derivatives of q, for numbers (..., size)."""
+        """Return the arrays of a solution, and the derivatives of q, for entries (..., size)."""
         lead = numbers.shape[:-1]
         flat, *rows = (np.asarray(a, float).reshape(-1, a.shape[-1]) for a in (numbers, *given))
         flat, good = _usable(task, flat)
@@ -141,7 +141,7 @@ def _rates(
     weights: np.ndarray,
     movable: np.ndarray,
 ) -> np.ndarray:
-    """Return derivatives of configurations, with coordinates at limits fixed; NaN if unsolved."""
+    """Return derivatives of configurations with coordinates at limits fixed, or NaN if unsolved."""
     goals = numbers if found.q.ndim == 2 else numbers[:, None]
     goals = np.broadcast_to(goals, (*found.q.shape[:-1], numbers.shape[-1]))
     rates = np.full((*found.q.shape, goals.shape[-1]), np.nan)
@@ -151,7 +151,7 @@ def _rates(
     return rates
 
 
-# Numbers of targets -----------------------------------------------------------------------------
+# Entries of targets -----------------------------------------------------------------------------
 
 
 def _with(target: Target, values: Any) -> Target:
@@ -170,7 +170,7 @@ def _with(target: Target, values: Any) -> Target:
 
 
 def _example(shape: tuple[int, ...]) -> np.ndarray:
-    """Return example numbers of a pose, a rotation, a quaternion or a direction, by shape."""
+    """Return an example of a pose, a rotation, a quaternion or a direction, by its shape."""
     found = np.zeros(shape)
     if shape[-2:] in ((4, 4), (3, 3)):
         found[...] = np.eye(shape[-1])
@@ -180,9 +180,9 @@ def _example(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _numbers(arrays: Any, target: Target) -> Any:
-    """Return the numbers (..., size) of a target as an array of the library.
+    """Return the entries (..., size) of a target as an array of the library.
 
-    The numbers are those of `Target.numbers`. arrays: a module of `functions.libraries`.
+    The entries are those of `Target.numbers`. arrays: a module of `functions.libraries`.
     """
     match target:
         case Position() | CenterOfMass():
@@ -229,13 +229,13 @@ def _turn(arrays: Any, value: Any) -> Any:
     return arrays.names.stack(entries, axis=-1)
 
 
-# Targets from numbers ---------------------------------------------------------------------------
+# Targets from entries ---------------------------------------------------------------------------
 
 
 def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return numbers with invalid targets replaced by valid ones, and a mask of the valid ones.
+    """Return entries with invalid targets replaced by valid ones, and the mask of valid targets.
 
-    Values inside `jax.jit` and similar transformations cannot raise an error on entry.
+    Inside `jax.jit` and similar transformations, invalid values cannot raise an error on entry.
     """
     good, made = np.isfinite(numbers).all(axis=-1), numbers.copy()
     ends = np.cumsum([target.size for _, target in task.targets])
@@ -251,12 +251,12 @@ def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _plain(size: int) -> np.ndarray:
-    """Return valid numbers of an arbitrary target."""
+    """Return the entries of an arbitrary valid target."""
     return np.concatenate([np.eye(3).ravel(), np.zeros(3)])[:size] if size >= 9 else np.ones(size)
 
 
 def _from_numbers(pairs: list[tuple[str, Target]], numbers: np.ndarray) -> dict[str, list[Target]]:
-    """Return the targets by frame that are defined by the numbers (..., size)."""
+    """Return the targets by frame that the entries `numbers` (..., size) define."""
     made = []
     for frame, target in pairs:
         part, numbers = numbers[..., : target.size], numbers[..., target.size :]

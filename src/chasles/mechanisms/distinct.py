@@ -10,14 +10,14 @@ from chasles.mechanisms.postures import TURN, angles
 from chasles.model.spaces import freedom_units
 
 AT_ONCE = 256
-"""Number of problems that are solved together when all solutions are searched."""
+"""Number of problems that are solved together when searching for all solutions."""
 
 DISTINCT = 1e-4
-"""Configurations are equal if all coordinates (rad or m) differ by less, modulo full turns."""
+"""Configurations are equal if all coordinates differ by less than this (rad or m, modulo turns)."""
 
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Configurations, memories and numbers of steps."""
+"""Configurations, memories (solver states) and numbers of steps."""
 
 
 def listed(
@@ -66,7 +66,7 @@ def sort(
 
 
 def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return distances of coordinates (..., nv), modulo full turns; infinite where b is NaN."""
+    """Return the distances of coordinates (..., nv) modulo full turns, or inf where b is NaN."""
     far, missing = _way(mechanism, a, b)
     far = np.abs(far)
     model = mechanism.model
@@ -79,13 +79,13 @@ def apart(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def distance(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the squared length of the step from a to b; NaN where b is NaN."""
+    """Return the squared length of the step from a to b, or NaN where b is NaN."""
     way, missing = _way(mechanism, a, b)
     return np.where(missing, np.nan, np.sum(way * way, axis=-1))
 
 
 def _way(mechanism: Mechanism, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the step (..., nv) from a to b, and True (...) where b is NaN."""
+    """Return the step (..., nv) from a to b, and the mask (...) of states in which b is NaN."""
     lead = np.broadcast_shapes(a.shape[:-1], b.shape[:-1])
     a, b = (np.broadcast_to(x, (*lead, x.shape[-1])) for x in (a, b))
     missing = np.isnan(b).any(axis=-1)

@@ -25,7 +25,7 @@ from chasles.model import Model, ModelError, build
 from chasles.model.given import a_name, checked_step
 
 WEAK = 1e-4
-"""Margin below which the compiled equations lose accuracy; singular values then solve the state.
+"""Margin below which compiled equations lose accuracy and singular values are used instead.
 
 At this margin, a pivot is a hundredth of its initial value, or of its neighbors.
 """
@@ -46,9 +46,9 @@ Run = Callable[..., Any]
 class Solver:
     """Program of closed loops; its last result measures the quality of each state.
 
-    again: computes the other results by singular values, for states of low quality. forces:
-    wrenches, which follow the other arrays. rates: number of arrays after q that must keep the
-    loops closed, within the tolerance.
+    again: function that computes the other results by singular values, for states of low quality.
+    forces: wrenches, which follow the other arrays. rates: number of arrays after q that must keep
+    the loops closed, within the tolerance.
     """
 
     mechanism: Mechanism
@@ -139,7 +139,7 @@ MASSLESS = 1e-13
 
 
 def check_inertia(loops: Loops) -> None:
-    """Raise an error if, in a generic configuration, a closed motion moves no inertia."""
+    """Raise an error if a closed motion moves no inertia in a generic configuration."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
     scaled = loops.columns[:, None] * H * loops.columns
@@ -253,7 +253,7 @@ class Constrained(Mechanism):
         tolerance: float = TOLERANCE,
         **options: Any,
     ) -> Solver:
-        """Return the solver of qdd and multipliers; name: the requested function, for messages."""
+        """Return the solver of qdd and multipliers; messages name the function `name`."""
         check_tolerance(name, tolerance)
         step = stabilization
         step = 0.0 if step is None else checked_step(step, f"{name}: stabilization")
@@ -272,7 +272,7 @@ class Constrained(Mechanism):
     """Functions that differ from those of the tree; each returns a `Run` for loads and options."""
 
     _trees: ClassVar[dict[str, Callable[..., bool]]] = {}
-    """Conditions on options under which some of these equal the functions of the tree."""
+    """Conditions on options under which some of these functions equal those of the tree."""
 
     def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:
         if "coordinates" in options:

@@ -106,11 +106,11 @@ class Equations:
 
     @property
     def references(self) -> np.ndarray:
-        """Closed configurations of full rank, searched from the neutral one and near it."""
+        """Closed configurations of full rank, found from the neutral one and others near it."""
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
-        """Return scales of residuals for a tolerance; dropped equations use `self.tolerance`."""
+        """Return scales of residuals for a tolerance. Dropped equations use `self.tolerance`."""
         share = min(1.0, tolerance / self.tolerance)
         return np.where(self.rows == 0.0, share * self.scales, self.rows)
 
@@ -123,7 +123,7 @@ class Equations:
 
     @cached_property
     def blocks(self) -> tuple[blocks.Blocks, ...]:
-        """Rows and coordinates of each cluster of loops; empty if there is a single cluster."""
+        """Rows and coordinates of each cluster of loops, or empty if there is a single cluster."""
         model, apart = self.model, clustered(self.model)
         if len(apart) < 2:
             return ()
@@ -194,13 +194,13 @@ class Freedoms(Equations):
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
-        """Names of the velocity coordinates: the joint's name, with [k] if it has several."""
+        """Names of velocity coordinates: the joint's name, with [k] if the joint has several."""
         bodies = [self.model.bodies[i] for i in self.model.movers]
         return tuple(n for b in bodies for n in freedom_names(b.data.name, b.joint.nv))
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
-        """Index in q of the coordinate whose rate is each velocity coordinate, or None."""
+        """For each velocity coordinate, the index in q of the entry whose rate it is, or None."""
         found: list[int | None] = []
         for i, where in self.model.position_slices.items():
             joint = self.model.bodies[i].joint
@@ -276,12 +276,12 @@ class Freedoms(Equations):
         return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
 
     def rank(self, freedoms: np.ndarray) -> int:
-        """Return the number of equations between some coordinates, with the others given."""
+        """Return the rank of the equations for some coordinates, with the others given."""
         return max(rank_of(A)[0] for A in self.reference_equations[..., freedoms])
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """Order in which coordinates become dependent: those not in q first, then last joints."""
+        """Order in which coordinates become dependent: those not in q, then last joints first."""
         return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
 
     @cached_property
@@ -360,7 +360,7 @@ def column_scales(model: Model) -> np.ndarray:
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """Return the steepest slope of each row near neutral, per rad or m; 1 if it is zero."""
+    """Return the steepest slope of each row near neutral, per rad or m, or 1 if it is zero."""
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]
     for _ in range(SAMPLES):

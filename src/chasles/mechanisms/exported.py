@@ -60,16 +60,16 @@ class Reaching:
             raise InputError("E-EXPORT-012", problem, "use dtype='double'", part=PART)
 
     def _fixed(self) -> tuple[np.ndarray, ...]:
-        """Return weights, tolerances and a mask of coordinates, all of which move."""
+        """Return weights, tolerances, and the mask of movable coordinates (all are movable)."""
         return self.weights, self.tolerances, np.ones(self.mechanism.nv)
 
     def _postures(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return configurations that fill the limits, and the numbers of targets that they meet."""
+        """Return configurations that fill the limits, and the entries of targets that they meet."""
         q = spread(self.mechanism, self.bounds, count, seed)
         return q, self._met(q)
 
     def _met(self, q: np.ndarray) -> np.ndarray:
-        """Return numbers of targets that configurations meet; given ones where weights are zero."""
+        """Return entries of targets that configurations meet, or the given ones at zero weight."""
         met = np.empty((len(q), self.task.numbers))
         self.task.reached([np.ascontiguousarray(q)], [met])
         return np.where(self.task.weights() > 0.0, met, self._goals)
@@ -84,7 +84,7 @@ class Reaching:
         return tuple(a.astype(np.float32).astype(float) for a in (q, memory, goals, *fixed))
 
     def search(self, name: str, step: Function, tries: Any, seed: Any) -> Search:
-        """Return the search; tries: number of stored configurations."""
+        """Return the search with `tries` stored configurations."""
         count, seed = checked_count("tries", tries), checked_count("seed", seed, least=0)
         starts, met = self._postures(count, seed)
         memories = np.zeros((2, MEMORY))
@@ -105,7 +105,7 @@ class Reaching:
         )
 
     def _tests(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return numbers of reachable targets near a configuration, and an initial guess."""
+        """Return entries of reachable targets near a configuration, and an initial guess."""
         shifts = 0.05 * np.sin(np.arange(3.0 * self.mechanism.nv)).reshape(3, -1)
         near = self.mechanism.integrate(np.tile(start, (3, 1)), shifts)
         near = np.clip(near, self.bounds.lower, self.bounds.upper)

@@ -21,7 +21,7 @@ NUMBERS = {
     "torque": (0, 1),
     "force_torque": (0, 1),
 }
-"""Allowed counts of numbers of a sensor, by kind; other kinds allow any count."""
+"""Allowed lengths of a sensor's `numbers`, by kind. Other kinds allow any length."""
 
 
 def checked(model: Model, sensor: SensorData) -> SensorData:
@@ -32,7 +32,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
     for name in sensor.frames:
         model.frame(name)
     if on in ("frame", "link") and not sensor.frame:
-        raise InputError("E-SENSE-007", f"a {sensor.kind} needs frame=", part=part)
+        raise InputError("E-SENSE-007", f"a {sensor.kind} sensor requires `frame`", part=part)
     links = {link.name: link for link in model.source.links}
     if on == "link" and sensor.frame not in links:
         problem = f"a {sensor.kind} must be on a link, but {sensor.frame!r:.60} is not a link"
@@ -41,7 +41,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
         parts = model.source.rotors if on == "tendon" else model.source.actuators
         names = {each.name: each for each in parts}
         if sensor.joint not in names:
-            problem = f"no {on} {sensor.joint!r}"
+            problem = f"there is no {on} {sensor.joint!r}"
             raise InputError("E-SENSE-017", problem, suggest(sensor.joint, names), part=part)
     if on == "joint":
         joints = {body.data.name: body.joint for body in model.bodies}
@@ -50,7 +50,7 @@ def checked(model: Model, sensor: SensorData) -> SensorData:
             raise InputError("E-SENSE-008", problem, suggest(sensor.joint, joints), part=part)
         _check_joint(sensor, joints[sensor.joint])
     if sensor.kind in ("touch", "inside") and sensor.zone is None:
-        raise InputError("E-SENSE-010", f"a {sensor.kind} sensor needs zone=", part=part)
+        raise InputError("E-SENSE-010", f"a {sensor.kind} sensor requires `zone`", part=part)
     return sensor if on in ("joint", "tendon", "actuator") else replace(sensor, joint="")
 
 
@@ -103,7 +103,7 @@ def _row(name: str, given: Any, part: str) -> tuple[float, ...]:
 
 
 def _check_pose(name: str, pose: Any, part: str) -> None:
-    """Raise an error for anything but a transform of finite numbers."""
+    """Raise an error unless a pose is a transform of finite numbers."""
     known = isinstance(pose, Transform)
     if not known or not all(map(is_finite, (*pose.r, *(x for row in pose.R.rows for x in row)))):
         problem = f"{name} must be a Transform of finite numbers, not {pose!r:.60}"
@@ -135,7 +135,7 @@ def _with_numbers(surface: Any, part: str) -> Surface:
         raise InputError("E-SENSE-028", problem, part=part)
     a_name("frame of a surface", surface.frame, part)
     if a_name("kind of a surface", surface.kind, part) not in SURFACES:
-        problem = f"there is no surface {surface.kind!r:.60}"
+        problem = f"unknown surface kind {surface.kind!r:.60}"
         raise InputError("E-SENSE-029", problem, suggest(surface.kind, SURFACES), part=part)
     _check_pose("pose of a surface", surface.pose, part)
     size = [a_number("size of a surface", x, part) for x in _several(surface.size, part)]

@@ -41,11 +41,11 @@ SMALLEST = 1e-12
 """Smallest tolerance by which weights are divided."""
 
 SEVERAL = 16
-"""Number of solutions among which the nearest to a configuration is chosen."""
+"""Number of solutions from which the nearest to a given configuration is chosen."""
 
 LEAPS = (1.0, 0.5)
-"""Parts of the way to a configuration after which nearer solutions of a redundant robot are sought.
-"""
+"""Fractions of the way to the given configuration, after which the solver searches for nearer
+solutions of a redundant robot."""
 
 
 def inverse_kinematics(
@@ -102,7 +102,7 @@ def inverse_kinematics(
 
 
 class _Solver:
-    """Solver of one call: a task with its numbers, and its tries."""
+    """Solver of one call: a task, the entries of its targets, and the options of the search."""
 
     def __init__(
         self,
@@ -149,7 +149,7 @@ class _Solver:
         return self._solution(*found)
 
     def _retry(self, found: Rows, missed: np.ndarray) -> None:
-        """Solve problems again with weights in the inverse ratio of the tolerances.
+        """Solve problems again with weights inversely proportional to the tolerances.
 
         Errors with small tolerances then have priority. Results with the given weights are replaced
         only by solutions.
@@ -171,7 +171,10 @@ class _Solver:
         return alone, begin
 
     def _beginning(self) -> Beginning | None:
-        """Return the closed form's first configurations; None with fixed joints or without one."""
+        """Return the closed form's first configurations, or None.
+
+        The result is None if joints are fixed, or if the arm has no closed form.
+        """
         closed = None if self.held else self._branches()
         if closed is None:
             return None
@@ -184,7 +187,7 @@ class _Solver:
         return found
 
     def _begun(self, beginning: Beginning) -> Rows:
-        """Return solutions that start at first configurations, most of which are solutions."""
+        """Return solutions found from first configurations, most of which already are solutions."""
         begins = beginning(self.goals, self._base(None), self.seed, self.threads)
         found = self._found(self.goals, begins, most=0)
         late = np.flatnonzero(found[1][:, STATUS] != 1.0)
@@ -256,11 +259,11 @@ class _Solver:
         most: int | None = None,
         weights: np.ndarray | None = None,
     ) -> Rows:
-        """Return configurations, memories and (steps, try) of problems.
+        """Return the configuration, memory and (steps, try) of each problem.
 
-        most: number of restarts of a search. 0: it ends with the try from the guess; 1: it
-        continues from there to the smallest error. weights: weights to use instead of the given
-        ones.
+        most: number of restarts of a search. With 0, the search ends with the try from the guess;
+        with 1, it continues from there to the smallest error. weights: weights to use instead of
+        the given ones.
         """
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
@@ -283,7 +286,7 @@ class _Solver:
         each: tuple[int, ...] = (),
         complete: np.ndarray | None = None,
     ) -> Solution:
-        """Return rows as a solution; each: the shape of the configurations of one problem."""
+        """Return rows as a solution; `each` is the shape of the configurations of one problem."""
         lead = (*self.lead, *each)
         return Solution(
             q.reshape(*lead, q.shape[-1]),
@@ -346,9 +349,9 @@ class _Solver:
     def nearest(self, posture: np.ndarray, guess: np.ndarray | None) -> Solution:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
-        It is the nearest of all found solutions. If there may be others, it moves along the
-        solutions until no direction leads nearer (`_approached`). Fixed joints keep their positions
-        in the guess, if there is one.
+        The result is the nearest of all solutions found. If there may be others, it is moved along
+        the family of solutions until no direction leads nearer (`_approached`). Fixed joints keep
+        their positions in the guess, if there is one.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))
@@ -377,8 +380,8 @@ class _Solver:
     def _approached(self, rows: np.ndarray, which: np.ndarray, begun: list[np.ndarray]) -> Rows:
         """Move some solutions along their families towards configurations (n, nq).
 
-        Then do so from other solutions, found from points on the way to the configurations, and
-        return the nearest of them.
+        This is repeated from other solutions, which are found from points on the way to the
+        configurations. The nearest result is returned.
         """
         goals, limits = self.goals[which], (self.bounds.lower, self.bounds.upper)
         ease = Comfort(rows, np.ones(self.mechanism.nv))
@@ -401,6 +404,6 @@ class _Solver:
 
 
 def _put(whole: Sequence[np.ndarray], where: np.ndarray, part: Sequence[np.ndarray]) -> None:
-    """Replace some rows of arrays."""
+    """Replace the rows `where` of arrays by those of `part`."""
     for a, rows in zip(whole, part, strict=True):
         a[where] = rows

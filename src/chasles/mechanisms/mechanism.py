@@ -28,7 +28,7 @@ Accelerations = Callable[..., np.ndarray]
 """Function that returns qdd at (t, q, qd, tau, *wrenches)."""
 
 Key = tuple[str, tuple[Any, ...]]
-"""Function name, and alternating names and values of its options."""
+"""Function name, and its options as alternating names and values."""
 
 
 class Called:
@@ -42,7 +42,7 @@ class Called:
 
 
 class Named:
-    """Names and sizes of a mechanism; its robot has the same."""
+    """Names and sizes of a mechanism, which are also those of its robot."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -119,13 +119,14 @@ class Mechanism(Named):
     """Interface of mechanisms, implemented for trees, where all coordinates are independent."""
 
     traits: tuple[str, ...] = ()
-    """Reasons why it is not a plain tree, for messages: ("it has loops", "it depends on time")."""
+    """Reasons why the mechanism is not a plain tree, for messages: ("it has loops", "it depends on
+    time")."""
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.functions = Functions(model)
         self.t: np.ndarray | None = None
-        """Time (...) of evaluation in s; None if none was given."""
+        """Time (...) of evaluation in s, or None if no time was given."""
         self.kept: dict[Any, Any] = {}
         """Compiled programs and other cached data, by everything that determines them."""
         self.ready: dict[Key, Caller] = {}
@@ -169,7 +170,7 @@ class Mechanism(Named):
         return Charts(self.functions)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return G with qd = G yd, and the mass matrix of yd, at closed q; name: for messages."""
+        """Return G with qd = G yd, and the mass matrix of yd, at closed q; messages use `name`."""
         return np.eye(self.model.nv), self.mass_matrix(q)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -180,7 +181,7 @@ class Mechanism(Named):
         return q, qd
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        """Return a closed configuration near q, or elsewhere if a few tries find one."""
+        """Return a closed configuration near q, or another one if a few tries find it."""
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
@@ -222,7 +223,7 @@ class Mechanism(Named):
         return found(*arrays, out=out, threads=threads)
 
     def found(self, key: Key) -> Caller | None:
-        """Return a cached function of arrays alone, or None."""
+        """Return a cached function that takes only arrays, or None."""
         try:
             return self.ready.get(key)
         except UNHASHABLE:  # an unhashable option, such as a list
@@ -234,7 +235,7 @@ class Mechanism(Named):
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
     def keep(self, key: Key, here: Caller) -> Caller:
-        """Cache a function and return it, in its version with less overhead if there is one."""
+        """Cache a function and return it, as a version with less overhead if possible."""
         found: Caller = getattr(here, "fast", here)
         with suppress(*UNHASHABLE):  # an unhashable option
             self.ready[key] = found
@@ -318,7 +319,7 @@ class Mechanism(Named):
         return np.zeros(0)
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
-        """Return the arrays by which the forces of loops enter a function."""
+        """Return the arrays through which loop forces enter a function."""
         if multipliers is not None and some_numbers("multipliers", multipliers, name).size:
             self.require_loops(f"{name}(multipliers=)")
         return (np.zeros(0),) if "multipliers" in spaces(name).inputs else ()
@@ -424,7 +425,7 @@ class Timed(Mechanism):
 
 
 def check_coordinates(function: str, coordinates: Any) -> None:
-    """Raise an error for unknown coordinates; None is valid for the inverse of a mass matrix."""
+    """Raise an error unless `coordinates` is valid. None is valid for the inverse mass matrix."""
     unsaid = coordinates is None and function == "mass_matrix_inverse"
     if coordinates not in get_args(Coordinates) and not unsaid:
         problem = f'coordinates must be "tree" or "independent", not {coordinates!r}'

@@ -70,14 +70,14 @@ def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
 
 
 class Cluster(NamedTuple):
-    """Loops and couplings that share joints, directly or through others, and these joints."""
+    """Loops and couplings that share joints, directly or through each other, and the joints."""
 
     loops: tuple[str, ...]
     joints: tuple[str, ...]
 
 
 def clusters(model: Model) -> tuple[Cluster, ...]:
-    """Return clusters as names of loops, couplings and joints; joints in no cluster are free."""
+    """Return clusters as names of loops, couplings and joints. All other joints are free."""
     return tuple(
         Cluster(
             tuple(model.constraints[k].name for k in numbers),

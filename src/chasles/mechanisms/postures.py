@@ -27,7 +27,7 @@ PATIENT = 40
 """Number of tries after which slow progress is tolerated for longer."""
 
 FIRMLY = 5
-"""Inverse of the fraction of tries that are firm; these are the last tries."""
+"""Inverse of the fraction of tries that use firm damping. These are the last tries."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),
@@ -37,20 +37,20 @@ EAGER, SLOW, STEADY, LAST = (
 )
 """Parameters of a try: largest number of steps, required progress, and firm damping.
 
-Required progress is the fraction of the squared error of two steps before that must be reached.
-EAGER is used first, and SLOW after PATIENT tries. STEADY tries end near the smallest error if a
-goal is out of reach. LAST starts at the best configuration and ends where the error is smallest.
+The required progress is the largest ratio of the squared error to that of two steps before. EAGER
+is used first, and SLOW after PATIENT tries. STEADY tries end near the smallest error if a goal is
+out of reach. LAST starts at the best configuration and ends where the error is smallest.
 """
 
 KEPT = 16
-"""Number of cached sets of starting configurations of a task."""
+"""Number of sets of starting configurations that are cached for a task."""
 
 TURN = 2.0 * math.pi
 
 UNITS = (Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0))
 
 MOST_TURNS = 4
-"""Number of full turns within the limits of an angle above which only one turn is sampled."""
+"""If the limits of an angle are more than this number of full turns apart, only one is sampled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """Starting configurations (RANKED + tries, nq), a table to rank them, and memories."""
+    """Starting configurations (RANKED + tries, nq), a table that ranks them, and solver states."""
 
     postures: np.ndarray
     table: np.ndarray
@@ -94,7 +94,7 @@ class Prepared:
     def starts(
         self, bounds: Bounds, seed: int, tries: int, held: tuple[tuple[int, float], ...]
     ) -> Starts:
-        """Return the starting configurations of a seed; held: coordinates at fixed values."""
+        """Return the starting configurations of a seed; `held` lists fixed coordinates."""
         key = (seed, tries, held)
         if key not in self._starts:
             postures = spread(self.mechanism, bounds, RANKED + tries, seed)
@@ -117,10 +117,10 @@ class Prepared:
     def _lever(self, met: np.ndarray) -> float:
         """Return the factor of firm damping: half of the largest lever arm of a target, at least 1.
 
-        A lever arm, relative to the robot's size, is the largest distance of positions that the
-        starting configurations reach (n, numbers) from their mean. Errors of goals out of reach
-        bend in proportion to it. A Gauss-Newton step without at least half of this curvature as
-        damping passes the smallest error by more than its distance, and does not converge.
+        A lever arm, relative to the robot's size, is the largest distance between the positions
+        that the starting configurations reach (n, numbers) and their mean. Errors of goals out of
+        reach bend in proportion to it. A Gauss-Newton step without at least half of this curvature
+        as damping passes the smallest error by more than its distance, and does not converge.
         """
         scale, found, start = np.sqrt(self.task.weights()), [1.0], 0
         for _, target in self.task.targets:

@@ -1,7 +1,7 @@
 """Fast path of inverse kinematics, for one problem.
 
 The data of a set of targets are prepared at the first call and cached. Later calls with other
-numbers copy these numbers into place, run the machine code, and copy the result. Unusual calls take
+values copy these values into place, run the machine code, and copy the result. Unusual calls take
 the slow path, which returns bitwise identical results, or raises an error.
 """
 
@@ -53,7 +53,7 @@ class Plan:
         self.sides = alone.answer[end + 2 :].view(np.int8)[:size]
 
     def state(self, targets: Sequence[Target]) -> bool:
-        """Store the numbers of targets; return False if they do not belong to a single problem."""
+        """Store the entries of targets; return False if they do not define a single problem."""
         alone, poses = self.alone, 0
         for k, target in enumerate(targets):
             options = (target.weight, target.tolerance)
@@ -93,7 +93,7 @@ class Quick:
         """Plans by frames, for poses that are plain arrays."""
 
     def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
-        """Cache a search for later calls with such targets; begin: its first configuration."""
+        """Cache a search for later calls with such targets; `begin` is its first configuration."""
         is_plain = len(targets) == len(task.targets) and not any(
             isinstance(value, Target | list) for value in targets.values()
         )

@@ -49,9 +49,9 @@ The step size is in rad, and relative to the size of the largest loop.
 """
 
 BRANCHING = 0.2
-"""Fraction of the smallest initial singular value along a motion that indicates a branch point.
+"""Fraction of its initial value below which the smallest singular value indicates a branch point.
 
-Below this fraction, motions meet that the dropped equations distinguish.
+At a branch point, motions meet that only the dropped equations distinguish.
 """
 
 NOTHING = 1e-12
@@ -194,7 +194,9 @@ def _mixed(loops: "Equations", found: numeric.Found) -> numeric.Found:
 
 
 def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
-    """Return the fewest equations that imply the others up to the tolerance; None if all.
+    """Return the fewest equations that imply the others up to the tolerance.
+
+    The result is None if all equations are needed.
 
     The tolerance is the largest singular value that rounding in the file may cause. A small
     singular value may also be a property of the mechanism; its motion then violates the dropped
@@ -252,7 +254,7 @@ def _walked(loops: "Equations", q: np.ndarray, rows: np.ndarray, rank: int) -> n
 
 
 def _rank(loops: "Equations", q: np.ndarray, share: float) -> int:
-    """Return the largest rank of all equations at q; share: see `rank_of`."""
+    """Return the largest rank of all equations at q, with `share` as in `rank_of`."""
     A = loops.scales[:, None] * loops.raw_matrix(q) * loops.columns
     return max(rank_of(a, share=share)[0] for a in A)
 

@@ -117,7 +117,7 @@ class Mobility(int):
 
 
 def finite(function: str, name: str, value: Any, size: int, what: str = "") -> np.ndarray:
-    """Return finite numbers (..., size); what: a description for messages."""
+    """Return finite numbers (..., size); `what` is a description for messages."""
     refuse(function, value)
     try:
         array = np.asarray(value, dtype=float)
@@ -140,7 +140,10 @@ def check_position(
     far: np.ndarray,
     tolerance: float,
 ) -> None:
-    """Raise an error for q (..., nq) too far (...) from closed; residual (..., rows): no units."""
+    """Raise an error if the loops are not closed at q (..., nq).
+
+    far (...): closure error of each state. residual (..., rows): dimensionless residuals.
+    """
     lead = residual.shape[:-1]
     residual = residual.reshape(math.prod(lead), residual.shape[-1])
     far = far.reshape(len(residual))

@@ -36,7 +36,7 @@ HOST = ("near", "comfort", "wraps", "solutions", "threads")
 
 
 def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, Any]) -> bool:
-    """Return True if targets are solved on the GPU.
+    """Return True if the problem is solved on the GPU.
 
     If derivatives are recorded, or options require it, arrays of PyTorch and JAX are copied to the
     host, and solutions are copied back.
@@ -149,7 +149,7 @@ def _broadcast(
 def _fixed(
     mechanism: Mechanism, bounds: Bounds, names: list[str], guess: Any
 ) -> tuple[np.ndarray, tuple[tuple[int, float], ...]]:
-    """Return a mask (1, nv) of movable coordinates, and positions of the others."""
+    """Return a mask (1, nv) of movable coordinates, and the positions of the fixed ones."""
     movable = np.ones((1, mechanism.nv))
     if not names:
         return movable, ()
@@ -187,7 +187,7 @@ def _stages(
 
 
 def _rotations(task: Task) -> tuple[int, ...]:
-    """Return the indices among the numbers of targets at which rotations begin."""
+    """Return the indices among the entries of targets at which rotations begin."""
     ends = np.cumsum([target.size for _, target in task.targets])
     pairs = zip(ends, task.targets, strict=True)
     return tuple(int(end) - t.size for end, (_, t) in pairs if t.size >= 9)

@@ -41,7 +41,7 @@ Forces = Mapping[str, Any] | Sequence[ContactForce] | None
 
 
 def chosen(model: Model, names: str | Sequence[str] | None) -> tuple[SensorData, ...]:
-    """Return sensors by name, in the order given; all if names is None."""
+    """Return sensors by name, in the given order, or all sensors if `names` is None."""
     if names is None:
         return model.source.sensors
     some = some_names("sensors", names, "sense")
@@ -86,7 +86,7 @@ def _times(t: Any, lead: tuple[int, ...]) -> np.ndarray:
     try:
         return np.broadcast_to(times, lead)[..., None] + 0.0
     except ValueError:
-        problem = f"t has shape {times.shape}, the states have {lead}"
+        problem = f"t of shape {times.shape} does not match states of shape {lead}"
         raise InputError("E-SENSE-018", problem, part="sense") from None
 
 
@@ -150,7 +150,7 @@ def _contact(contact: ContactForce) -> Any:
 def with_errors(
     sensors: Sequence[SensorData], values: Mapping[str, Any], rng: Any, dt: float = math.inf
 ) -> dict[str, np.ndarray]:
-    """Return values with sensor errors; a drift runs along the last batch axis with step dt."""
+    """Return values with sensor errors. Drift evolves along the last batch axis with step dt."""
     generator = a_generator(rng, "sense")
     found = {}
     for sensor in sensors:

@@ -98,7 +98,7 @@ def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
 
 
 def _turned(q: np.ndarray, turning: list[int], bounds: Bounds) -> Iterator[np.ndarray]:
-    """Yield q with other numbers of full turns within the limits, fewest turns first."""
+    """Yield q with additional full turns within the limits, fewest turns first."""
     below, above = (bounds.lower - q) / TURN, (bounds.upper - q) / TURN
     ranges = [(min(math.ceil(below[k]), 0), max(math.floor(above[k]), 0)) for k in turning]
     for total in range(1, sum(max(-low, high) for low, high in ranges) + 1):

@@ -44,9 +44,9 @@ class Problem:
     """Equation of motion of a single state with its constraints, in independent coordinates.
 
     H (n, n): mass matrix. force (n,): generalized force without contacts, minus velocity products.
-    T (n, m), bias (m,): normals, and separation accelerations at qdd = 0. G (nv, n), g (nv,):
-    qdd = G ydd + g, where ydd are the accelerations of the independent coordinates; identity and
-    zero for a tree. gap (m,): distances in m or rad.
+    T (n, m), bias (m,): normals, and separation accelerations at qdd = 0. G (nv, n), g (nv,): map
+    from accelerations ydd of the independent coordinates, qdd = G ydd + g. For a tree, G is the
+    identity and g is zero. gap (m,): distances in m or rad.
     """
 
     H: np.ndarray
@@ -183,7 +183,7 @@ def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float =
 def constrained_problem(
     mechanism: Mechanism, q: Array, qd: Array, tau: Array, moves: Moves, **options: Any
 ) -> Problem:
-    """Return the problem of given points in all directions, in independent coordinates.
+    """Return the problem of given points along all their axes, in independent coordinates.
 
     Substituting qdd = G ydd + g yields G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone
     2008, 8.43).
@@ -211,7 +211,7 @@ def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
 def limit_rows(
     model: Model, q: Array, qd: Array, *, within: float = 0.0, speed: float = np.inf
 ) -> list[tuple[int, float, float]]:
-    """Return joint limits within a distance (rad or m): velocity index, sign, distance.
+    """Return velocity index, sign and distance of each joint limit within a distance (rad or m).
 
     The sign is 1 for a lower and -1 for an upper limit. Only joints with one coordinate are
     considered. Limits that the joint leaves faster than `speed` are ignored; if it approaches a
@@ -226,9 +226,9 @@ def limit_rows(
         limits, x = body.data.limits, float(q[where.start])
         for sign, gap in ((1.0, x - limits.lower), (-1.0, limits.upper - x)):
             if gap <= within and -sign * qd[k] > speed:
-                name, rate = body.data.name, f"{-sign * qd[k]:.3g} a second"
+                name, rate = body.data.name, f"{-sign * qd[k]:.3g} rad/s or m/s"
                 remedy = "apply an impact first, or increase `speed`"
-                problem = f"joint {name!r} hits its limit with {rate}"
+                problem = f"joint {name!r} reaches its limit at {rate}"
                 raise InputError("E-CONTACT-072", problem, remedy)
             if gap <= within and sign * qd[k] <= speed:
                 rows.append((k, sign, gap))
@@ -238,12 +238,12 @@ def limit_rows(
 def one_state(
     function: str, model: Model, q: Array, qd: Array, tau: Array
 ) -> tuple[np.ndarray, ...]:
-    """Return q, qd and tau of one state after checking them; function: the name in errors."""
+    """Check q, qd and tau of one state and return them; errors name `function`."""
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv}
     given = zip(sizes.items(), (q, qd, tau), strict=True)
     found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
     if any(a.ndim != 1 or not np.all(np.isfinite(a)) for a in found):
-        problem = "q, qd and tau must be finite and of one state"
+        problem = "q, qd and tau must be finite arrays of a single state"
         raise InputError("E-CONTACT-073", problem, part=function)
     return found
 
@@ -359,7 +359,7 @@ def single_contact(M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
     """
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if not np.all(M > 0.0):
-        problem = "M must be positive, like n.I^-1 n"
+        problem = "M = n.I^-1 n must be positive"
         raise InputError("E-CONTACT-069", problem, part="single_contact")
     return np.maximum(0.0, -d / M), np.maximum(0.0, d)
 
@@ -387,8 +387,8 @@ def body_problem(inertia: Array, v: Array, f: Array, N: Array, N_rate: Array) ->
 
     Notes
     -----
-    Spatial vectors have the angular part first; they may be expressed at any point and along any
-    axes, the same for all.
+    Spatial vectors have the angular part first; they may be expressed at any point and in any axes,
+    if these are the same for all vectors.
 
     Examples
     --------
@@ -575,7 +575,7 @@ def contact_dynamics(
     for i in out_of_reach(problem.M, problem.d, wide):
         names = [f"contact {k} of {contacts[k].successor!r}" for k in touching]
         rate = f"closes at {-problem.d[wide * i + wide - 1]:.3g} m/s2"
-        what = f"{[*names, *['a joint limit'] * len(stops)][i]} {rate}, and no force can move it"
+        what = f"{[*names, *['a joint limit'] * len(stops)][i]} {rate}, and no force can stop it"
         remedy, part = "check its bodies and their joints", "contact_dynamics"
         raise Infeasible("E-CONTACT-014", what, remedy, part=part)
     f, mu = np.zeros((0, wide)), [contacts[k].friction for k in touching] + [0.0] * len(stops)
@@ -605,7 +605,7 @@ def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
 
 
 def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.ndarray:
-    """Return a number for each pair of frames (k,), equal for pairs of the same two bodies."""
+    """Return numbers (k,) that are equal for pairs of frames on the same two bodies."""
     bodies = [
         frozenset(WORLD if f is None else model.frame(f).body for f in pair) for pair in frames
     ]

@@ -26,7 +26,7 @@ MOST_OWN = 12
 """Maximum number of pairs of the robot's own shapes that have separate contact slots."""
 
 SLOTS = 8
-"""Default number of contact slots that more pairs than that share."""
+"""Default number of contact slots that the robot's own pairs share if they exceed `MOST_OWN`."""
 
 
 def file_pairs(
@@ -125,7 +125,7 @@ def file_pairs(
         among = [replace(each, shared=slots) for each in among]
     fixed = any(_body(model, s) == WORLD for s, _ in shapes)
     if shapes and not (planes or fixed) and any(body.joint.floating for body in model.bodies):
-        problem = "the file has no plane; add one by file_pairs(robot, ground=True) or --ground"
+        problem = "the file has no plane; add one with file_pairs(robot, ground=True) or --ground"
         warnings.warn(f"contacts of the file: {problem}", stacklevel=3)
     return found + among
 
@@ -152,7 +152,7 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
 
 
 def _law(a: ShapeData, b: ShapeData, friction: float | None, restitution: float) -> Rigid:
-    """Return the contact law of a pair, with the friction of the shape of higher priority.
+    """Return the contact law of a pair, with the friction of the shape that has higher priority.
 
     With equal priorities, each coefficient, and the number of friction directions, is the larger of
     the two.
@@ -192,7 +192,7 @@ def may_touch(a: Any, b: Any) -> bool:
 
 
 def real_parents(model: Model) -> list[tuple[int, list[int]]]:
-    """Return the parent of each body, and the massless links between them.
+    """Return the parent of each body, and the massless bodies between the two.
 
     Massless links without shapes, between several joints of one body, do not count as parents.
     """
@@ -210,7 +210,10 @@ def real_parents(model: Model) -> list[tuple[int, list[int]]]:
 
 
 def _allowed(model: Model) -> Callable[[ShapeData, ShapeData], bool]:
-    """Return a test of two shapes: not excluded by the file, and on no body and its parent."""
+    """Return a function that tests if two shapes may touch.
+
+    They may not if the file excludes the pair, or if one body is the parent of the other.
+    """
     parents = [parent for parent, _ in real_parents(model)]
     near = {frozenset((k, parent)) for k, parent in enumerate(parents) if parent != WORLD}
     excluded = {frozenset(pair) for pair in model.source.excluded}
@@ -223,12 +226,12 @@ def _allowed(model: Model) -> Callable[[ShapeData, ShapeData], bool]:
 
 
 def _key(a: ShapeData, b: ShapeData) -> frozenset[tuple[Any, ...]]:
-    """Return a key for two shapes, regardless of friction and order."""
+    """Return a key that identifies two shapes, regardless of their friction and order."""
     return frozenset((x.link, x.kind, x.size, repr(x.pose), x.file) for x in (a, b))
 
 
 def _any(model: Model, shape: ShapeData) -> Iterator[Any]:
-    """Yield a plane, or the contact shapes of another shape."""
+    """Yield the contact shapes of a plane, a height field or any other shape."""
     if shape.kind == "plane":
         yield _plane(shape)
     elif isinstance(shape, HeightFieldData):
@@ -251,7 +254,7 @@ def _field(shape: HeightFieldData) -> HeightField:
 
 
 def _shape(model: Model, shape: ShapeData) -> Iterator[Any]:
-    """Yield the contact shape of a shape of the file, or nothing if there is none."""
+    """Yield the contact shape for a shape of the file, or nothing if there is none."""
     R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
     size = tuple(map(float, shape.size))
     if shape.kind == "sphere":

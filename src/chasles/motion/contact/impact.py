@@ -202,11 +202,12 @@ def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Arr
 
 
 Given = tuple[np.ndarray, np.ndarray]
-"""W (..., 3k, 3k) and zeta (..., 3k) of k contacts, or p variations of both, with a last axis p."""
+"""W (..., 3k, 3k) and zeta (..., 3k) of k contacts, or p variations of both along an extra last
+axis."""
 
 
 class _Rounds(NamedTuple):
-    """Treatment of k contacts, and a number (k,) that identifies the two bodies of each."""
+    """Treatment of k contacts, and numbers (k,) that identify the two bodies of each contact."""
 
     treatment: Treatment
     bodies: np.ndarray
@@ -216,7 +217,7 @@ class _Rounds(NamedTuple):
         return _Rounds(treatment, paired(model, [contact[:2] for contact in contacts]))
 
     def meet(self, law: Any, closing: np.ndarray) -> np.ndarray:
-        """Return the mask (k,) of contacts that take part in an impact of closing contacts."""
+        """Return the mask (k,) of contacts that take part when `closing` contacts collide."""
         if self.treatment == "simultaneous" or law.restitution == 0.0:
             return np.ones_like(closing)
         return np.isin(self.bodies, self.bodies[closing])
@@ -234,7 +235,7 @@ def _impulses(
         return _sequential(law, given, changes, touching)
     plain = isinstance(law, Newton) and not np.any(law.friction) and not np.ndim(law.restitution)
     if not (plain or isinstance(law, Moreau)):
-        problem = "several simultaneous contacts need Moreau(e, mu), or Newton(e) with a number e"
+        problem = "several simultaneous contacts need Moreau(e, mu), or Newton(e) with a scalar e"
         remedy = "use treatment='sequential' for other laws"
         raise InputError("E-CONTACT-034", problem, remedy, part="impact")
     impulses, changed = np.zeros_like(zeta), np.zeros_like(dzeta)
@@ -247,7 +248,7 @@ def _impulses(
 def _in_rounds(
     law: Any, rounds: _Rounds, given: Given, changes: Given, touching: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Apply impacts to one state in rounds, until no touching contact closes."""
+    """Apply impacts to one state in rounds, until no touching contact approaches."""
     (W, now), (dW, dnow) = given, changes
     total, changed = np.zeros_like(now), np.zeros_like(dnow)
     solve, part = (_changed, SETTLED_FRICTION) if isinstance(law, Moreau) else (_together, SETTLED)

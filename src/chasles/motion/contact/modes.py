@@ -1,16 +1,16 @@
-"""Active sets: contacts that touch and are held, and their changes.
+"""Active sets: contacts that touch, contacts that are held, and changes of both sets.
 
 The procedure follows Featherstone 2008, table 11.1; numbers in parentheses are its steps. Current
-contacts touch and stay, and the active ones among them are held. `Mode` is for a simulator with
-friction: a held point sticks, slides, or is frictionless. While a mode lasts, the motion solves
-linear equations (1). At its end, impulses (4) and the complementarity problem of all touching
-contacts (6) determine the next mode.
+contacts touch and remain closed, and the active ones among them are held. `Mode` is for a simulator
+with friction: a held point sticks, slides, or is frictionless. While a mode lasts, the motion
+solves linear equations (1). At its end, impulses (4) and the complementarity problem of all
+touching contacts (6) determine the next mode.
 
 `Sets` and its functions are the equivalent for problems without friction. A simulator integrates
-`held` (1), looks for `events` (2) and goes back to the earliest (3). At a gain, it applies an
-impulse, solves the problem of all touching contacts and uses its `new_sets` (4). At a geometric
-loss, it continues `without` the contact (5). At a negative force, it solves the problem again and
-uses its `new_sets` (6). Contacts are numbered as in the problem.
+`held` (1), looks for `events` (2) and returns to the time of the earliest event (3). At a gain, it
+applies an impulse, solves the problem of all touching contacts and uses its `new_sets` (4). At a
+geometric loss, it continues `without` the contact (5). At a negative force, it solves the problem
+again and uses its `new_sets` (6). Contacts are numbered as in the problem.
 """
 
 from collections.abc import Collection, Sequence
@@ -38,7 +38,7 @@ BOUND = 1e-7
 is larger than the error of the complementarity problem."""
 
 DEPENDENT = 1e-9
-"""Singular values up to this fraction of the largest belong to points that others already hold."""
+"""Relative threshold of singular values, up to which a point is already held by other points."""
 
 EDGE = 1e-8
 """Friction within this fraction of its bound counts as being at the bound."""
@@ -63,7 +63,7 @@ MOST = 10_000
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Return the mask of accelerations that are zero, compared with those without forces."""
+    """Return the mask of accelerations that are negligible compared with those without forces."""
     return a <= ACTS * np.max(np.abs(d), initial=0.0)
 
 
@@ -73,7 +73,7 @@ def _acting(forces: np.ndarray) -> np.ndarray:
 
 
 def _spanning(normals: np.ndarray, current: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Add contacts of `current` to `first` until their normals span all; return the mask (m,)."""
+    """Return the mask (m,) of `first` and enough `current` contacts to span all current normals."""
     active = first.copy()
     unit = normals / np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
     for k in np.flatnonzero(current & ~first):
@@ -89,12 +89,12 @@ def _rank(rows: np.ndarray) -> int:
 
 
 class Mode(NamedTuple):
-    """Mode of k points: masks (k,), and vectors along the world axes (k, 3).
+    """Contact mode of k points: masks (k,), and vectors (k, 3) in world axes.
 
-    current: the point touches and stays. active: the point is held; others have no force. slip:
-    unit vector along which the body slides over the surface, zero if it does not slide. forces: the
-    forces at the beginning of the mode; if later forces are not unique, those nearest to these are
-    chosen.
+    current: the point touches and remains in contact. active: the point is held; points that are
+    not active have no force. slip: unit vector along which the body slides over the surface, zero
+    if it does not slide. forces: the forces at the beginning of the mode. If later forces are not
+    unique, the solution nearest to these initial forces is chosen.
 
     A joint with dry friction is current and active while it is at rest. While it moves, or is held
     by other points at its friction bound, its slip is (0, 0, 1) or (0, 0, -1).
@@ -131,10 +131,10 @@ def heading(mode: Mode, moves: Moves) -> Mode:
 def held_forces(
     problem: Problem, axes: np.ndarray, mode: Mode, mu: np.ndarray, drag: np.ndarray
 ) -> np.ndarray:
-    """Return the forces (k, 3), along contact axes, that hold k points; normals may be negative.
+    """Return the forces (k, 3), in contact axes, that hold k points.
 
-    The friction of a sliding point depends on its normal force (`drags`), so the matrix is not
-    symmetric.
+    Normal forces may be negative. The friction of a sliding point depends on its normal force
+    (`drags`), so the matrix is not symmetric.
     """
     slides = mode.slides
     sticks = (mu > 0.0) & ~slides
@@ -160,7 +160,10 @@ def drags(moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
 
 
 def _slip(moves: Moves, mode: Mode) -> tuple[np.ndarray, np.ndarray]:
-    """Return slip vectors (k, 2) along the tangents, mirrored if reversed, and lengths (k, 1)."""
+    """Return slip vectors (k, 2) along the tangents, and their lengths (k, 1).
+
+    A velocity that opposes the slip direction of the mode is mirrored.
+    """
     along = applied(moves.axes, mode.slip)[:, :2]
     u = moves.velocity[:, :2]
     ahead = np.sum(u * along, axis=-1, keepdims=True)
@@ -180,7 +183,10 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 
 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
-    """Return the fraction (k,) of normal mobility left by friction; 0 at Painleve's paradox."""
+    """Return the fraction (k,) of normal mobility that remains with friction.
+
+    The fraction is 0 at Painleve's paradox.
+    """
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
     return pushed
@@ -191,8 +197,8 @@ def next_mode(
 ) -> tuple[Mode, np.ndarray]:
     """Return the next mode of k touching points by Coulomb's law, and its forces in contact axes.
 
-    problem: the problem with three directions for each point. bound (k,): friction bounds of joints
-    at rest, infinite for contacts. Raises `Infeasible`, `Inconsistent` or `Indeterminate`.
+    `problem` has three directions for each point. `bound` (k,) is the friction bound of a joint at
+    rest, and infinite for a contact. Raises `Infeasible`, `Inconsistent` or `Indeterminate`.
     """
     u = moves.velocity[:, :2]
     speed = np.linalg.norm(u, axis=-1)
@@ -226,7 +232,7 @@ def next_mode(
 
 
 def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
-    """Return the mask (k,) of points whose friction is within a fraction of its bound."""
+    """Return the mask (k,) of points whose friction is within the fraction `part` of its bound."""
     return (mu > 0.0) & (np.linalg.norm(f[:, :2], axis=-1) >= (1.0 - part) * mu * f[:, 2])
 
 
@@ -312,7 +318,7 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 class Sets(NamedTuple):
-    """Indices of contacts that touch and stay, and of those among them that are held.
+    """Indices of contacts that touch and remain closed, and of those among them that are held.
 
     The normals of `active` contacts are a basis of the normals of `current` ones, and every contact
     with a force is active. As long as no force is negative, it suffices to hold the active
@@ -324,7 +330,7 @@ class Sets(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Change of the sets: kind "gain", "loss" or "negative force", and the contact."""
+    """Change of the sets: its kind ("gain", "loss" or "negative force") and the contact's index."""
 
     kind: str
     contact: int
@@ -365,7 +371,7 @@ def new_sets(problem: Problem, motion: Motion) -> Sets:
 
 
 def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
-    """Return the sets after contacts slid off an edge (step 5), with others held instead.
+    """Return the sets without contacts that slid off an edge (step 5); others may become active.
 
     Parameters
     ----------

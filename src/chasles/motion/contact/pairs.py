@@ -72,8 +72,8 @@ class Rigid:
     torsion, rolling: torsional and rolling friction in m; the largest moments about the normal and
     the tangents are these lengths times the normal force. Only the integrator "time-stepping"
     supports torsion and rolling. sequence: True to let the impacts of one time step happen one
-    after another, so that a blow passes through touching balls. By default, "time-stepping" solves
-    them together; other integrators ignore this option.
+    after another, so that an impact passes through touching balls. By default, "time-stepping"
+    solves them together; other integrators ignore this option.
     """
 
     friction: float = 0.0
@@ -211,7 +211,7 @@ class Pair:
 
     @property
     def points(self) -> int:
-        """Number of contacts; 1 if the contact points vary."""
+        """Number of contacts; a pair whose contact points vary counts as one."""
         return 1 if self.varies else len(self.body.balls())
 
     def spots(self, over: Carrier, under: Carrier) -> list[Spot]:
@@ -227,7 +227,7 @@ class Pair:
         Returns
         -------
         spots : list of Spot
-            One for each ball of the body; tangents rotate with the frame of the surface.
+            One for each ball of the body. Their tangents rotate with the frame of the surface.
 
         Examples
         --------
@@ -290,7 +290,7 @@ def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
 
 
 class Pressed(NamedTuple):
-    """Contact points, forces along their axes, rates of states, and masks of possible forces."""
+    """Contact points, forces in contact axes, rates of states, and mask of points in contact."""
 
     spots: list[Spot]
     forces: list[list[Number]]
@@ -300,7 +300,7 @@ class Pressed(NamedTuple):
 
 @dataclass(frozen=True)
 class Placed:
-    """Pairs of a robot, and their contact points on expressions."""
+    """Contact pairs of a robot, with their contact points as expressions."""
 
     model: Model
     pairs: tuple[Pair, ...]
@@ -357,7 +357,7 @@ class Placed:
 
 @dataclass(frozen=True)
 class Contacts(Placed):
-    """All soft contact pairs of a robot, evaluated on expressions."""
+    """All soft contact pairs of a robot, evaluated with expressions."""
 
     def __post_init__(self) -> None:
         for pair in self.pairs:
@@ -446,8 +446,7 @@ class Contacts(Placed):
         -------
         wrenches : dict from str to list of Number
             Moment about the origin of the frame (N m) and force (N), along the world axes, by the
-            name
-            of the input of a program.
+            name of the program's input.
 
         Examples
         --------
@@ -537,7 +536,7 @@ class Contacts(Placed):
         return [z for law, part, f, gap in ended for z in law.advanced(part, f, gap, h)]
 
     def settled(self, arena: Arena, state: Numbers, found: Pressed, q: Numbers) -> list[Number]:
-        """Correct integrated states for the gaps and the forces.
+        """Correct integrated states so that they agree with the gaps and the forces.
 
         Parameters
         ----------
@@ -582,8 +581,7 @@ class Contacts(Placed):
         -------
         program : Program
             Inputs are q, qd and the states. Outputs are forces (points, 3) along the world axes
-            (N),
-            gaps (points,) (m) and the states after h.
+            (N), gaps (points,) (m) and the states after h.
 
         Notes
         -----

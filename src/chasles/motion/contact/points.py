@@ -20,8 +20,8 @@ def contact_points(
     """Return the contact points (..., points, 3) in configurations q (..., nq), in the world (m).
 
     The order is that of `Touching.forces`; points of contacts that are found outside the step come
-    last there and are not returned. stepped: True for points of "time-stepping". The result is None
-    if the points of other integrators vary with the motion.
+    last there and are not returned. Set `stepped` for the points of "time-stepping". For other
+    integrators, the result is None if the points vary with the motion.
     """
     arena, n = Arena(RULES), model.nq
     given = symbols(arena, "q", (n,))

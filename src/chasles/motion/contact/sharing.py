@@ -16,7 +16,8 @@ DEPENDENT = 1e-9
 """
 
 ROOM = 1e-6
-"""Smallest margin within a cone that counts, as a fraction of the largest force."""
+"""Smallest margin inside the cones for which forces are redistributed, as a fraction of the largest
+force."""
 
 
 def safest(
@@ -24,9 +25,9 @@ def safest(
 ) -> np.ndarray:
     """Return the forces (k, 3) with the same effect T f that are farthest inside their bounds.
 
-    T (n, 3k). slip (k, 2): direction of sliding points; zero for points that stick where mu is
-    positive. acts (k,): mask of points with a force. The given forces are returned if no others
-    have a larger margin.
+    T has shape (n, 3k). `slip` (k, 2) is the direction of sliding points; points with zero slip and
+    positive mu stick. `acts` (k,) is the mask of points with a force. If no other forces have a
+    larger margin, the given forces are returned.
     """
     sticks = acts & (mu > 0.0) & ~np.any(slip, axis=-1)
     D, rows = _columns(mu, slip, acts, sticks)
@@ -57,7 +58,7 @@ def safest(
 def _columns(
     mu: np.ndarray, slip: np.ndarray, acts: np.ndarray, sticks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the map (3k, m) from independent forces to all forces, and their rows (m,) in f.
+    """Return the map (3k, m) from independent force components to all, and their indices (m,) in f.
 
     The friction of sliding points is included in the columns of their normal forces.
     """

@@ -1,4 +1,4 @@
-"""Watch of soft contact that detects step sizes too large for the ground.
+"""Detection of step sizes that are too large for soft contact.
 
 If steps are too long for the stiffness or the damping of the ground, the force of one step throws a
 touching point back at full speed, and the force of the next step throws it back again: the motion
@@ -53,10 +53,11 @@ def size(points: int) -> int:
 def watched(
     watch: Values, velocities: Sequence[Values], normal: Sequence[Value], h: Value
 ) -> list[Value]:
-    """Return the updated watch at a state; h: the following step size (s).
+    """Return the watch, updated at a state.
 
-    velocities: velocities of the points (m/s), three numbers each; the watch stores the sum of
-    the three, which reverses with the velocity. normal: normal forces (N).
+    velocities: velocities of the points (m/s), three components each. The watch stores the sum of
+    the three, which reverses with the velocity. normal: normal forces (N). h: size of the next step
+    (s).
     """
     slow, fast = (SLOW * h) ** 2, (FAST * h) ** 2
     seen: list[Value] = []
@@ -74,13 +75,16 @@ def watched(
 
 
 def first_unstable(watch: Any, steps: int) -> Any:
-    """Return each member's first unstable step after a number of steps, or -1 if there is none."""
+    """Return the first unstable step of each batch member, or -1 if there is none.
+
+    `steps` is the number of steps that were taken.
+    """
     age = (watch[..., 1::2].max(-1, keepdims=True) - LATCHED).clip(0.0).astype(int)
     return ((steps - age) * (age > 0) - (age == 0)).reshape(watch.shape[:-1])
 
 
 def told(function: str, run: Any) -> Any:
-    """Return a motion; warn if it is unstable and its arrays are not on a GPU."""
+    """Return a motion unchanged; warn if it is unstable, unless its arrays are on a GPU."""
     unstable = run.unstable
     if isinstance(unstable, np.ndarray) and (unstable >= 0).any():
         found = unstable[unstable >= 0]

@@ -1,1 +1,1 @@
-"""Contact geometry: shapes, their nearest features, and the motion of these."""
+"""Contact geometry: shapes, their nearest features, and the motion of these features."""

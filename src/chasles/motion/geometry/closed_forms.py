@@ -36,8 +36,7 @@ STEPS = 50
 """Maximum number of Newton iterations for the nearest point of a ground."""
 TRACED = 4
 """Number of Newton iterations in a traced program, which cannot test for convergence. They start
-below the center of a ball and square the error, so that they converge to rounding for slopes of up
-to 1."""
+below the center of a ball and converge quadratically, to rounding errors for slopes of up to 1."""
 
 
 # Operations on any value ------------------------------------------------------------------------
@@ -77,7 +76,7 @@ NEXT, LAST = [1, 2, 0], [2, 0, 1]
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a x b (..., 3); five times as fast as NumPy's function for a few vectors."""
+    """Return a x b (..., 3). For a few vectors, this is five times as fast as NumPy's function."""
     turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
     return turned
 
@@ -89,7 +88,7 @@ def across(n: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def unit(r: np.ndarray, rate: np.ndarray) -> Nearest:
-    """Return the length (...) of vectors r, their directions (..., 3) and the rates of these.
+    """Return the length (...) of vectors r, their directions (..., 3) and rates of the directions.
 
     For a zero vector, direction and rate are NaN.
     """
@@ -121,7 +120,7 @@ class _ClosedForm:
     """Surface with a closed form for the point nearest to a moving point."""
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the same as `nearest`, for arrays of floats or of symbols."""
+        """Compute `nearest` for arrays of floats or of symbols."""
         raise NotImplementedError
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
@@ -202,7 +201,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Sphere(_ClosedForm):
-    """Ball."""
+    """Ball with `radius` around `center`."""
 
     frame: str | None
     radius: float
@@ -347,7 +346,7 @@ class Box(_ClosedForm):
         ]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: on a face, edge or corner, or from inside on a face.
+        """Return the nearest point: on a face, edge or corner; for points inside, on a face.
 
         Parameters
         ----------
@@ -399,7 +398,7 @@ class Plane(_ClosedForm):
         _check("Plane: the length of its normal", math.hypot(*self.normal))
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the foot of the perpendicular.
+        """Return the nearest point: the foot of the perpendicular from c.
 
         Parameters
         ----------
@@ -451,7 +450,7 @@ class Ground(_ClosedForm):
             remedy = "let it take (x, y), and write it with the functions of chasles.expr"
             raise InputError("E-CONTACT-025", problem, remedy, part="Ground") from error
         if not is_number(height):
-            problem = f"height gives {height!r:.60}"
+            problem = f"height must return a number, not {height!r:.60}"
             raise InputError("E-CONTACT-026", problem, "return one number: z in m", part="Ground")
         program = Program.from_outputs("height", [place], [(Variable("height", ()), [height])])
         first = jacobian(program, ["at"])
@@ -534,7 +533,7 @@ class Ground(_ClosedForm):
 def _solved(
     gx: Value, gy: Value, above: Value, K: Sequence[Value], bx: Value, by: Value
 ) -> tuple[Value, Value]:
-    """Return (1 + g g' - above K)^-1 b, the motion of the nearest point of a ground."""
+    """Return (1 + g g' - above K)^-1 b, the velocity of the nearest point on a ground."""
     xx, yy = 1.0 + gx * gx - above * K[0], 1.0 + gy * gy - above * K[3]
     xy = gx * gy - above * K[1]
     over = 1.0 / (xx * yy - xy * xy)
@@ -550,7 +549,7 @@ def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
 def from_segment(
     c: np.ndarray, v: np.ndarray, start: np.ndarray, along: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return vectors (..., 3) from segments to the moving points c, and the rates of these."""
+    """Return vectors (..., 3) from segments to the moving points c, and rates of the vectors."""
     r, square = c - start, np.sum(along * along, axis=-1, keepdims=True)
     part, rate = (np.sum(x * along, axis=-1, keepdims=True) / square for x in (r, v))
     inside = less(0.0, part) * less(part, 1.0)

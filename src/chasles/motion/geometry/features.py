@@ -29,7 +29,7 @@ STEPS = 50
 """Maximum number of Newton iterations; one suffices for straight edges and for a rim on a plane."""
 
 CLOSE = 1e-12
-"""Tolerance of Newton steps, relative to s; the remaining error is about the step squared."""
+"""Tolerance of Newton steps, relative to s. The remaining error is about the square of the step."""
 
 UPRIGHT = 1e-9
 """Sine of the angle up to which a rim counts as level and has no lowest point."""
@@ -52,7 +52,10 @@ def listed(function: str, contacts: Any) -> list[Contact]:
 
 
 def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
-    """Return a contact with its bodies exchanged; over, under: its successor and predecessor."""
+    """Return a contact with its bodies exchanged.
+
+    `over` and `under` are the motions of its successor and predecessor.
+    """
     gap_rate = np.sum(c.normal * (over.velocity(c.point) - under.velocity(c.point)), axis=-1)
     gap = np.asarray(c.gap)[..., None]
     return c._replace(
@@ -66,7 +69,7 @@ def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
 
 
 def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:
-    """Return the contacts without redundant ones: a minimal set.
+    """Return a minimal set of contacts, without redundant ones.
 
     Parameters
     ----------
@@ -114,7 +117,7 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
 
 
 class Straight(NamedTuple):
-    """Edge from `start` to `start + along`; `sweep`: the radius of the body around the edge."""
+    """Edge from `start` to `start + along`; `sweep` is the radius of the body around the edge."""
 
     start: np.ndarray
     along: np.ndarray
@@ -136,9 +139,9 @@ def crossing(
 ) -> tuple[np.ndarray, Contact] | None:
     """Return (s, t) of the nearest points of two edges and the contact, or None if parallel.
 
-    None is also returned if Newton's method does not converge. carriers, edges: those of the
-    successor first. guess: initial guess of s and t. toward: a direction in the world from the
-    second body to the first; if None, the vector between the nearest points is used.
+    None is also returned if Newton's method does not converge. In `carriers` and `edges`, the
+    successor comes first. guess: initial guess of s and t. toward: a direction in the world from
+    the second body to the first; if None, the vector between the nearest points is used.
     """
     x = np.array(guess, dtype=float)
     for _ in range(STEPS):
@@ -234,9 +237,9 @@ class Meeting:
 
 
 class _Kind(NamedTuple):
-    """Kind of feature pairs, with the fields of two solids that list the features.
+    """Kind of feature pairs: the fields of the two solids that list the features.
 
-    swapped: the solids are exchanged.
+    `swapped` is True if the two solids are exchanged.
     """
 
     first: str
@@ -290,8 +293,8 @@ class _Features(Meeting):
 class Polyhedra(_Features):
     """Feature pairs of two polyhedra: corners and faces, in both directions, and edges.
 
-    The outward pair with the largest gap determines the direction in which the bodies separate. Of
-    pairs with other directions, only the gaps are used.
+    The outward pair with the largest gap determines the direction in which the bodies separate.
+    Pairs with other directions contribute only their gaps.
     """
 
     kinds = (

@@ -21,7 +21,7 @@ FAR = 1e3
 """Gap (m) of a contact that does not exist."""
 
 SAME = 1e-9
-"""Points of a field coincide, and distances are equal, up to this length (m)."""
+"""Length (m) up to which points of a field coincide, and distances are equal."""
 
 PEAK = 0.02
 """Sine of the largest angle by which an edge may rise from a peak, along the direction of contact.
@@ -31,7 +31,7 @@ CLOSEST = 8
 """Number of closest triangles in which a ball may touch."""
 
 BALL, CORNERS, PEAKS = 3, 8, 4
-"""Numbers of contacts: of a ball, of the corners of a shape, and of peaks with a shape."""
+"""Numbers of contacts: for a ball, for the corners of a shape, and for peaks under a shape."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -142,7 +142,7 @@ class HeightField:
         return low + (side - low) * steep + (high - side) * flat, inside
 
     def _below(self, c: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return row and column of the cell below or nearest, and the position in it."""
+        """Return row and column of the cell below (or nearest to) points, and positions in it."""
         rows, columns = self.grid.shape
         at = (c[..., :2] + 0.5 * np.array(self.size)) / self.cell
         whole = np.floor(np.nan_to_num(at)).clip(0, [columns - 2, rows - 2]).astype(int)
@@ -268,7 +268,7 @@ def contacts_on_field(
 
 
 def _first(found: np.ndarray, count: int) -> np.ndarray:
-    """Return the contacts (n, count, 7) of smallest gap, padded with contacts far away."""
+    """Return the contacts (n, count, 7) with the smallest gaps, padded with distant contacts."""
     order = np.argsort(found[..., 6], axis=1, kind="stable")[:, :count, None]
     kept = np.take_along_axis(found, order, axis=1)
     rest = np.zeros((len(found), max(0, count - kept.shape[1]), 7))
@@ -305,9 +305,10 @@ def _balls(field: HeightField, c: np.ndarray, radius: float, count: int) -> np.n
 
 
 def nearest_on_triangles(c: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return nearest points (..., 3) of triangles (..., 3, 3), and unit normals of these.
+    """Return the nearest points (..., 3) on triangles (..., 3, 3), and the unit normals there.
 
-    See Ericson (2005), section 5.1.5: the face if the point is above it, or else the nearest edge.
+    See Ericson (2005), section 5.1.5: the point is on the face if c is above it, or else on the
+    nearest edge.
     """
     a, b, d = (corners[..., k, :] for k in range(3))
     normal = np.cross(b - a, d - a)

@@ -36,19 +36,19 @@ from chasles.motion.geometry.shapes import Body, Surface
 Array = Any
 
 NEAR = 1e-9
-"""Distance (m, rad) up to which points count as touching a surface, so that points that land
-together do so despite rounding."""
+"""Distance (m or rad) up to which a point counts as touching. Points that land together then also
+do so despite rounding."""
 
 ALIKE = 1e-9
-"""Points are merged if their Jacobians differ by less than this fraction, such as two coinciding
-corners."""
+"""Relative difference of Jacobians below which points are merged, such as two coinciding corners.
+"""
 
 
 # Frames and contacts ---------------------------------------------------------------------------
 
 
 class Carrier(NamedTuple):
-    """Rotation, position, angular and linear velocity of a frame in the world, or symbols."""
+    """Rotation, position, angular and linear velocity of a frame in the world, also as symbols."""
 
     R: np.ndarray
     o: np.ndarray
@@ -57,7 +57,7 @@ class Carrier(NamedTuple):
     frame: str | None = None
 
     def point(self, at: Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return a point of the frame in the world, and its velocity.
+        """Return the world position and velocity of a point of the frame.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class Carrier(NamedTuple):
         return self.o + r, self.v + cross(self.w, r)
 
     def turned(self, direction: np.ndarray) -> np.ndarray:
-        """Return a direction of the frame in world axes.
+        """Rotate a direction from the axes of the frame to the world axes.
 
         Parameters
         ----------
@@ -129,7 +129,7 @@ class Carrier(NamedTuple):
         return self.v + cross(self.w, place - self.o)
 
     def back(self, direction: np.ndarray) -> np.ndarray:
-        """Return a direction of the world in the axes of the frame.
+        """Rotate a direction from the world axes to the axes of the frame.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class Carrier(NamedTuple):
         return applied(np.swapaxes(self.R, -1, -2), direction)
 
     def seen(self, c: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return a point of the world in the frame, and its velocity relative to the frame.
+        """Transform a point of the world, and its velocity, to the frame.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ STILL = Carrier(np.eye(3), *np.zeros((3, 3)))
 
 
 def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Carrier:
-    """Return the motion of a frame as arrays; None is the world."""
+    """Return the motion of a frame, or of the world (None), as arrays."""
     if frame is None:
         return STILL
     pose = mechanism.forward_kinematics(q, frame=frame)
@@ -293,7 +293,10 @@ class Moves(NamedTuple):
         return (self.gap <= NEAR) & (self.room >= 0.0)
 
     def alike(self, some: np.ndarray) -> np.ndarray:
-        """Return, for points of a mask (k,), the first point with equal motion; -1 for others."""
+        """Return, for each point of the mask (k,), the index of the first one with equal motion.
+
+        The index is -1 for points outside the mask.
+        """
         which, alike = np.flatnonzero(some), np.full(len(some), -1)
         if which.size:
             J = self.J[which]
@@ -307,7 +310,7 @@ Closed = Sphere | Capsule | Box | Plane
 
 
 class Ball(NamedTuple):
-    """Ball of a body, the frame of a surface, and the surface if it has a closed form."""
+    """Ball of a body, the frame of the surface it may touch, and the surface if in closed form."""
 
     over: str | None
     at: Place
@@ -406,17 +409,17 @@ class Frame(NamedTuple):
         return Frame(motion, rate, mechanism.jacobian(q, frame=motion.frame))
 
     def passing(self, point: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """Return, at qdd = 0, the rate of the velocity of the body at a moving position."""
+        """Return the rate of the body's velocity at a moving position, for qdd = 0."""
         (_, o, w, v, _), alpha, a = self.motion, self.rate[:3], self.rate[3:]
         return a + cross(alpha, point - o) + cross(w, rate - v)
 
     def columns(self, point: np.ndarray) -> np.ndarray:
-        """Return the Jacobian (..., 3, nv) of the body at a position."""
+        """Return the Jacobian (..., 3, nv) of the body's point at a position."""
         return jacobian_at(self.J, point - self.motion.o)
 
 
 def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
-    """Return the Jacobian (..., 3, nv) of a body at r (..., 3), relative to the origin of J."""
+    """Return the Jacobian (..., 3, nv) of a body's point at r (..., 3) from the origin of J."""
     turned = cross(np.swapaxes(J[..., :3, :], -1, -2), r[..., None, :])
     moved: np.ndarray = J[..., 3:, :] + np.swapaxes(turned, -1, -2)
     return moved
@@ -490,7 +493,7 @@ def symbols(arena: Arena, name: str, shape: tuple[int, ...]) -> np.ndarray:
 
 
 class _Given(NamedTuple):
-    """Nearest point on a surface without a closed form, as inputs."""
+    """Nearest point on a surface without a closed form, given as inputs of a program."""
 
     distance: Any
     normal: Any
@@ -503,7 +506,10 @@ class _Given(NamedTuple):
 def _frames(
     model: Model, balls: Sequence[Ball]
 ) -> tuple[list[Variable], Arena, dict[str | None, Frame]]:
-    """Return the inputs (state, and time if used), the arena, and frames by name; None: world."""
+    """Return the inputs (state, and time if used), the arena, and frames by name.
+
+    The name of the world is None.
+    """
     arena, n = Arena(RULES), model.nv
     inputs = [Variable("q", (model.nq,)), Variable("qd", (n,)), *clock(model)]
     state = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}

@@ -263,7 +263,7 @@ def patch_contacts(
 
 
 def _before(over: _Side, under: _Side, slack: float) -> list[Contact]:
-    """Return contacts of corners and rims of a body with the face or the shape of another."""
+    """Return contacts of a body's corners and rims with the face or the shape of another body."""
     found, c = [], under.carrier
     features: list[tuple[Any, Any]] = [(ball_contact, ball) for ball in over.outline.balls]
     features += [(rim_contact, rim) for rim in over.outline.rims]
@@ -297,7 +297,10 @@ def _crossings(
 
 
 def _guess(edge: Edge, place: np.ndarray) -> float:
-    """Return an initial guess for the edge parameter near a point; any works for straight edges."""
+    """Return an initial guess for the edge parameter near a point.
+
+    For straight edges, any guess works.
+    """
     return float(edge.angle(place - edge.center)) if isinstance(edge, Rim) else 0.5
 
 
@@ -315,7 +318,7 @@ def _holds(edge: Edge, s: float, way: np.ndarray) -> bool:
 def _direction(
     body: Extended, over: Carrier, surface: Extended, under: Carrier
 ) -> tuple[np.ndarray | None, tuple[np.ndarray, np.ndarray]]:
-    """Return the direction from surface to body (None for capsules), and a point of each."""
+    """Return the direction from surface to body (None for capsules), and a point of each shape."""
     if isinstance(body, Capsule) and isinstance(surface, Capsule):
         return None, (over.o, under.o)
     coal = optional("coal")

@@ -30,7 +30,8 @@ by which their common normal may lie outside the normals of their faces and stil
 patch."""
 
 ONE_WAY = 0.99
-"""A normal belongs to the patch if the cosine of the angle between them is at least this."""
+"""Smallest cosine of the angle between a pair's normal and that of the patch to which it belongs.
+"""
 
 ALONG = 1e-4
 """Sine e of the angle up to which the side of a capsule counts as parallel to an edge, so that both
@@ -112,7 +113,7 @@ def _filled(lists: list[list[np.ndarray]]) -> np.ndarray:
 # Contacts of some pairs --------------------------------------------------------------------------
 
 Some = tuple[Solid, np.ndarray, Carrier]
-"""Features of a body, by their indices (m,), and its motion."""
+"""A body, the indices (m,) of some of its features, and its motion."""
 
 
 def corners_on_faces(corners: Some, faces: Some) -> Contact:
@@ -160,7 +161,7 @@ def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Merge contacts of the same two bodies; order (m,): the position of each in the result."""
+    """Merge contacts of the same two bodies; `order` (m,) is the index of each in the result."""
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]
@@ -205,7 +206,7 @@ class Lines(NamedTuple):
         return unit(r, v - self._part(v) * self.alongs)
 
     def inside(self, c: np.ndarray) -> np.ndarray:
-        """Return distances (m,) from nearest points to the ends of edges, negative beyond these."""
+        """Return distances (m,) from nearest points to edge ends, negative beyond the ends."""
         part = self._part(c - self.starts)[..., 0]
         return np.minimum(part, 1.0 - part) * np.linalg.norm(self.alongs, axis=-1)
 
@@ -222,7 +223,7 @@ class Lines(NamedTuple):
 class Pairs(NamedTuple):
     """Pairs of features: gaps, depths inside both features (m), and normals.
 
-    outward: sine of the angle by which both bodies are behind the contact plane; lack: tolerance of
+    outward: sine of the angle by which both bodies are behind the contact plane. lack: tolerance of
     `outward`.
     """
 
@@ -250,7 +251,7 @@ def _all(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]
 
 
 def on_faces(a: Solid, b: Solid) -> Pairs:
-    """Return the v f pairs of corners of one body and faces of another, in one frame."""
+    """Return all pairs of a corner of one body and a face of another (v f pairs), in one frame."""
     shape = len(a.corners), len(b.normals)
     gap = a.corners @ b.normals.T - b.levels
     outward = np.min(a.arms @ b.normals.T, axis=1, initial=1.0)
@@ -330,7 +331,7 @@ def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarr
 
 
 def _lack(turn: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """Return the sine by which an edge may be nearer than its end if the end still counts.
+    """Return the sine by which an edge may be nearer than its end while the end still counts.
 
     The tolerance is larger for parallel edges: the normal is constant along the edge, and both ends
     belong to the patch.

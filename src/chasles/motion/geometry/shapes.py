@@ -1,6 +1,6 @@
 """Cylinders and convex meshes: their points, rims, edges, faces, and nearest points.
 
-Lengths are in m; all positions are in the frame of the shape, None for the world.
+Lengths are in m. Positions are in the frame of the shape; a frame of None is the world.
 """
 
 import math
@@ -84,7 +84,7 @@ class Cylinder:
         return [(place(rim.at(s)[0]), 0.0) for rim in self.rims for s in angles]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: on side, rim or disc, or from inside on side or disc.
+        """Return the nearest point: on the side, a rim or a disc; inside, on the side or a disc.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ class ConvexMesh:
         return [(place(p), 0.0) for p in self.points]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: on a face, edge or corner, or from inside on a face.
+        """Return the nearest point: on a face, edge or corner; for points inside, on a face.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Approximate friction by pyramids, and by Gauss-Seidel sweeps over batches of problems.
+"""Approximate friction: pyramids instead of cones, and Gauss-Seidel sweeps over batches.
 
 The problem, with G, c, mu and slip, is described in `chasles.motion.laws.friction`.
 """

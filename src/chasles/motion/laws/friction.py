@@ -2,10 +2,10 @@
 
     a = G f + c
 
-f are the contact forces and a the relative accelerations, three numbers per contact: along two
-tangents, then along the normal; G is symmetric. mu (nc,) are the friction coefficients. A contact
-slides along `slip` (nc, 2), the unit vector of its tangential velocity; if slip is zero, it sticks
-or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0 and a_n f_n = 0, is:
+f are the contact forces and a the relative accelerations, with three components per contact: along
+two tangents, then along the normal. G is symmetric. mu (nc,) are the friction coefficients. A
+contact slides along `slip` (nc, 2), the unit vector of its tangential velocity; if slip is zero, it
+sticks or is about to slide. Coulomb's law, with f_n >= 0, a_n >= 0 and a_n f_n = 0, is:
 
 | the contact | its friction |
 |---|---|
@@ -17,9 +17,9 @@ A row with a finite `bound` (nc,) represents dry friction of a joint at rest, no
 normal force is between -bound and bound. Its normal acceleration is zero unless the force is at a
 bound; the acceleration then opposes the force.
 
-With torsional friction there are four numbers per contact: the third tangent is the rotation about
-the normal, scaled by a length such that the moment is also bounded by mu f_n. Forces and moment
-then share one cone with ellipsoidal sections (Howe and Cutkosky 1996).
+With torsional friction there are four components per contact: the third tangent is the rotation
+about the normal, scaled by a length such that the moment is also bounded by mu f_n. Forces and
+moment then share one cone with ellipsoidal sections (Howe and Cutkosky 1996).
 """
 
 from contextlib import suppress
@@ -54,8 +54,8 @@ ROUNDS = 100
 """Maximum number of cone programs for Coulomb's law; one to three are typical."""
 
 GRIP = 10.0
-"""Larger coefficients are first replaced by this one: contacts that stick with it also stick with
-more friction, and wide cones are difficult for cone solvers."""
+"""Friction coefficients above this value are first reduced to it: contacts that stick then also
+stick with more friction, and wide cones are difficult for cone solvers."""
 
 LIGHT = 1e-3
 """Fraction of the largest normal force below which a contact may be treated as separating."""
@@ -87,7 +87,7 @@ class Law(NamedTuple):
         dilates: bool = False,
         bound: Array = np.inf,
     ) -> "Law":
-        """Return the law of one problem after checks; name: the function named in errors."""
+        """Check one problem and return its law; errors name the function `name`."""
         mu = np.atleast_1d(np.asarray(mu, dtype=float))
         n = len(mu)
         G, c = checked_problem(name, G, c)
@@ -360,7 +360,7 @@ def _holds(law: Law, f: np.ndarray, part: float = 1.0) -> bool:
 
 
 def _stuck(law: Law) -> np.ndarray:
-    """Return forces with unlimited friction, so that contacts stick or separate and none slides.
+    """Return forces with unlimited friction, so that every contact either sticks or separates.
 
     The friction forces are -Gtt^-1 (ct + Gtn z), which leaves a complementarity problem in the
     normal forces z. Separating contacts have no friction.
@@ -419,7 +419,7 @@ def _linear(law: Law, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def coulomb_slopes(law: Law, f: np.ndarray, change: np.ndarray) -> np.ndarray:
-    """Return changes (3 nc, k) of the solution f (nc, 3) of a law for dG f + dc (3 nc, k).
+    """Return changes (3 nc, k) of the solution f (nc, 3) of a law, given dG f + dc (3 nc, k).
 
     No derivative exists where a contact is about to slide, stick or separate; if there are
     several solutions, the smallest is returned.
@@ -493,7 +493,7 @@ def _program(law: Law) -> np.ndarray:
 
 
 def _cone(part: np.ndarray, mu: float, bound: float) -> Cone:
-    """Return the cone of a contact, or the bounds of a joint; the last row is the normal."""
+    """Return the cone of a contact, or the bounds of a joint. The last row is along the normal."""
     if np.isfinite(bound):
         return Cone(np.vstack([part, -part]), np.full(2, bound), True)
     if len(part) == 1:

@@ -3,8 +3,8 @@
 A law has a method `impulse(W, zeta)`. W (..., 3, 3): inverse inertia of the contact point, which
 maps impulses to velocity changes (1/kg). zeta (..., 3): velocity of one body relative to the other
 at this point before impact (m/s). Both are in contact axes: tangent, tangent, normal. The impulse
-(..., 3) acts on the former body (N s). Points that do not approach, zeta_z >= 0, have no impulse.
-`derivatives` returns the derivatives of the impulse.
+(..., 3) acts on the first of the two bodies (N s). Points that do not approach, zeta_z >= 0, have
+no impulse. `derivatives` returns the derivatives of the impulse.
 
 | law | the impact ends when | friction |
 |---|---|---|
@@ -49,7 +49,7 @@ class ImpactLaw(Protocol):
         Parameters
         ----------
         W : array_like, shape (..., 3, 3)
-            Inverse inertia of the point (1/kg), in axes (tangent, tangent, normal).
+            Inverse inertia of the point (1/kg), in (tangent, tangent, normal) axes.
         zeta : array_like, shape (..., 3)
             Velocity of the point before the impact (m/s).
 
@@ -112,7 +112,7 @@ class _PointLaw(ImpactLaw):
             raise InputError("E-CONTACT-066", fault, part=type(self).__name__)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        # By central differences, one for each of the nine numbers of zeta and W.
+        # By central differences, one for each of the nine independent entries of zeta and W.
         W, zeta, _ = _arrays(self, W, zeta)
         pairs = np.zeros((9, 3, 3))
         for n, (j, k) in enumerate(zip(*np.triu_indices(3), strict=True), start=3):
@@ -128,7 +128,7 @@ class _PointLaw(ImpactLaw):
 
 @dataclass(frozen=True)
 class Sticking(_PointLaw):
-    """Slip stops by the end of the impact (Featherstone 2008, Eq 11.66 to 11.72).
+    """Law in which slip stops by the end of the impact (Featherstone 2008, Eq 11.66 to 11.72).
 
     restitution: e, from 0 to 1. lambda = -W^-1 (1 + E) zeta with E = diag(0, 0, e): no tangential
     or torsional restitution, and no bound on friction. With e > 0, the law can create energy if W
@@ -191,7 +191,7 @@ class _Slipping(_PointLaw):
 
 @dataclass(frozen=True)
 class Newton(_Slipping):
-    """The normal velocity is reversed and multiplied by e (Featherstone 2008, Eq 11.65).
+    """Law that reverses the normal velocity and scales it by e (Featherstone 2008, Eq 11.65).
 
     restitution: e, from 0 to 1. friction: Coulomb's coefficient; with 0, it is the law of the book,
     lambda_z = -(1 + e) zeta_z / W_zz. With friction, the law can create energy if slip reverses
@@ -237,7 +237,7 @@ class Newton(_Slipping):
 
 @dataclass(frozen=True)
 class Poisson(_Slipping):
-    """Expansion returns e times the normal impulse of compression, with Coulomb friction.
+    """Law with Coulomb friction: expansion returns e times the normal impulse of compression.
 
     restitution: e, from 0 to 1. friction: mu. Compression ends when the normal velocity is zero.
     If slip stops or reverses during the impact, the work that the normal impulse returns differs
@@ -250,7 +250,7 @@ class Poisson(_Slipping):
 
 @dataclass(frozen=True)
 class Stronge(_Slipping):
-    """Expansion returns e^2 times the work of compression, with Coulomb friction.
+    """Law with Coulomb friction: expansion returns e^2 times the work of compression.
 
     restitution: e, from 0 to 1. friction: mu. The work is that of the normal impulse. The
     losses due to impact and due to friction are therefore separate, and neither is negative: energy
@@ -484,7 +484,7 @@ def collide(
 
 
 def _moved(inertia: Array, forces: np.ndarray) -> np.ndarray:
-    """Return I^-1 N; zero for an immovable body."""
+    """Return I^-1 N, or zero for an immovable body."""
     if inertia is None:
         return np.zeros_like(forces)
     I = np.asarray(inertia, dtype=float)

@@ -1,9 +1,9 @@
 """Collisions with Coulomb friction: slip as a function of the growing normal impulse.
 
-At one contact point, in axes (tangent, tangent, normal), velocities are zeta = zeta0 + W lambda,
-with W the inverse inertia of the point (1/kg) and lambda the impulse so far (N s). Friction
-opposes slip: d lambda = (-mu s, 1) dp, where p is the normal impulse and s the current direction of
-slip. After slip stops, the contact either sticks or slips again in the only direction that persists
+At one contact point, in (tangent, tangent, normal) axes, velocities are zeta = zeta0 + W lambda,
+with W the inverse inertia of the point (1/kg) and lambda the impulse so far (N s). Friction opposes
+slip: d lambda = (-mu s, 1) dp, where p is the normal impulse and s the current direction of slip.
+After slip stops, the contact either sticks or slips again in the only direction that persists
 (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
 
 Slip is integrated with dp/|slip| as the time increment, which makes the equations smooth, by the
@@ -29,7 +29,7 @@ STEP = 0.3
 """Step size, relative to the time in which slip can turn or stop; errors are about 1e-12."""
 
 STEPS = 20_000
-"""Maximum number of steps; typically, there are a few tens."""
+"""Maximum number of steps. Typically, a few tens are needed."""
 
 SETTLED = 1e-13
 """Fraction of the initial velocity, or of the rate of change, that counts as zero."""
@@ -38,7 +38,7 @@ HALVINGS = 60
 """Maximum number of bisections of an interval around a root, down to rounding."""
 
 EPS = 4.0 * float(np.finfo(float).eps)
-"""Change of a step size, relative to the full step, below which it counts as rounding."""
+"""Change of a step size, relative to the full step, below which the change is a rounding error."""
 
 Quantity = Literal["impulse", "velocity", "work"]
 """Quantity that ends a path: the normal impulse, velocity, or work (N s, m/s, J)."""

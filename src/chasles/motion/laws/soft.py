@@ -24,9 +24,9 @@ Response = tuple[Value, list[Any]]
 """Force, and the rates of the states."""
 
 CLOSE = 1e-4
-"""Distance, as a fraction of the compression, up to which a body still counts as touching.
-Without it, rounding errors (in float32, too) would count as loss of contact, and the force would
-jump."""
+"""Distance, as a fraction of the compression, up to which a body still counts as touching. Without
+this tolerance, rounding errors (especially in float32) would count as loss of contact, and the
+force would jump."""
 
 
 @runtime_checkable
@@ -300,7 +300,7 @@ class _Stateless(NormalLaw):
 
 @dataclass(frozen=True)
 class HuntCrossley(_Stateless):
-    """Spring and damper that both grow with depth: f = K d^n (1 + a ddot), d = -gap.
+    """Spring and damper whose forces both grow with depth: f = K d^n (1 + a ddot), d = -gap.
 
     stiffness: K (N/m^n). damping: a (s/m); slow impacts have a restitution of about 1 - 2 a v / 3.
     exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's law for spheres. The law has no
@@ -347,7 +347,7 @@ class HuntCrossley(_Stateless):
 
 @dataclass(frozen=True)
 class AzadFeatherstone(_Stateless):
-    """Hertz's spring with a damper that grows as sqrt(depth): f = K d^(3/2) + D d^(1/2) ddot.
+    """Hertz's spring and a damper that grows with sqrt(depth): f = K d^(3/2) + D d^(1/2) ddot.
 
     stiffness: K (N/m^1.5). damping: D (N s/m^1.5). d = -gap. It differs from Hunt and Crossley's
     law in the power of d that multiplies ddot. As a result, the restitution decreases with speed to
