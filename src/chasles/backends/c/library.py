@@ -1,4 +1,4 @@
-"""Plain C99 from programs: a header, a source, a build file, and a test with stored numbers.
+"""Export of programs as plain C99: a header, a source, a build file, and a test of stored results.
 
 The code has no allocation, no state, and no dependency other than math.h: every function is
 straight-line code on the caller's arrays. The same programs always produce identical files.
@@ -27,7 +27,7 @@ from chasles.backends.c.search import Search, search_definition, search_test
 from chasles.expr import Program
 
 Sample = tuple[np.ndarray, ...]
-"""States (count, size) for each input, with numbers that every floating-point type represents
+"""Sample values (count, size) of each input, all of which every floating-point type represents
 exactly."""
 
 
@@ -36,8 +36,8 @@ class Library:
     """Contents of a C library: functions for one floating-point type, with a common prefix.
 
     `notes` are lines for the header, such as the meaning of the coordinates. `samples` are the
-    numbers that the test of each function uses. `searches` are repeated iterations of some of the
-    functions. `iterations` are steps that iterate, with functions of their own.
+    states that the test of each function uses. `searches` are repeated iterations of some of the
+    functions. `iterations` are iterative steps, which have their own functions.
     """
 
     prefix: str
@@ -188,11 +188,11 @@ add_test(NAME {prefix}_test COMMAND {prefix}_test)
 
 
 COUNT = 35
-"""Number of states in a batch of the test: the stored states are repeated to fill several blocks
-and a part of another."""
+"""Number of states in a batch of the test. The stored states are repeated, so that they fill
+several blocks and part of another."""
 
 MARGIN = 64.0
-"""Allowed ratio of an error to the error of the same operations in another order."""
+"""Allowed ratio of an error to the error that another order of the same operations causes."""
 
 
 def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:
@@ -208,7 +208,7 @@ def _tolerances(
     """Return the allowed error of each output.
 
     A computation in single precision shows how much the program amplifies rounding errors for these
-    states; errors of another precision are in proportion.
+    states. Errors in another precision are proportional.
     """
     single = float(np.finfo(np.float32).eps)
     part, result = float(np.finfo(number.dtype).eps) / single, []
@@ -242,7 +242,7 @@ def self_test(library: Library) -> str:
 
 
 def _check(function: Function, sample: Sample) -> list[str]:
-    """Return the stored numbers of a function, and a C function that checks results with them."""
+    """Return a function's stored results, and a C function that compares its results with them."""
     exact = _computed(interpret, function.program, sample, "float64")
     allowed = _tolerances(function.program, sample, exact, function.number)
     states = len(sample[0]) if sample else 0
