@@ -1,6 +1,6 @@
-"""Common head of all CUDA kernels: number type, sine and cosine, and copies of rows.
+"""Common definitions of all CUDA kernels: number type, sine and cosine, and copies of rows.
 
-Sine and cosine are those of the vector code (`llvm.math`), in CUDA C.
+Sine and cosine are computed as in the vector code (`llvm.math`).
 """
 
 import math
@@ -176,5 +176,5 @@ __device__ __forceinline__ void fetched() {
 #endif
 }
 """
-"""Functions that move rows between global and shared memory. LANES, the number of states of a tile,
-is the number of threads of a warp, or 1 when a kernel is tested on a CPU."""
+"""Functions that move rows between global and shared memory. LANES, the number of states in a tile,
+is the number of threads in a warp, or 1 when a kernel is tested on a CPU."""
