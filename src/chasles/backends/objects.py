@@ -1,7 +1,7 @@
 """Layout of Python and NumPy objects for the machine code of the fast entry.
 
 The offsets of fields are checked before use. The module also lists the Python functions that the
-code calls, and the words that describe a prepared call (`WAY`).
+code calls, and the words that describe a way of calling a kernel (`WAY`).
 """
 
 import ctypes
@@ -81,7 +81,7 @@ WAY = (
     *("single", "arguments", "sources", "fixed", "options", "named", "wrenches", "loads"),
     *("shown", "gap", "margin", "bare"),
 )
-"""Words of a prepared call (`llvm.kernel`), 8 bytes each. A word is a number or a list's address.
+"""Words of a way of calling a kernel (`llvm.kernel`), 8 bytes each: numbers or addresses of lists.
 
 one, batch: addresses of the kernel's code. workspace: bytes that `batch` needs. most: number of
 states from which threads share a batch. number, element, bytes: NumPy's type number of the kernel's

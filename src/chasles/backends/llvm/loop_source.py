@@ -3,15 +3,15 @@
 from chasles.backends.llvm.threads import MOVED, field
 
 BLOCK = 64
-"""Usual number of states in a block. A block runs all steps before the next one begins, so that its
-states stay in the cache."""
+"""Usual number of states in a block. A block runs all steps before the next block begins, so that
+its states stay in the cache."""
 
 AT_ONCE = 64
 """Number of records of a row that are collected in the cache and then written together. The records
 of one row are contiguous, but the rows of a block are far apart."""
 
 NUMBERS, TABLES = 6, 10
-"""Numbers of integer parameters of `repeat`, and of address parameters after them."""
+"""Number of integer parameters of `repeat`, and number of address parameters, which follow them."""
 
 GIVEN = (
     *((name, "i64") for name in ("steps", "every", "inputs", "outputs", "kept", "size", "space")),
@@ -19,9 +19,10 @@ GIVEN = (
     *((name, "ptr") for name in ("records", "record_rows", "record_steps")),
     *((name, "ptr") for name in ("fresh_places", "near_places", "near_rows")),
 )
-"""Arguments of `blocks`: numbers of steps, steps between records, inputs, outputs and records;
-bytes of memory, and the offset of the workspace in it; tables of the inputs and records of the
-first state, as for `repeat`; and offsets in the memory where results and records are collected."""
+"""Arguments of `blocks`: the numbers of steps, steps between records, inputs, outputs and records;
+the size (bytes) of the memory, and the offset of the workspace in it; tables of the inputs and
+records of the first state, as for `repeat`; and offsets in the memory where results and records are
+collected."""
 
 
 def place(name: str, kind: str, table: str, index: str) -> str:
@@ -244,6 +245,6 @@ end:
 
 
 def source(block: int, alone: bool = True) -> str:
-    """Return the source for blocks of a number of states; alone: one state has its own function."""
+    """Return the source for blocks of `block` states. alone: True if one state has a function."""
     text = SOURCE.replace("BLOCK", str(block)).replace("ALONE", str(int(alone)))
     return text if alone else text.replace(_ONE[0], "").replace(_ONE[1], "")

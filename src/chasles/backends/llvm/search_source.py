@@ -9,12 +9,12 @@ RESULTS = ("points", "ends", "steps")
 GIVEN = (*((name, "i64") for name in NUMBERS), *((name, "ptr") for name in (*TABLES, *RESULTS)))
 """Parameters of `search`.
 
-Numbers: numbers of tries, of ranked tries and of inputs of the kernel; bytes of memory; offsets of
-the workspace and of the table of searches in memory; index of the first start that is not ranked.
-Tables: inputs of the problems (the first two are unused), bytes between their rows, and bytes of a
-row; offset of each input in memory; starts of the first tries, and bytes between their rows (a
-word); starts of the ranked tries; all starts; initial memories. Results: points, memories, and the
-numbers of steps and of the try.
+Numbers: the numbers of tries, ranked tries and kernel inputs; the size (bytes) of the memory; the
+offsets of the workspace and of the table of searches in the memory; the index of the first start
+that is not ranked. Tables: inputs of the problems (the first two are unused), bytes between their
+rows, and bytes of a row; offset of each input in the memory; starts of the first tries, and bytes
+between their rows (a word); starts of the ranked tries; all starts; initial memories. Results:
+points, memories, the number of steps, and the index of the try.
 """
 
 FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))
@@ -35,7 +35,7 @@ PLACES = """  %point.size = load i64, ptr %sizes
   %memory.rows.at = getelementptr ptr, ptr %memory, i64 1
   %memory.rows = load ptr, ptr %memory.rows.at
   %searches = getelementptr i8, ptr %memory, i64 %table"""
-"""Places of points, memories and the table of searches."""
+"""Code that computes the addresses of points, memories and the table of searches."""
 
 SHARED = f"{FIELDS}\n{PLACES}"
 
