@@ -112,7 +112,7 @@ class Routine(Writer):
 
     @contextmanager
     def each(self, count: str | int) -> Iterator[tuple[str, str]]:
-        """Emit a loop over 0, ..., count - 1; yield the index and the label to continue the loop."""
+        """Emit a loop over 0, ..., count - 1; yield the index and the label of the next turn."""
         place = self.variable("i64", "0")
         top, inside, further, end = (self.label() for _ in range(4))
         self.start(top)

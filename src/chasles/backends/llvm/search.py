@@ -178,7 +178,7 @@ class Alone:
         ranking = self._table((goal, len(table), at(goals), 0, at(table), at(ranks)))
         outs = self._table(
             [begin + places[k] + sizes[k] for k in range(2)]
-        )  # addresses are in the second row
+        )  # the second rows of points and memories
         places_of_poses = self._table(offsets)
         ways = []
         for own in (ranks[1:], ranks):  # without a guess, the first try is the nearest start
@@ -192,7 +192,10 @@ class Alone:
         self.plain, self.guessed = map(ctypes.c_void_p, ways)
         self._search, run = search, ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(search._alone)
         self.run: Callable[[ctypes.c_void_p], int] = self._checked(run) if checked.ON else run
-        """Solve the problem `plain` or `guessed`. Return 0, or `REFUSED` for invalid arguments."""
+        """Solve the problem with the parameters `plain`, or `guessed` to try the guess first.
+
+        Return 0, or `REFUSED` for invalid arguments.
+        """
 
     def _table(self, numbers: Sequence[int]) -> int:
         """Return the address of a new table of words, which is kept alive."""
