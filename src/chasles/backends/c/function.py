@@ -334,7 +334,7 @@ def sine_and_cosine(number: Number, *, exact: bool) -> str:
     )
     about = f"(about - (turns * {between[0]}))" if between else "about"
     bounded = f"""\
-/* Sine and cosine of x (rad), within 2 ulp up to {limit}. Returns 1 if x is beyond, or no angle. */
+/* Sine and cosine of x (rad), within 2 ulp up to {limit}. Returns 1 if x is larger or NaN. */
 static inline int sine_and_cosine({T} x, {T} *sine, {T} *cosine)
 {{
     const {T} shift = {n(element.shift)}; /* adding it rounds to an integer */
@@ -357,7 +357,7 @@ static inline int sine_and_cosine({T} x, {T} *sine, {T} *cosine)
 }}
 """
     beyond = f"""
-/* Angles beyond the limit, by the C library. */
+/* Sines and cosines of angles beyond the limit, by the C library. */
 static void exact_sines_and_cosines(size_t count, const {T} *x, {T} *sine, {T} *cosine)
 {{
     for (size_t k = 0U; k < count; ++k) {{

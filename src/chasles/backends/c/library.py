@@ -116,7 +116,7 @@ def source(library: Library) -> str:
 def comment(lines: Iterable[str]) -> str:
     """Return lines as one C comment, with unsafe characters replaced."""
     words = ["/*"]
-    for line in lines:  # no trigraph, no line break, no comment delimiter
+    for line in lines:  # remove trigraphs, line breaks and comment delimiters
         plain = re.sub(r"[^ -~]|[\\?]", "_", line)
         harmless = plain.replace("*", "_") if "*/" in plain or "/*" in plain else plain
         words.append(f" * {harmless}".rstrip())
@@ -125,7 +125,7 @@ def comment(lines: Iterable[str]) -> str:
 
 _STRICT = """\
 #if defined(__FAST_MATH__) || (FLT_EVAL_METHOD == 2)
-#error "sine_and_cosine rounds by adding: leave out -ffast-math, and x87 (-mfpmath=sse)"
+#error "sine_and_cosine rounds by adding: omit -ffast-math, and use SSE, not x87 (-mfpmath=sse)"
 #endif
 """
 
@@ -134,7 +134,7 @@ _LANES = """\
 """
 
 _GATHER = """\
-/* Rows of states to columns; a row that is missing is the last one again. */
+/* Transposes rows of states to columns. The last row also fills the missing rows. */
 static inline void gather(size_t rows, size_t size, const {T} *restrict from,
     {T} (*restrict to)[LANES])
 {{
@@ -148,7 +148,7 @@ static inline void gather(size_t rows, size_t size, const {T} *restrict from,
 """
 
 _SCATTER = """\
-/* Columns back to rows. */
+/* Transposes columns back to rows. */
 static inline void scatter(size_t rows, size_t size, {T} (*restrict from)[LANES],
     {T} *restrict to)
 {{
@@ -172,7 +172,7 @@ add_library({prefix} {prefix}.c {prefix}.h)
 set_target_properties({prefix} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
 target_include_directories({prefix} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
-  # Products are fused where the machine can, and square roots do not set errno.
+  # Fuse products where the machine can; square roots do not set errno.
   target_compile_options({prefix} PRIVATE -ffp-contract=fast -fno-math-errno)
 endif()
 if(UNIX)
@@ -296,7 +296,7 @@ static int compare(const char *what, const {T} *found, const {T} *stored, size_t
             const double b = (double)stored[((k % states) * size) + j];
             const double error = fabs(a - b);
             worst = fmax(worst, error);
-            failures += (error <= tolerance) ? 0 : 1; /* also of what is not a number */
+            failures += (error <= tolerance) ? 0 : 1; /* NaN is a failure, too */
         }}
     }}
     (void)printf("%-70s error %.1e, allowed %.1e\\n", what, worst, tolerance);

@@ -58,7 +58,7 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
     shared = tile_bytes(programs, dtype)
     warps = min(most // shared, WARPS)
     if not warps:
-        problem = f"a step needs {shared // 1024} KiB of shared memory, more than {most // 1024}"
+        problem = f"a step needs {shared // 1024} KiB of shared memory (limit: {most // 1024} KiB)"
         raise StateError("E-GPU-037", problem, "use float32, fewer contacts, or NumPy arrays")
     text = source(programs, dtype, warps)
     made = cuda_driver.compile(text, architecture)

@@ -5,8 +5,7 @@ The step is a program that maps a point and a memory (and goals) to the next poi
 the problem solved or all tries used up, the thread takes the next problem, so that no thread waits
 for its neighbors. In the form "tries", for hard problems, the threads of a warp work on the same
 problem, each from a different start (starting point). The first solution in the order of the starts
-is used. The result for
-a problem depends neither on its index nor on the form.
+is used. The result for a problem depends neither on its index nor on the form.
 """
 
 from chasles.backends.cuda.forms import Form, Threads
@@ -124,7 +123,7 @@ _SEARCH = """  for (;;) {
           steps[problem] += taken;
           if (!won) left[1 + atomicAdd(left, 1ULL)] = problem;
         }
-        do problem = (long long)atomicAdd(next, 1ULL);  /* a goal that is NaN states nothing */
+        do problem = (long long)atomicAdd(next, 1ULL);  /* skip invalid goals (NaN) */
         while (problem < count && in2[problem * row_in2] != in2[problem * row_in2]);
         if (problem < count) {
           GOALS
@@ -141,7 +140,7 @@ _SEARCH = """  for (;;) {
     if (!__any_sync(0xffffffffu, problem < count)) return;"""
 
 _TRIES = """  count = (long long)*left;
-  long long round = 0;  /* the first try of the warp; the last try of all is a round of its own */
+  long long round = 0;  /* the warp's first try; the very last try is a separate round */
   for (;;) {
     if (__all_sync(0xffffffffu, next1_0 != 0)) {
       const unsigned solved = __ballot_sync(0xffffffffu, next1_0 == 1);
@@ -151,7 +150,7 @@ _TRIES = """  count = (long long)*left;
         lowest = other < lowest ? other : lowest;
       }
       unsigned chosen = solved ? solved : __ballot_sync(0xffffffffu, next1_1 == lowest);
-      int winner = 0;  /* the first that is solved, or else the first of the nearest */
+      int winner = 0;  /* the first solved try, or else the first of the nearest ones */
       for (; chosen && !(chosen & 1); chosen >>= 1) winner++;
       if (problem >= 0) {
         if (lane == winner && (solved || lowest < least)) {

@@ -80,7 +80,7 @@ declare double @llvm.fabs.f64(double)
 
 {_posed()}
 
-; A point is moved into its limits; false if it has a number that is not finite.
+; Clamp a point to its limits; return false if a coordinate is not finite.
 define internal i1 @inside(ptr %point, i64 %size, ptr %lower, ptr %upper) {{
 entry:
   br label %loop
@@ -106,7 +106,7 @@ end:
   ret i1 %fine
 }}
 
-; Which limits a point is at: 1, -1 or 0 for each coordinate.
+; Store the limit that each coordinate of a point is at: 1 (upper), -1 (lower) or 0.
 define internal void @sided(ptr %point, i64 %size, ptr %lower, ptr %upper, ptr %sides) {{
 entry:
   br label %loop
@@ -130,7 +130,7 @@ end:
   ret void
 }}
 
-; The steps that the try of a search has taken are noted.
+; Store the number of steps that a try of a search has taken.
 define internal void @counted(ptr %own.memory, i64 %try, ptr %counts) {{
 entry:
   %count.at = getelementptr double, ptr %own.memory, i64 2
@@ -141,7 +141,7 @@ entry:
   ret void
 }}
 
-; The try that the first search has begun, by itself to its end; true if it is solved.
+; Run the try that the first search has begun, alone, to its end; return true if it is solved.
 define internal i1 @attempted(ptr %memory, ptr %sizes, ptr %outs, i64 %try, ptr %counts) {{
 entry:
   %point = load ptr, ptr %memory

@@ -67,10 +67,10 @@ end:
   ret void
 }}
 
-; Tables: of inputs, addresses, strides between rows and between steps; of outputs, addresses (of
-; the states themselves), sizes of a row, and of records (as many as `kept`), addresses and strides
-; between rows and between records. `fresh` is where one state's results go before they become the
-; state.
+; Repeat a step. Tables: for the inputs, addresses and strides between rows and between steps; for
+; the outputs, addresses (of the states themselves) and sizes of a row; for the `kept` records,
+; addresses and strides between rows and between records. `fresh` receives the results of a single
+; state before they become the state.
 define void @repeat(i64 %rows, i64 %steps, i64 %every, i64 %inputs, i64 %outputs, i64 %kept,
                     ptr %in, ptr %in_rows, ptr %in_steps, ptr %state, ptr %sizes,
                     ptr %record, ptr %record_rows, ptr %record_steps, ptr %fresh, ptr %workspace) {{
@@ -132,7 +132,7 @@ end:
   ret void
 }}
 
-; Places at some distances from another.
+; Compute addresses at given offsets from a base address.
 define internal void @placed(i64 %count, ptr %to, ptr %from, ptr %far) {{
 entry:
   br label %loop
@@ -151,8 +151,8 @@ end:
   ret void
 }}
 
-; A body (`llvm.threads`): the steps of some states, a block of them at a time. What is kept of a
-; block is collected in `near`, and written many records at a time.
+; A body (`llvm.threads`) that runs the steps of some states, one block of states at a time. The
+; records of a block are collected in `near`, and many are written at a time.
 define i64 @blocks(ptr %given, i64 %first, i64 %last) {{
 entry:
 {chr(10).join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))}

@@ -1,6 +1,6 @@
 """Machine code compiled by LLVM without optimization, for the first tier of a function.
 
-The code compiles in about a sixth of the time, and takes about 1.5 times as long to run.
+The code compiles in about a sixth of the time, but takes about 1.5 times as long to run.
 """
 
 from dataclasses import replace

@@ -98,7 +98,7 @@ HELPERS = f"""
 declare i64 @chasles_write(i32, ptr, i64)
 declare void @chasles_abort()
 
-; Let code touch memory, until its owner leaves.
+; Allow access to memory until its owner leaves.
 define internal void @chasles_enter(ptr %base, i64 %size, ptr %owner) noinline nounwind {{
 entry:
   %lo = ptrtoint ptr %base to i64
@@ -125,7 +125,7 @@ entry:
   ret void
 }}
 
-; Abort unless a region holds an access and the pointer that it is from.
+; Abort unless one region contains both an access and the pointer from which it was computed.
 define internal void @chasles_access(ptr %root, ptr %place, i64 %size, i1 %known, ptr %text,
                                      i64 %length) noinline nounwind {{
 entry:
@@ -154,7 +154,7 @@ fine:
 _ARRAY_KIND = 8 * list(objects.CONTEXT).index("array_type")
 
 ARRAY = f"""
-; Let code touch what lies between the first and the last number of NumPy's array, if it is one.
+; If an object is a NumPy array, allow access to the memory from its first to its last element.
 define internal void @chasles_array(ptr %item, ptr %owner) noinline nounwind {{
 entry:
   %kind.at = getelementptr i8, ptr %item, i64 {HEAD - 8}

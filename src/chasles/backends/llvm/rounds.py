@@ -54,7 +54,7 @@ none:
   ret i1 false
 }}
 
-; Parts (`PART` words each) in order, at most `most` times.
+; Run the parts (`PART` words each) in order, at most `most` times.
 define i64 @rounds(ptr %parts, i64 %count, i64 %most) {{
 entry:
   br label %round

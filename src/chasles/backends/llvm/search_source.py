@@ -46,8 +46,8 @@ declare i64 @llvm.umin.i64(i64, i64)
 declare ptr @malloc(i64)
 declare void @free(ptr)
 
-; A try of the problem of a search begins: at its first point, a ranked start, another start, or
-; after the last try at the best point of all.
+; Begin a try of a search's problem: at its first point, at a ranked start, at another start, or,
+; after all other tries, at the best point found.
 define internal void @begin(ptr %given, ptr %memory, i64 %slot, i64 %problem, i64 %try) {{
 entry:
 {SHARED}
@@ -94,8 +94,8 @@ copy:
   ret void
 }}
 
-; A search takes a problem: its inputs are copied to the search's rows, those that all share only
-; to rows that are new (at clock 0).
+; Give a search a problem: copy the problem's inputs to the search's rows. Inputs that all problems
+; share are copied only to new rows (at clock 0).
 define internal void @take(ptr %given, ptr %memory, i64 %slot, i64 %problem, i64 %clock) {{
 entry:
 {SHARED}
@@ -132,7 +132,7 @@ end:
   ret void
 }}
 
-; The last search takes the place of another.
+; Move the last search to the place of another search.
 define internal void @move(ptr %given, ptr %memory, i64 %slot, i64 %last) {{
 entry:
 {SHARED}
@@ -157,7 +157,7 @@ end:
   ret void
 }}
 
-; What a search has found so far is kept.
+; Store what a search has found so far.
 define internal void @keep(ptr %given, ptr %memory, i64 %slot, i64 %problem) {{
 entry:
 {SHARED}
@@ -170,7 +170,7 @@ entry:
   ret void
 }}
 
-; A body (`llvm.threads`): some problems, of which a block is searched at a time.
+; A body (`llvm.threads`) that searches some problems, one block of problems at a time.
 define i64 @search(ptr %given, i64 %first, i64 %last) {{
 entry:
   %size.place = getelementptr i8, ptr %given, i64 {8 * NUMBERS.index("size")}

@@ -43,7 +43,7 @@ def field(name: str, kind: str, owner: str, place: int) -> str:
 
 
 MOVED = """
-; Where arrays have a certain row.
+; Compute the address of a row in each array.
 define internal void @moved(i64 %count, ptr %to, ptr %from, ptr %steps, i64 %row) {
 entry:
   br label %loop
@@ -105,7 +105,7 @@ return:
   ret void
 }}
 
-; A thread: wait for a job that may have more threads, help with it, and so on for ever.
+; The loop of a thread: wait for a job that may have more threads, help with it, and repeat forever.
 define void @serve(ptr %pool) {{
 entry:
   %work = getelementptr i8, ptr %pool, i64 {_WORK}
@@ -150,8 +150,8 @@ tell:
   br label %look
 }}
 
-; Do rows from first to last on several threads, the caller's and `helpers` others, in ranges of
-; multiples of `step`. The answer is 0, or the first of a body that was not.
+; Process rows first, ..., last - 1 on the caller's thread and `helpers` others, in ranges of
+; multiples of `step`. Return 0, or the first nonzero status of a body.
 define i64 @share(ptr %pool, ptr %body, ptr %given, i64 %first, i64 %last, i64 %step,
                   i64 %helpers) {{
 entry:
@@ -230,8 +230,8 @@ end:
   ret i64 %status
 }}
 
-; A body: rows of a kernel. Given: its function `batch`, the bytes of its workspace, how many inputs
-; and outputs, and its four tables for the first row.
+; A body that runs a kernel on rows. Given: the kernel's function `batch`, the size (bytes) of its
+; workspace, the numbers of inputs and outputs, and its four tables for the first row.
 define i64 @rows(ptr %given, i64 %first, i64 %last) {{
 entry:
   {field("batch", "ptr", "given", 0)}
