@@ -100,7 +100,7 @@ def _backend(name: str) -> Any:
 def compile(
     program: Program | Staged, backend: str = USUAL, dtype: str = "float64", recipe: object = None
 ) -> Kernel:
-    """Compile a program; if a recipe is passed, `known` will find the kernel.
+    """Compile a program. If a recipe is passed, the kernel is cached, and `known` finds it later.
 
     Two recipes with the same text (`repr`) must have the same program.
     """
@@ -115,7 +115,8 @@ def known(
 ) -> Kernel | None:
     """Return the kernel of a recipe if any process has compiled it before, else None.
 
-    trace: a function that makes the program when a GPU needs code for another array layout.
+    trace: a function that makes the program. A GPU backend calls it when it needs code for another
+    array layout.
     """
     target = _backend(backend)
     return target.known(recipe, trace, dtype) if BACKENDS[backend].keeps else None
@@ -124,7 +125,7 @@ def known(
 def prepare(
     recipe: object, program: Program, backend: str = USUAL, dtype: str = "float64"
 ) -> Kernel:
-    """Return the kernel of a recipe and its program; compile it unless it is cached."""
+    """Return the kernel of a recipe, and compile its program unless the kernel is cached."""
     found = known(recipe, lambda: program, backend, dtype)
     return found or compile(program, backend, dtype, recipe)
 
@@ -132,9 +133,9 @@ def prepare(
 def fast_entry(
     kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
 ) -> Callable[..., Any]:
-    """Return a built-in function that calls a kernel, or the fallback if the kernel has none.
+    """Return a built-in function that calls a kernel, or the fallback if the kernel lacks one.
 
-    Without a kernel, the built-in function runs the calls that it is given by `learn`
+    Without a kernel, the built-in function runs the calls that `learn` has registered
     (`llvm.kernel.fast_entry`).
     """
     make: Any = functools.partial(_backend(USUAL).fast_entry, None)
@@ -145,7 +146,7 @@ def fast_entry(
 
 @functools.cache
 def called_by_slot(kind: type) -> None:
-    """Make calls of a class's objects use the fast entry in their first slot, `_entry`.
+    """Make a class's objects callable through the fast entry in their first slot, `_entry`.
 
     See `llvm.kernel.called_by_slot`.
     """
@@ -158,23 +159,23 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Let the built-in function of an owner remember a resolved call (`llvm.ways.learn`)."""
+    """Register a resolved call with an owner's built-in function (`llvm.ways.learn`)."""
     if isinstance(owner, tuple):
         importlib.import_module("chasles.backends.llvm.ways").learn(owner, arguments, named, make)
 
 
 def described(backend: str) -> str:
-    """Describe the hardware that runs a backend's machine code; raise an error if there is none."""
+    """Describe the hardware that runs a backend's code; raise an error if it is not available."""
     return _backend(backend).described()
 
 
 def loop(kernel: Kernel, backend: str = USUAL) -> Any:
-    """Return a loop that repeats a kernel, feeding outputs to its first inputs (`llvm.loop`)."""
+    """Return a loop that repeats a kernel and feeds its outputs back as inputs (`llvm.loop`)."""
     return importlib.import_module(BACKENDS[backend].loop).Loop(kernel)
 
 
 def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) -> Any:
-    """Return one kernel of several: begin, iterate until convergence, end (`llvm.iterated`)."""
+    """Combine several kernels into one: begin, iterate until convergence, end (`llvm.iterated`)."""
     return importlib.import_module(BACKENDS[backend].iterated).iterated(kernels, **options)
 
 
@@ -184,12 +185,15 @@ def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:
 
 
 def grams(widths: Sequence[int], backend: str = USUAL) -> Any:
-    """Return sums of Gram matrices; widths: numbers of columns, of `gram_width` (`llvm.gram`)."""
+    """Return an accumulator of Gram matrices (`llvm.gram`).
+
+    widths: the number of columns of each matrix, rounded up by `gram_width`.
+    """
     return importlib.import_module(BACKENDS[backend].gram).Grams(widths)
 
 
 def gram_width(count: int, backend: str = USUAL) -> int:
-    """Return a number of columns, rounded up to whole SIMD vectors."""
+    """Round a number of columns up to a multiple of the number of SIMD lanes."""
     lanes = importlib.import_module(BACKENDS[backend].gram).lanes()
     return int(-(-count // lanes) * lanes)
 

@@ -51,9 +51,10 @@ class Target(NamedTuple):
     """The result of resolving a call: the fast entry of a kernel, and the sources of its inputs.
 
     `sources` holds for each input 4 k + (0: argument k of the caller, 1: wrench k, 2: `fixed` k).
-    `loads` are the wrenches in the order of `f_ext`, None if it is not given. `shown` is the number
-    of results that are returned, by default all. Otherwise the last result is (gap, margin) of each
-    state, and the call succeeds only if no gap exceeds `gap` and all margins exceed `margin`.
+    `loads` lists the wrenches in the order of `f_ext`; it is None if `f_ext` is not given. `shown`
+    is the number of returned results, by default all. If some results are not returned, the last
+    one is (gap, margin) of each state, and the call succeeds only if no gap exceeds `gap` and all
+    margins exceed `margin`.
     """
 
     entry: Callable[..., Any]
@@ -70,7 +71,7 @@ LARGEST = 2**53
 
 
 def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST) -> int:
-    """Return a Python or NumPy integer from `least` to `most`; `what` is for error messages."""
+    """Return an integer after checking its range, `least` to `most`. `what` names it in errors."""
     try:
         count = operator.index(value)
     except TypeError:
@@ -85,7 +86,7 @@ def checked_count(what: str, value: Any, *, least: int = 1, most: int = LARGEST)
 def words(numbers: Iterable[int]) -> "standard.array[int]":
     """Return integers, sizes and addresses as 64-bit words for machine code.
 
-    Use it for all such numbers, because `ctypes` would accept any integer modulo 2**64.
+    Convert all such numbers with this function, because `ctypes` reduces any integer modulo 2**64.
     """
     try:
         return standard.array("q", numbers)
@@ -109,7 +110,7 @@ class Given(NamedTuple):
 
 
 def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
-    """Return arguments as checked arrays of the kernel's dtype; `name` is for messages."""
+    """Return the arguments as checked arrays of the kernel's dtype. `name` appears in messages."""
     inputs = kernel.interface.inputs
     arrays = [
         _array(name, v, argument, kernel.dtype)
@@ -119,12 +120,12 @@ def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
 
 
 def leads(variables: Sequence[Variable], arrays: Sequence[Any]) -> list[tuple[int, ...]]:
-    """Return the leading shape of each array, which precedes the shape of its variable."""
+    """Return the leading shape of each array, the axes before those of its variable."""
     return [a.shape[: a.ndim - len(v.shape)] for v, a in zip(variables, arrays, strict=True)]
 
 
 FEW = 4096
-"""Number of states up to which copying repeated rows costs at most as much as the call itself."""
+"""Number of states up to which copying repeated rows takes no longer than the call itself."""
 
 
 def relaid(kernel: Kernel, arrays: Rows) -> Given | None:
@@ -215,7 +216,7 @@ def _array(name: str, variable: Variable, argument: Any, dtype: np.dtype[Any]) -
 
 
 def check_numbers(name: str, variable: Variable, array: Any) -> None:
-    """Check that an array holds real numbers and its shape ends in the variable's shape."""
+    """Check that an array holds real numbers and that its shape ends in the variable's shape."""
     if array.dtype.kind not in "fiu":
         problem = f"{variable.name} must be an array of real numbers, not {array.dtype}"
         raise ArgumentError("E-CALL-008", problem, part=name)
@@ -277,7 +278,7 @@ def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any
 
 
 def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
-    """Return an output as rows that share its memory, or new rows if its layout prevents that."""
+    """Return a view of an output as rows, or new rows if its memory layout prevents a view."""
     if a.flags.c_contiguous and a.flags.aligned:
         return a.reshape(count, variable.size)
     shape = (count, variable.size)
@@ -289,10 +290,10 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
 
 
 def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
-    """Return the input rows themselves if they overlap no output, else a copy.
+    """Return the input rows themselves if they do not overlap an output, else a copy.
 
-    Several rows may also coincide with the only output, because a batch reads a tile before writing
-    it.
+    Rows may also coincide with the only output if there are several, because a batch reads each
+    tile before it writes the tile.
     """
     for out in outputs:
         if np.may_share_memory(rows, out):
@@ -342,7 +343,7 @@ def cores() -> int:
 
 
 COMPILING = threading.RLock()
-"""A lock held while code is compiled. A fork waits for it, so that a child finds it released."""
+"""Lock held while code is compiled. A fork waits for it, so that the lock is free in the child."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(

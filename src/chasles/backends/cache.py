@@ -1,9 +1,9 @@
 """Cache of compiled programs on disk, so that the next start needs neither a trace nor a compiler.
 
 Cached machine code is executable code. The folder belongs to the user alone (mode 0700), entries
-are opened without following links, and owner and mode are checked on the open file; an entry is
-used only if its SHA-256 matches. Damaged, foreign or unreadable entries are ignored and made again;
-an unusable folder is not an error. Writes are atomic, and the next writer removes leftovers of
+are opened without following links, and owner and mode are checked on the open file. An entry is
+used only if its SHA-256 matches. Damaged, foreign or unreadable entries are ignored and rebuilt; an
+unusable folder is not an error. Writes are atomic, and the next writer removes leftovers of
 killed writers. When the total size exceeds `LIMIT`, the least recently used entries are evicted.
 
 On a system without owners and modes (Windows), the system protects the user's own folder from other
@@ -44,7 +44,7 @@ def undisturbed(work: Callable[[], Result]) -> Result:
     llvmlite is written in Python. An interrupt between its lines can leave its lock acquired, so
     that other threads wait forever, or free an object twice. An interrupt between `os.open` and the
     next line leaves a file open. Python runs signal handlers only in the main thread, so the main
-    thread waits for a worker thread and then raises exceptions that arrived meanwhile.
+    thread waits for a worker thread and then raises the first exception that a handler raised.
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
@@ -120,7 +120,7 @@ class Artifact:
 
     @staticmethod
     def from_bytes(content: bytes) -> "Artifact | None":
-        """Return the artifact, or None if the content is not as it was written."""
+        """Return the artifact, or None if the content is damaged."""
         start = len(_MAGIC) + 32
         digest, body = content[len(_MAGIC) : start], content[start:]
         if not content.startswith(_MAGIC) or hashlib.sha256(body).digest() != digest:
@@ -135,7 +135,7 @@ class Artifact:
 
 
 def _counts(rows: list[Any]) -> tuple[Any, ...]:
-    """Return lists of integers as tuples, with each integer checked."""
+    """Convert lists of integers to tuples, and check each integer."""
     return tuple(tuple(checked_count("a number", n, least=0) for n in row) for row in rows)
 
 
@@ -145,7 +145,7 @@ def _variables(rows: list[Any]) -> tuple[Variable, ...]:
 
 
 def folder() -> Path:
-    """Return the folder of the entries: `CHASLES_CACHE` if set, else the platform's folder."""
+    """Return the cache folder: `CHASLES_CACHE` if set, else the platform's cache folder."""
     chosen = os.environ.get("CHASLES_CACHE")
     if chosen:
         return Path(chosen)
@@ -159,12 +159,12 @@ def folder() -> Path:
 
 
 _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", "view")
-"""Folders that do not affect code made from a recipe, because a recipe holds all numbers."""
+"""Subpackages that do not affect the code made from a recipe, because it holds all parameters."""
 
 
 @functools.cache
 def sources() -> str:
-    """Return the SHA-256 of the sources of chasles; code made by another version is not used."""
+    """Return the SHA-256 of chasles' sources, so that code from other versions is not used."""
     root = Path(__file__).parent.parent
     digest = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -265,18 +265,18 @@ def clear() -> Cleared:
 
 
 _UNSEEN: dict[Path, int] = {}
-"""Bytes written to each folder since its entries were last checked."""
+"""Bytes written to each folder since the total size of its entries was last checked."""
 
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
-"""Opening a pipe in place of an entry must not block."""
+"""Flag for opening entries, so that a pipe in place of an entry does not block."""
 
 
 class _Place(NamedTuple):
     """An open folder, whose entries are reached through its handle.
 
-    The handle ensures that no other folder can replace it. Systems without folder handles use
-    paths.
+    The handle ensures that the folder cannot be replaced by another. On systems without folder
+    handles, paths are used.
     """
 
     path: Path
@@ -308,12 +308,12 @@ def _opened(path: Path) -> Iterator[_Place]:
 
 
 def is_private(path: Path) -> bool:
-    """Return True if a folder belongs to this user and is closed to others."""
+    """Return True if a folder belongs to this user and other users have no access."""
     return _trusted(os.lstat(path), stat.S_ISDIR, path)
 
 
 def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
-    """Return True if a file has the right type, belongs to this user and is closed to others."""
+    """Return True if a file has the right type and only this user, its owner, has access."""
     if not hasattr(os, "geteuid"):
         own = folder.resolve().is_relative_to(Path.home().resolve())
     else:

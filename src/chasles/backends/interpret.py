@@ -1,4 +1,4 @@
-"""Interpreter of programs, one operation and one state at a time: the slow reference."""
+"""Interpreter of programs: the slow reference, which runs one operation of one state at a time."""
 
 import numpy as np
 
@@ -7,14 +7,14 @@ from chasles.expr import Program, interpret
 
 
 class Kernel:
-    """A program, run on rows."""
+    """A program that is interpreted row by row."""
 
     def __init__(self, program: Program, dtype: str) -> None:
         self.program, self.interface = program, program.interface
         self.dtype = np.dtype(dtype)
 
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
-        """Run on rows: arrays (count, size) in, arrays (count, size) out; always one thread."""
+        """Fill output rows (count, size) from input rows (count, size), always on one thread."""
         for row in range(outputs[0].shape[0]):
             values = {
                 v.name: a[row].tolist() for v, a in zip(self.program.inputs, inputs, strict=True)

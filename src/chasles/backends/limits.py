@@ -22,23 +22,23 @@ from chasles.backends.objects import address
 from chasles.expr import OPS, Program
 
 SLOW = 8
-"""Number of operations that a division, root, sine or cosine counts as (`Count.weight`)."""
+"""Number of operations as which a division, root, sine or cosine counts (`Count.weight`)."""
 
 FOOTPRINTS = (2**14, 2**18, 2**21, 2**24, 2**27)
 """Total bytes read and written when arrays are copied or filled."""
 
 CHAINS = 12
-"""Number of independent chains of products; with their factors, they fit into 16 registers."""
+"""Number of independent chains of products. The chains and their factors fit in 16 registers."""
 
 SECONDS, REPEATS = 1e-3, 4
-"""Shortest duration (s) of a run, and the number of runs, of which the fastest counts."""
+"""Shortest duration (s) of a run, and number of runs. The fastest run counts."""
 
 Rates = tuple[tuple[int, float], ...]
 """Pairs of array size (bytes) and transfer rate (bytes/s)."""
 
 
 class Work(NamedTuple):
-    """Work of one state: operations, numbers read, and numbers written."""
+    """Work per state: operations, numbers read, and numbers written."""
 
     operations: int
     read: int
@@ -76,14 +76,14 @@ class Limits:
     fills: Rates
 
     def arithmetic(self, work: Work, dtype: str, count: int) -> float:
-        """Return the shortest time (s) of the operations of `count` states."""
+        """Return the shortest possible time (s) for the operations of `count` states."""
         return count * work.operations / self.operations[dtype]
 
     def memory(self, work: Work, dtype: str, count: int) -> float:
         """Return the time (s) to move the numbers of `count` states.
 
-        Reads, and as many writes, take place at the rate of copies; further writes take place at
-        the rate of fills.
+        Reads, and an equal number of writes, take place at the rate of copies. Any further writes
+        take place at the rate of fills.
         """
         size = np.dtype(dtype).itemsize * count
         read, written = size * work.read, size * work.written
@@ -100,7 +100,7 @@ def rate(known: Rates, size: int) -> float:
 
 @cache
 def processor(cores: int) -> Limits:
-    """Return the combined limits of some cores of this processor, at least those of one core."""
+    """Return the combined limits of several cores, which are at least those of a single core."""
     found = _measured(cores)
     if cores == 1:
         return found
@@ -155,7 +155,7 @@ def _rate(
 
 
 def _shared(pool: ThreadPoolExecutor, cores: int, work: Callable[[int], None]) -> None:
-    """Run work on each core at the same time."""
+    """Run `work(k)` on all cores at the same time."""
     if cores == 1:
         work(0)
     else:
@@ -163,7 +163,7 @@ def _shared(pool: ThreadPoolExecutor, cores: int, work: Callable[[int], None]) -
 
 
 def _least(run: Callable[[int], object]) -> float:
-    """Return the time (s) of one repetition, the least of several sufficiently long runs."""
+    """Return the time (s) per repetition in the fastest of several sufficiently long runs."""
     times = 1
     while True:
         taken = []
@@ -177,7 +177,7 @@ def _least(run: Callable[[int], object]) -> float:
 
 
 class _Code:
-    """Loops in machine code: chains of products, copies and fills."""
+    """Benchmark loops in machine code: chains of products, copies and fills."""
 
     def __init__(self) -> None:
         machine = Machine.host()
@@ -203,19 +203,19 @@ class _Code:
         _shared(pool, cores, lambda _: self.run(name, turns))
 
     def run(self, name: str, *numbers: int) -> None:
-        """Run a loop without holding Python's lock."""
+        """Run a loop without holding the GIL."""
         size: Any = ctypes.c_ssize_t
         ctypes.CFUNCTYPE(size, *[size] * len(numbers))(self._code.address(name))(*numbers)
 
 
 @cache
 def _code() -> _Code:
-    """Return the loops, loaded once for the life of the process."""
+    """Return the benchmark loops, which are loaded once per process."""
     return _Code()
 
 
 def _peak(dtype: str, kind: str, suffix: str, lanes: int, *, fuse: bool) -> str:
-    """Return a loop whose iterations multiply and add once in every chain."""
+    """Return a loop that multiplies and adds once per chain in each iteration."""
     vector = f"<{lanes} x {kind}>"
     factor, term = (
         f"<{', '.join([f'{kind} {x}'] * lanes)}>"

@@ -17,22 +17,22 @@ FREE = ("const", "input")
 """Operations whose values every part can use without a place in the scratch array."""
 
 FAST = 512
-"""Number of live values (vectors of 64 bytes) that fit in the nearest cache. Above it, an order
-with fewer live values is searched for."""
+"""Number of live values (vectors of 64 bytes) that fit in the first-level cache. If more are live,
+an order with fewer live values is searched for."""
 
 COMPARED = ("less", "less_equal", "equal")
-"""Operations whose results are masks, which registers of their own hold."""
+"""Operations whose results are masks, which are held in separate mask registers."""
 
 REGISTERS = 32
 """Number of values that the registers of a processor hold."""
 
 NEVER = sys.maxsize
-"""A distance that no program reaches."""
+"""A number of instructions that no program reaches."""
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Instructions in order, then the angles whose sines and cosines are computed together."""
+    """Instructions in order, and the angles whose sines and cosines are computed after them."""
 
     code: tuple[int, ...]
     angles: tuple[int, ...]
@@ -40,7 +40,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the program. `saved` pairs values with the places where later parts find them."""
+    """A part of the program. `saved` pairs values with the places where they are kept for later."""
 
     stages: tuple[Stage, ...]
     saved: tuple[tuple[int, int], ...]
@@ -51,9 +51,9 @@ class Part:
 class Lowered:
     """Instructions with fused products, cut into parts.
 
-    fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `place` has the place of each value that
-    is used by several parts, or again after more than `far` instructions; `scratch` is the number
-    of places.
+    fma(a, b, c) = a*b + c, fms = a*b - c, fnma = c - a*b. `place` gives the place of each value
+    that several parts use, or that is used again after more than `far` instructions. `scratch` is
+    the number of places.
     """
 
     code: tuple[Instruction, ...]
@@ -72,8 +72,8 @@ def lower(program: Program, *, fuse: bool, longest: int, far: int = NEVER) -> Lo
 def cut(code: list[Instruction], results: list[int], longest: int, far: int = NEVER) -> Lowered:
     """Order instructions, and cut them into parts of about `longest` operations.
 
-    far: number of instructions after which a value that was not used is read from the scratch array
-    again. A compiler that is given short lives of values allocates registers in less time.
+    far: number of instructions after which an unused value is read from the scratch array again.
+    Compilers allocate registers faster if the lifetimes of values are short.
     """
     order = deepest_first(code, results)
     most = most_alive(code, order, FREE)
@@ -84,7 +84,7 @@ def cut(code: list[Instruction], results: list[int], longest: int, far: int = NE
 
 
 def places(program: Program) -> dict[int, list[tuple[int, int]]]:
-    """Return the destinations of each distinct result: (output, index), possibly several."""
+    """Return the destinations of each distinct result, as one or more pairs (output, index)."""
     found: dict[int, list[tuple[int, int]]] = {}
     for output, refs in enumerate(program.results):
         for index, r in enumerate(refs):
@@ -93,11 +93,11 @@ def places(program: Program) -> dict[int, list[tuple[int, int]]]:
 
 
 def fused(program: Program) -> list[Instruction]:
-    """Return instructions in which sums are chains with fused products.
+    """Return the program's instructions, with sums written as chains of fused products.
 
     A sum used only by another sum becomes part of that sum. A product used only by sums is computed
     in each of them, at no cost. Terms that are known first are added first, which avoids waiting.
-    If limbs are alike (`Program.alike`), all limbs have the same sums as the first one.
+    Limbs that are alike (`Program.alike`) have the same chains as the first of them.
     """
     return fused_apart(program, {})[0]
 
@@ -105,9 +105,9 @@ def fused(program: Program) -> list[Instruction]:
 def fused_apart(
     program: Program, group: Mapping[int, int]
 ) -> tuple[list[Instruction], dict[int, int]]:
-    """Return `fused` instructions, and the group of each.
+    """Return the instructions of `fused`, and the group of each instruction.
 
-    group: groups of instructions. Terms of the same group are summed within that group.
+    group: the group of each instruction of the program. Terms of a group are summed in that group.
     """
     code, height, found = list(program.code), _heights(program.code), dict(group)
     used = users(code, range(len(code)))
@@ -150,7 +150,7 @@ def fused_apart(
                 height[part[-1]] = max(height[k] for _, k in theirs) + 1
                 write([(added == plus, k) for added, k in theirs], part, name)
                 theirs = [(plus, part[-1])]
-            apart += theirs  # not examined again: the instructions may belong to another group
+            apart += theirs  # not grouped again, since its instruction may have another group
         write([*terms, *apart], slots, mine)
         for k in whole:
             for lane, twin in enumerate(twins[k]):
@@ -160,7 +160,7 @@ def fused_apart(
 
 
 def users(code: Sequence[Instruction], order: Sequence[int]) -> dict[int, list[int]]:
-    """Return the instructions that need each value, in order."""
+    """Return the instructions that use each value, in order."""
     found: dict[int, list[int]] = {k: [] for k in order}
     for k in order:
         for a in code[k].args:
@@ -171,7 +171,7 @@ def users(code: Sequence[Instruction], order: Sequence[int]) -> dict[int, list[i
 def _terms(
     code: Sequence[Instruction], root: int, inner: set[int]
 ) -> tuple[list[tuple[bool, int]], list[int]]:
-    """Return the terms of a sum, each with True if it is added, and the sum's instructions."""
+    """Return the terms of a sum (True if added, False if subtracted) and the sum's instructions."""
     terms, slots, stack = [], [], [(True, root)]
     while stack:
         added, k = stack.pop()
@@ -188,7 +188,7 @@ def _terms(
 def _write_chain(
     code: list[Instruction], terms: list[tuple[bool, int]], slots: list[int], free: set[int]
 ) -> None:
-    """Replace the instructions of a sum by a chain; the last instruction holds the sum.
+    """Replace the instructions of a sum by a chain, whose last instruction yields the sum.
 
     The chain begins with an added term, preferably one that is not a product.
     """
@@ -210,7 +210,7 @@ def _write_chain(
 def _depth_first(
     code: Sequence[Instruction], roots: Iterable[int], rank: Callable[[int], int] | None = None
 ) -> list[int]:
-    """Return the instructions on which roots depend, each after its arguments.
+    """Return the instructions on which the roots depend, each after its arguments.
 
     Arguments of higher rank come first.
     """
@@ -235,7 +235,7 @@ def _depth_first(
 
 
 def deepest_first(code: Sequence[Instruction], results: Sequence[int]) -> list[int]:
-    """Return an order with few live values: depth first, beginning with the deepest argument."""
+    """Return a depth-first order, deepest argument first, which keeps few values live."""
     return _depth_first(code, reversed(results), _heights(code).__getitem__)
 
 
@@ -252,7 +252,7 @@ def _heights(code: Sequence[Instruction]) -> list[int]:
 def _alive(
     code: Sequence[Instruction], order: Sequence[int], elsewhere: Collection[str]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the numbers of live values while each instruction runs, and after it."""
+    """Yield the number of live values while each instruction runs, and the number after it."""
     last = [-1] * len(code)
     for time, k in enumerate(order):
         for a in code[k].args:
@@ -268,7 +268,7 @@ def _alive(
 
 
 def _cut(code: Sequence[Instruction], order: list[int], longest: int) -> list[list[int]]:
-    """Return pieces of about equal length, cut where few values are alive."""
+    """Cut the order into pieces of about equal length, at points where few values are live."""
     count = -(-len(order) // longest)
     if count <= 1:
         return [order]
@@ -311,7 +311,7 @@ def _parts(
 
 
 class _Scratch:
-    """The places of the scratch array, of which those given back are taken first."""
+    """Allocator of places in the scratch array. Places that were given back are reused first."""
 
     def __init__(self) -> None:
         self.size, self._vacant = 0, list[int]()
@@ -329,7 +329,7 @@ class _Scratch:
 
 
 def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
-    """Return the values used again after more than `far` instructions, with times of last use."""
+    """Return the time of last use of each value that is unused for more than `far` instructions."""
     touched: dict[int, int] = {}
     found: set[int] = set()
     time = 0
@@ -349,7 +349,7 @@ def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> 
 def _give_places(
     resting: Mapping[int, int], stages: Iterable[Stage], place: dict[int, int], scratch: _Scratch
 ) -> None:
-    """Give each resting value a place from its instruction to its last use."""
+    """Assign each resting value a place, which it occupies from its instruction to its last use."""
     ending: dict[int, list[int]] = {}
     for time, k in enumerate(k for stage in stages for k in stage.code):
         scratch.give_back(ending.pop(time, ()))
@@ -361,7 +361,7 @@ def _give_places(
 
 
 def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage]:
-    """Yield the stages of a piece, beginning with angles that need no sine or cosine of it."""
+    """Yield the stages of a piece. The first angles depend on no sine or cosine in the piece."""
     inside = set(piece)
     level: dict[int, int] = {}
     for k in piece:
@@ -387,7 +387,7 @@ def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage
 def few_alive(
     code: Sequence[Instruction], orders: Sequence[Sequence[int]], elsewhere: Collection[str]
 ) -> list[int]:
-    """Return the order with the fewest live values found, starting from several valid orders.
+    """Return the best order found from several valid orders: the one with the fewest live values.
 
     elsewhere: operations whose results are in memory and occupy no register.
     """
@@ -428,7 +428,7 @@ def _freeing(
             heapq.heappush(by_gain, (-gain[k], place[k], k))
 
     def last_use(a: int) -> None:
-        """Record that only one instruction still uses a value, so that running it frees it."""
+        """Record that only one instruction still uses a value, which it will free."""
         if held[a]:
             for k in users[a]:
                 if k not in done:

@@ -1,4 +1,4 @@
-"""Vectorized Python source: NumPy computes each operation for all states at once."""
+"""Vectorized Python source, in which NumPy computes each operation for all states at once."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ SPELLING = ARITHMETIC | {
 
 
 def source(program: Program) -> str:
-    """Return a function that fills output arrays (count, size) from input arrays (count, size)."""
+    """Return the source of a function that fills output rows (count, size) from input rows."""
     lines = [f"def {program.name}(inputs, outputs):", f'    """{program.count}."""']
     names: list[str] = []
     for k, (op, args, data) in enumerate(program.code):
@@ -50,7 +50,7 @@ class Kernel:
         self._function = space[program.name]
 
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
-        """Run on rows: arrays (count, size) in, arrays (count, size) out; always one thread."""
+        """Fill output rows (count, size) from input rows (count, size), always on one thread."""
         safe = [a.copy() if any(np.may_share_memory(a, o) for o in outputs) else a for a in inputs]
         with np.errstate(all="ignore"):
             self._function(safe, outputs)

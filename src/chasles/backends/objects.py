@@ -1,7 +1,7 @@
 """Layout of Python and NumPy objects for the machine code of the fast entry.
 
 The offsets of fields are checked before use. The module also lists the Python functions that the
-code calls, and the words that describe a way of calling (`WAY`).
+code calls, and the words that describe a way of calling a kernel (`WAY`).
 """
 
 import ctypes
@@ -47,10 +47,10 @@ CONTEXT = {
     "usual_call": "",
     "frame_name": "",
 }
-"""Table that @context points to, in order. It holds Python functions, and entries that `llvm` fills
-in: numpy.ndarray, the interned strings "out", "threads", "f_ext" and "frame", PyArray_New,
-PyArray_Return, types of Python and numpy.float64, None, the integer 1, and the function that
-calls an object by its `__call__`.
+"""Entries of the table at @context, in order. An entry is a C function of Python, or is filled in
+by `fill_context`: numpy.ndarray, the interned strings "out", "threads", "f_ext" and "frame",
+PyArray_New, PyArray_Return, built-in types and numpy.float64, None, the integer 1, and the function
+that calls an object by its `__call__`.
 """
 
 HEAD, TUPLE = object.__basicsize__, tuple.__basicsize__
@@ -62,14 +62,14 @@ type's byte order and number; and of the address of a list's items.
 """
 
 CALL = 112
-"""Offset, after the head of a class, of the function that calls objects of the class."""
+"""Offset in a class, after its header, of the function that calls the class's objects."""
 
 LAYOUT = (HEAD, TUPLE)
 """Layout that the code assumes for this build of Python."""
 
 ALIGNED = 0x0100
 PLAIN = 0x0001 | ALIGNED
-"""NumPy's flags of an array that is C-contiguous and aligned."""
+"""NumPy's flags for an array that is C-contiguous and aligned."""
 WRITEABLE = 0x0400
 
 NOT_TAKEN = "inttoptr (i64 1 to ptr)"
@@ -81,38 +81,38 @@ WAY = (
     *("single", "arguments", "sources", "fixed", "options", "named", "wrenches", "loads"),
     *("shown", "gap", "margin", "bare"),
 )
-"""Words of a way of calling (`llvm.kernel`), 8 bytes each: numbers, and addresses of lists.
+"""Words of a way of calling a kernel (`llvm.kernel`), 8 bytes each: numbers or addresses of lists.
 
 one, batch: addresses of the kernel's code. workspace: bytes that `batch` needs. most: number of
-states from which threads share a batch. number, element, bytes: NumPy's number of the kernel's
-type, 0 or 1 for double or single precision, and the bytes of an element. inputs, outputs: numbers
+states from which threads share a batch. number, element, bytes: NumPy's type number of the kernel's
+dtype, 0 or 1 for double or single precision, and the bytes of an element. inputs, outputs: numbers
 of arrays. numbers: total entries of all inputs of a state. variables: sizes and shapes of the
 arrays. quaternions: (input, index of the first entry) of each of `nonzero` quaternions. single: 1
 if all arguments must be float32, 0 if they must not all be, 2 if either is allowed. arguments:
 number of positional arguments. sources: for each input, 4 k + (0: argument k of the caller, 1:
 wrench k, 2: `fixed` k); no list if the inputs are the arguments. named: (name, value) of each of
 the `options` options. wrenches: number of wrenches in `f_ext`, -1 if it is not given. loads: LOAD
-of each wrench. shown: number of outputs that a call returns; if not all, the last output is (gap,
-margin) of each state, and the code handles the call only if all gaps are at most `gap` and all
-margins exceed `margin` (bits of doubles). bare: number of arguments if a call needs nothing else
-(no options, no wrenches, no other sources), else -1.
+of each wrench. shown: number of outputs that a call returns. If a call does not return all outputs,
+the last output is (gap, margin) of each state, and the code handles the call only if all gaps are
+at most `gap` and all margins exceed `margin` (bits of doubles). bare: number of arguments if a call
+needs nothing else (no options, no wrenches, no other sources), else -1.
 """
 
 LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")
-"""Words of a wrench: its frame, and its type with the offsets of its fields (type 0: an array)."""
+"""Words of a wrench: its frame, its type (0 for an array), and the offsets of the type's fields."""
 
 MOST_RANK = 8
 VARIABLE = 2 + MOST_RANK
-"""Words of a variable: its size, its number of axes, its shape."""
+"""Number of words per variable: its size, its number of axes, and its shape."""
 
 MOST_OPTIONS, MOST_INPUTS, MOST_OUTPUTS, MOST_WRENCHES = 12, 256, 64, 64
-"""Sizes reserved on the stack; larger calls take the Python path."""
+"""Largest numbers of items for which the stack has space. Larger calls take the Python path."""
 
 UNBOUNDED = 1 << 40
-"""Number of states that no batch in memory reaches, used as a limit."""
+"""A limit on the number of states that no batch in memory reaches."""
 
 SINGLE_NUMBER = 11
-"""NumPy's number of float32."""
+"""NumPy's type number of float32."""
 
 
 def at_address(function: Any) -> int:
@@ -121,7 +121,7 @@ def at_address(function: Any) -> int:
 
 
 def address(a: np.ndarray) -> int:
-    """Return the address of an array's first number."""
+    """Return the address of an array's first element."""
     return a.__array_interface__["data"][0]
 
 
@@ -138,25 +138,25 @@ _ARRAY_TYPE, _ARRAY_RETURN, _ARRAY_NEW = 2, 76, 93
 
 
 def for_ever(kept: Any) -> Any:
-    """Add a reference that is never released, since modules lose their names at exit."""
+    """Keep an object alive even at exit, when Python clears the names of modules."""
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
     return kept
 
 
 _NAMES = {x: for_ever(sys.intern(x)) for x in ("out", "threads", "f_ext", "frame")}
 FILLED = for_ever((ctypes.c_void_p * len(CONTEXT))())
-"""Addresses of Python and NumPy objects for the machine code; filled before the first entry is
+"""Addresses of the Python and NumPy objects in `CONTEXT`, filled in before the first fast entry is
 made.
 """
 
 
 class _Callable:
     def __call__(self) -> None:
-        """Define a method so that the class has the `tp_call` of all classes with `__call__`."""
+        """Give the class the `tp_call` that all classes with `__call__` share."""
 
 
 def call_slot(kind: type) -> ctypes.c_void_p:
-    """Return the slot of a class with the function by which CPython calls its objects."""
+    """Return the slot of a class that holds the function with which CPython calls its objects."""
     return ctypes.c_void_p.from_address(id(kind) + HEAD + CALL)
 
 
@@ -208,7 +208,7 @@ def supported() -> bool:
 
 
 def _probe() -> bool:
-    """Read known arrays and a known tuple at the offsets that the machine code uses."""
+    """Return True if known arrays, tuples and lists are read correctly at the assumed offsets."""
 
     def read(place: int, kind: Any) -> Any:
         return kind.from_address(place).value

@@ -1,10 +1,10 @@
-"""A long program as a loop: segments of the same form share code and differ in tables of data.
+"""A long program as a loop, in which segments of the same form share code and differ in table data.
 
 A program traced body by body (`Arena.cut`) is a sequence of segments. Two segments have the same
-form if they do the same operations in the same order, with any constants and any sources of their
-arguments. Each form becomes a short program, and each segment becomes a row of a table. A row holds
-the constants in which segments of the form differ, and the places in memory from which the segment
-reads and to which it writes. Memory has one numbered place for every entry of the inputs, then the
+form if they perform the same operations in the same order; their constants and the sources of their
+arguments may differ. Each form becomes a short program, and each segment becomes a row of a table.
+A row holds the constants that differ between segments of the form, and the places in memory that
+the segment reads and writes. Memory has one numbered place for every entry of the inputs, then the
 scratch, then one place for every distinct result.
 """
 
@@ -20,15 +20,15 @@ from chasles.expr import Instruction, Program, Variable
 T = TypeVar("T")
 
 ANGLES = 8
-"""Number of initially known angles whose sines and cosines are computed together, so that one state
-fills a vector."""
+"""Number of angles whose sines and cosines are computed together at the beginning, so that a single
+state fills a SIMD vector."""
 
 SHORTER = 4
 """All forms together must be shorter than the program by this factor."""
 
 JOINED, LONG, OFTEN = 12, 600, 16
-"""Largest number of rounds in which neighbors are joined, and the largest number of instructions of
-a pair. A pair is joined only if it occurs at least once in OFTEN segments.
+"""Largest number of rounds in which neighboring segments are joined, and largest number of
+instructions of a joined pair. A pair is joined only if it occurs at least once per OFTEN segments.
 """
 
 NUMBERS, READS = 0, 1
@@ -39,9 +39,9 @@ NUMBERS, READS = 0, 1
 class Form:
     """The program of all segments of one form, and a row for each segment.
 
-    The inputs of the program are the numbers of a row and the values at the places `reads`; its
-    only output is written to the places `writes`. A place is given as (column, distance): the place
-    in that column of the row, plus the distance.
+    The inputs of the program are the constants in a row and the values at the places `reads`; its
+    only output is written to the places `writes`. A place is given as (column, offset): the entry
+    in that column of the row of `places`, plus the offset.
     """
 
     program: Program
@@ -53,7 +53,7 @@ class Form:
 
 @dataclass(frozen=True)
 class Rolled:
-    """Forms, and the segments in the order in which they run: (form, row) each."""
+    """A rolled program: its forms, and the (form, row) of each segment in order of execution."""
 
     forms: tuple[Form, ...]
     steps: tuple[tuple[int, int], ...]
@@ -66,7 +66,7 @@ class Rolled:
 
 
 def rolled(program: Program) -> Rolled | None:
-    """Return the loop of a program; None if it has too many forms or returns an input."""
+    """Return a program as a loop, or None if it has too many forms or returns an input."""
     code, results = program.code, list(places(program))
     if not program.cuts or any(code[r].op == "input" for r in results):
         return None
@@ -91,7 +91,7 @@ def rolled(program: Program) -> Rolled | None:
 
 
 def _segments(program: Program, results: Iterable[int]) -> list[list[int]]:
-    """Return the instructions of each segment that results need; independent angles come first."""
+    """Return the needed instructions of each segment; angles that need only inputs come first."""
     code = program.code
     left = bytearray(len(code))
     for r in results:
@@ -116,8 +116,8 @@ def _as_soon_as_known(
 ) -> list[list[int]]:
     """Return the segments in an order that needs less memory.
 
-    Each segment is followed by those that waited for it, beginning with the one with the shortest
-    chain of dependent segments.
+    Each segment is followed by the segments that waited for it; among these, the one with the
+    shortest chain of dependent segments comes first.
     """
     home = {k: n for n, segment in enumerate(segments) for k in segment}
     needs = [{home[a] for k in each for a in code[k].args if a in home} for each in segments]
@@ -142,7 +142,7 @@ def _as_soon_as_known(
 
 
 def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list[int]]:
-    """Repeatedly join neighboring segments of the pair of forms that occurs most often.
+    """Repeatedly join the pair of neighboring forms that occurs most often.
 
     Values passed between joined segments stay in registers.
     """
@@ -167,7 +167,7 @@ def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list
 
 
 def _early(code: Sequence[Instruction], needed: Sequence[int]) -> Iterator[list[int]]:
-    """Yield sines and cosines of sums of inputs, with those sums, `ANGLES` at a time."""
+    """Yield groups of sums of inputs with their sines and cosines, `ANGLES` angles per group."""
     turns: dict[int, list[int]] = {}
     plain: dict[int, bool] = {}
     for k, (op, args, _) in enumerate(code):
@@ -205,7 +205,7 @@ def _is_sum(code: Sequence[Instruction], root: int, known: dict[int, bool]) -> b
 
 
 def _form(code: Sequence[Instruction], segment: Sequence[int]) -> tuple[object, ...]:
-    """Return the form of a segment: its operations, and the arguments computed in the segment."""
+    """Return the form of a segment: its operations, and their arguments within the segment."""
     local = {k: j for j, k in enumerate(segment)}
     described = []
     for k in segment:
@@ -225,8 +225,8 @@ def _places(
     """Return the place of each value that segments share, and the number of scratch places.
 
     Values of a segment with equal lifetimes are adjacent, and their places are reused after the
-    last segment that reads them. The last scratch place (key -1) is for values that other segments
-    of the same form must store, but that nothing reads.
+    last segment that reads them. The last scratch place (key -1) receives values that a segment
+    stores only because other segments of its form do; nothing reads them.
     """
     code, place, start = program.code, {}, 0
     first = [start := 0]
@@ -265,7 +265,7 @@ def _tables(
     place: dict[int, int],
     crossing: set[int],
 ) -> Form:
-    """Return the form of some segments: its program and the rows of the segments.
+    """Return the `Form` of a group of segments: its program, and a row for each segment.
 
     Constants or places that agree in every segment share a column; constants that are the same in
     all segments are constants of the program.
@@ -321,7 +321,7 @@ def _tables(
 def _bases(
     columns: Iterable[tuple[int, ...]],
 ) -> tuple[list[tuple[int, ...]], tuple[tuple[int, int], ...]]:
-    """Return base columns, and the index of the base and the constant offset of each column."""
+    """Return the base columns, and for each column its base's index and constant offset."""
     bases: dict[tuple[int, ...], int] = {}
     kept: list[tuple[int, ...]] = []
     near = []
@@ -336,5 +336,5 @@ def _bases(
 
 
 def _rows(columns: Iterable[tuple[T, ...]], count: int) -> tuple[tuple[T, ...], ...]:
-    """Return columns as `count` rows; the rows are empty if there are no columns."""
+    """Transpose columns to `count` rows. The rows are empty if there are no columns."""
     return tuple(zip(*columns, strict=True)) or ((),) * count

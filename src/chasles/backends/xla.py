@@ -1,11 +1,11 @@
 """Handlers of XLA's foreign function interface for kernels, in LLVM IR.
 
-A handler is a C function of one call frame, whose layout is public (xla/ffi/api/c_api.h, major
-version 0). Arrays are contiguous, with shape (rows, numbers in a row); a single row is shared by
-all states.
+A handler is a C function with one argument, a call frame, whose layout is public
+(xla/ffi/api/c_api.h, major version 0). Arrays are contiguous, with shape (rows, numbers in a row).
+An array with a single row is shared by all states.
 
-On the CPU, small batches run in the calling thread of XLA; batches that are large or need much
-memory for their tiles are divided among threads, without Python. On a GPU, a handler launches the
+On the CPU, small batches run in XLA's calling thread. Batches that are large or need much memory
+for their tiles are divided among threads, without Python. On a GPU, a handler launches the
 kernel on XLA's stream, without Python. Results that the kernel writes as columns have shape
 (numbers, states), and XLA transposes them. A handler has no traits, so XLA does not record it in
 its command buffers.
@@ -26,37 +26,38 @@ from chasles.backends.llvm.source import WORTH_THREADS
 from chasles.backends.llvm.threads import pool
 
 MAJOR = 0
-"""Supported major version of the layout."""
+"""Supported major version of the call frame's layout."""
 
 EXTENSION, API, CONTEXT, ARGUMENTS, RESULTS = 8, 16, 24, 72, 112
-"""Offsets in a call frame of its extensions, XLA's functions, their context, and the tables of
-argument and result buffers.
+"""Offsets of fields in a call frame: its extensions, XLA's functions, their context, and the tables
+of argument and result buffers.
 """
 
 KIND, METADATA, VERSION = 8, 24, 24
-"""Offsets of an extension's type and metadata, and of the major and minor version in the metadata
-(after the sizes of the metadata and of the version).
+"""Offsets of an extension's type and of its metadata, and offset of the version in the metadata,
+which follows the sizes of the metadata and of the version.
 """
 
 DATA, SIZES = 24, 40
 """Offsets of a buffer's data and sizes."""
 
 ERROR_CREATE, STREAM_GET = 48, 80
-"""Offsets in XLA's table of the functions that make an error and that return the stream."""
+"""Offsets, in XLA's function table, of the functions that create an error and return the stream."""
 
 STREAM_SIZE, ERROR_SIZE = 32, 28
-"""Bytes of the arguments of these functions: size, extensions, context and room for the stream; or
-size, extensions, message and code."""
+"""Sizes (bytes) of the argument structs of these functions. The first holds size, extensions,
+context and space for the stream; the second holds size, extensions, message and code."""
 
 INTERNAL = 13
-"""XLA's code of an internal error, which is not the caller's fault."""
+"""XLA's error code for an internal error, one that the caller did not cause."""
 
 _KEPT: dict[int, Any] = {}
-"""Handlers, their code and its owner, by the owner's identity. XLA uses them forever."""
+"""Address, machine code and owner of each handler, by the owner's `id`. They are kept forever,
+because XLA never releases a handler."""
 
 
 def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
-    """Return the address of a handler, made once per owner; both are kept forever."""
+    """Return the address of an owner's handler. The handler is made once; both are kept forever."""
     if id(owner) not in _KEPT:
         text, symbols = make()
         made = assemble(text, Machine.host(), opaque=True)
@@ -66,7 +67,7 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
 
 
 def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
-    """Return tables of arrays on the stack for `batch`: addresses of rows, and strides."""
+    """Write two tables on the stack for `batch`, the addresses of the rows and the strides."""
     places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
     for k, (place, step) in enumerate(arrays):
         w.store(places, 8 * k, place)
@@ -75,7 +76,7 @@ def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
 
 
 def _handler(w: Writer, minor: int, declarations: str, work: str) -> str:
-    """Return the text of a handler: the writer's lines, then `work`, which ends with a return."""
+    """Return a handler's IR: the writer's lines, then `work`, which ends with a return."""
     reserved, body = "\n".join(w.reserved), "\n".join(w.lines)
     return f"""{declarations}
 define ptr @handler(ptr %frame) {{
@@ -115,7 +116,7 @@ def _buffer(w: Writer, table: int, k: int) -> tuple[str, str, str]:
 
 
 def _step(w: Writer, rows: str, length: int) -> str:
-    """Return the stride between rows of some length: zero if one row is shared by all states."""
+    """Return the stride between rows of a given length, or zero if all states share one row."""
     shared = w.emit(f"icmp eq i64 {rows}, 1")
     return w.emit(f"select i1 {shared}, i64 0, i64 {length}")
 
@@ -124,9 +125,9 @@ def _step(w: Writer, rows: str, length: int) -> str:
 
 
 def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
-    """Return the address of a kernel's handler, which stays for the life of the process.
+    """Return the address of a kernel's handler, which stays loaded until the process ends.
 
-    minor: the minor version of XLA's interface, reported on request.
+    minor: the minor version of XLA's interface, which the handler reports on request.
     """
 
     def make() -> tuple[str, dict[str, int]]:
@@ -139,7 +140,7 @@ def cpu_handler(kernel: llvm.Kernel, minor: int) -> int:
 
 
 def cpu_source(kernel: llvm.Kernel, minor: int, pool: int, helpers: int) -> str:
-    """Return the handler of a kernel on the CPU in LLVM IR; pool: address of the thread pool."""
+    """Return a kernel's CPU handler in LLVM IR. pool: the address of the thread pool."""
     w, workspace, rows = Writer(1, False), kernel.artifact.workspace, "0"
     tables: list[str] = []
     each, interface = ELEMENTS[kernel.dtype.name].bytes, kernel.interface
@@ -188,7 +189,7 @@ end:
 
 
 def _error(message: str, create: str) -> str:
-    """Return lines that return an XLA error, made in %question_of_error by `create`."""
+    """Return IR that fills %question_of_error, calls `create` with it and returns the XLA error."""
     return f"""  %message_place = getelementptr i8, ptr %question_of_error, i64 16
   %code_place = getelementptr i8, ptr %question_of_error, i64 24
   %none_place = getelementptr i8, ptr %question_of_error, i64 8
@@ -206,11 +207,11 @@ def _error(message: str, create: str) -> str:
 def gpu_handler(
     kernel: cuda.Kernel, target: str, layout: Layout, minor: int
 ) -> tuple[int, tuple[int, ...]]:
-    """Return the address of a kernel's handler, and the indices of results in columns.
+    """Return the address of a kernel's handler, and the indices of the results in columns.
 
-    The handler stays for the life of the process. target: the architecture. layout: the kernel to
-    launch; all kernels accept rows. minor: the minor version of XLA's interface, reported on
-    request.
+    The handler stays loaded until the process ends. target: the architecture. layout: the layout
+    for which the launched kernel is compiled; all layouts accept rows. minor: the minor version of
+    XLA's interface, which the handler reports on request.
     """
     built, function = kernel.loaded(target, layout)
     names = {"launch": "cuLaunchKernel", "explain": "cuGetErrorString"}
@@ -220,7 +221,7 @@ def gpu_handler(
 
 
 def gpu_source(kernel: cuda.Kernel, built: Built, pointer: int, minor: int) -> str:
-    """Return the handler of a kernel in LLVM IR; pointer: the driver's kernel handle."""
+    """Return a kernel's GPU handler in LLVM IR. pointer: the driver's handle of the kernel."""
     w = Writer(1, False)
     w.reserved += [
         "  %question_of_stream = alloca [4 x i64]",
@@ -269,7 +270,10 @@ end:
 
 
 def _words(w: Writer, kernel: cuda.Kernel, built: Built) -> tuple[str, str]:
-    """Return the number of states and the last argument of a launch, as in `Function.launch`."""
+    """Write the last argument of a launch, as in `Function.launch`.
+
+    Return the number of states and the address of the argument.
+    """
     inputs, outputs = kernel.interface.inputs, kernel.interface.outputs
     size = 2 + 3 * (len(inputs) + len(outputs))
     words, count, places = w.room(6 + size, "i64"), "0", []

@@ -1,7 +1,7 @@
 """The straight-line parts of a lowered program as C statements.
 
-A fused product is written `(a * b) + c`, which compilers contract to one instruction if the machine
-has it.
+A fused product is written `(a * b) + c`, which compilers contract to a single instruction on
+machines that have one.
 """
 
 import math
@@ -31,11 +31,11 @@ class Number:
 
     @cached_property
     def words(self) -> dict[str, str]:
-        """Words that `SPELLING` needs in addition to operands."""
+        """Format fields that `SPELLING` needs in addition to the operands."""
         return {"f": self.function, "one": self.spelled(1.0), "zero": self.spelled(0.0)}
 
     def spelled(self, value: float) -> str:
-        """Return a literal of a value, rounded to this type, that is read back exactly."""
+        """Return a C literal that represents exactly a value rounded to this type."""
         with np.errstate(over="ignore"):
             rounded = np.dtype(self.dtype).type(value)
         if math.isnan(rounded):
@@ -52,7 +52,7 @@ NUMBERS = {number.name: number for number in (DOUBLE, FLOAT)}
 
 
 def number_of(dtype: str) -> Number:
-    """Return the floating-point type of a dtype."""
+    """Return the C type for a dtype."""
     return next(number for number in NUMBERS.values() if number.dtype == dtype)
 
 
@@ -85,7 +85,7 @@ class Turn(NamedTuple):
 
 
 Turns = Callable[[int, Sequence[Turn], Number], list[str]]
-"""Writer of statements that define the sines and cosines of the n-th group of angles of a part."""
+"""Function that returns statements for the sines and cosines of a part's n-th group of angles."""
 
 
 def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
@@ -100,10 +100,10 @@ def library_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str
 
 
 class Statements:
-    """Writer of the statements of one part of a program; values are named t1, t2, ... in order.
+    """Writer of the statements of one part of a program. Values are named t1, t2, ... in order.
 
-    names: names of the inputs. lane: suffix of array indices. results: destinations of values, each
-    stored as soon as it is computed. `lines` holds the statements.
+    names: names of the inputs. lane: suffix of array indices. results: destinations of the results.
+    A value is stored as soon as it is computed. `lines` holds the statements.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Statements:
         return self._names[k]
 
     def _use(self, k: int) -> str:
-        """Return the expression of a value: an input, a constant, or a result of some part."""
+        """Return the expression for a value: an input, a constant, or a result of some part."""
         op, _, data = self.code[k]
         if op == "const":
             return self.number.spelled(data)

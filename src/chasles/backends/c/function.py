@@ -1,4 +1,4 @@
-"""One program as C: a function for one state and a function for a batch, which compilers vectorize.
+"""A program in C: a function for one state and a function for a batch, which compilers vectorize.
 
 The batch function processes LANES states at a time: their rows are transposed to columns, and each
 part of the program is a loop over the lanes with a constant bound, without branches or calls. If an
@@ -28,10 +28,10 @@ LONGEST = 2000
 LOCAL = re.compile(
     r"[ijkn]|count|first|rows?|scratch|failures|states|beyond|(t|angle|sine|cosine|beyond)\d+(_\d+)?"
 )
-"""Names of local variables, which must not be used for arguments."""
+"""Names of local variables, which arguments must not have."""
 
 MOST_STACK = 256 * 1024
-"""Bytes of columns above which a batch function calls the function for one state instead."""
+"""Size of the columns (bytes) above which a batch calls the function for one state instead."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Function:
 
     @property
     def columns(self) -> int:
-        """Number of columns of a block: inputs, outputs, and values kept for later parts."""
+        """Number of columns in a block: inputs, outputs, and values kept for later parts."""
         return sum(v.size for v in self.arrays) + self.lowered.scratch
 
     @cached_property
@@ -100,8 +100,8 @@ class Function:
     def stack(self) -> int:
         """Approximate stack size (bytes) of the function for one state, compiled with optimization.
 
-        Each value may have a slot and a copy; if there are several parts, one is inlined and one
-        called.
+        Each value may have a slot and a copy. If there are several parts, one is assumed to be
+        inlined while another is called.
         """
         copies = 2 * min(len(self.lowered.parts), 2)
         angles = max(len(s.angles) for part in self.lowered.parts for s in part.stages)
@@ -173,7 +173,7 @@ def definitions(function: Function) -> str:
 
 
 def _bodies(function: Function, lane: str, turns: Turns) -> list[list[str]]:
-    """Return the statements of each part, on rows, or on columns in a loop over their lanes."""
+    """Return the statements of each part, for rows or for columns in a loop over lanes."""
     going = {
         r: [f"{function.outputs[k].name}[{index}]{lane}" for k, index in to]
         for r, to in places(function.program).items()
@@ -206,7 +206,7 @@ def _one(function: Function) -> str:
 
 
 def _tiles(function: Function) -> str:
-    """Return the parts of a program on columns; each is a loop over the lanes of a block."""
+    """Return the parts of a program for columns, each a loop over the lanes of a block."""
     names = _tile_names(function)
     heads = [f"{function.number.name} (*restrict {name})[LANES]" for name in names]
     texts = []
@@ -273,7 +273,7 @@ def _unused(names: Sequence[str], lines: Sequence[str]) -> list[str]:
 
 
 def own_turns(group: int, turns: Sequence[Turn], number: Number) -> list[str]:
-    """Return statements that compute sines and cosines of a group of angles in a loop.
+    """Return statements that compute the sines and cosines of a group of angles in a loop.
 
     Compilers vectorize the loop.
     """
@@ -312,11 +312,11 @@ HALF_PI = {
     "float64": ELEMENTS["float64"].half_pi_split,
     "float32": (1.5703125, 4.837512969970703e-4, 7.549533620476723e-8, 2.5633440682570896e-12),
 }
-"""pi/2 as a sum of parts. All but the last have so few bits that their products with the number of
-quarter turns are exact."""
+"""pi/2 as a sum of parts. All parts but the last have so few bits that their products with the
+number of quarter turns are exact."""
 
 LIMIT = {"float64": 1e6, "float32": 2e3}
-"""Angles (rad) up to which errors stay below 2 ulp, whether products are contracted or not."""
+"""Largest angles (rad) with errors below 2 ulp, whether or not the compiler contracts products."""
 
 
 def sine_and_cosine(number: Number, *, exact: bool) -> str:
@@ -334,7 +334,7 @@ def sine_and_cosine(number: Number, *, exact: bool) -> str:
     )
     about = f"(about - (turns * {between[0]}))" if between else "about"
     bounded = f"""\
-/* Sine and cosine of x (rad), within 2 ulp up to {limit}. Returns 1 if x is beyond, or no angle. */
+/* Sine and cosine of x (rad), within 2 ulp up to {limit}. Returns 1 if x is larger or NaN. */
 static inline int sine_and_cosine({T} x, {T} *sine, {T} *cosine)
 {{
     const {T} shift = {n(element.shift)}; /* adding it rounds to an integer */
@@ -357,7 +357,7 @@ static inline int sine_and_cosine({T} x, {T} *sine, {T} *cosine)
 }}
 """
     beyond = f"""
-/* Angles beyond the limit, by the C library. */
+/* Sines and cosines of angles beyond the limit, by the C library. */
 static void exact_sines_and_cosines(size_t count, const {T} *x, {T} *sine, {T} *cosine)
 {{
     for (size_t k = 0U; k < count; ++k) {{
@@ -372,7 +372,7 @@ static void exact_sines_and_cosines(size_t count, const {T} *x, {T} *sine, {T} *
 
 
 def _horner(number: Number, name: str, coefficients: tuple[float, ...]) -> str:
-    """Return statements that evaluate a polynomial at z, the constant term first."""
+    """Return statements that evaluate a polynomial at z, given its coefficients in rising order."""
     *others, last = map(number.spelled, coefficients)
     lines = [f"    {number.name} {name} = {last};"]
     lines += [f"    {name} = ({name} * z) + {c};" for c in reversed(others)]

@@ -1,7 +1,7 @@
-"""A step that iterates in C: a beginning, iterations until convergence, and an end.
+"""An iterative step in C: a beginning, iterations until convergence, and an end.
 
-The four functions are those of `llvm.iterated`. The caller provides the memory, so that the step
-has no state, no allocation, and little on the stack. The number of iterations is bounded.
+The four functions are those of `llvm.iterated`. The caller provides the memory, so the step keeps
+no state, allocates nothing, and needs little stack. The number of iterations is bounded.
 """
 
 from collections.abc import Iterable
@@ -21,11 +21,11 @@ class Iteration:
     """A step and its stored test.
 
     parts: beginning, iteration, late iteration, end. quick: number of iterations after which the
-    late one is used. most: largest number of iterations. states: results that replace the inputs of
-    the same name. reports: other results, whose inputs are zero, and their numbers of entries that
-    the caller receives. notes: lines for the header. sample: rows (count, size) of the inputs,
-    other than reports, for the test. compared: results that it compares. allowed: largest error
-    relative to the largest result.
+    late iteration is used. most: largest number of iterations. states: results that replace the
+    inputs of the same name. reports: other results, whose inputs are zero, with the number of
+    entries of each that the caller receives. notes: lines for the header. sample: rows (count,
+    size) of the inputs, other than reports, for the test. compared: results that the test compares.
+    allowed: largest error relative to the largest result.
     """
 
     name: str
@@ -47,12 +47,12 @@ class Iteration:
 
     @property
     def kept(self) -> list[Variable]:
-        """States, in the order of the results of the end."""
+        """States, in the order of the results of the last part, the end."""
         return [v for v in self.parts[0].inputs if v.name in self.states]
 
     @property
     def room(self) -> dict[str, int]:
-        """Parts of the memory that the caller provides, and their numbers of entries."""
+        """Number of entries of each section of the memory that the caller provides."""
         point, memory, data = self.parts[0].outputs
         sizes = {v.name: v.size for v in (point, memory, data)}
         sizes |= {"next": point.size, "changed": memory.size}
@@ -67,7 +67,7 @@ class Iteration:
 
     @property
     def macro(self) -> str:
-        """Name of the constant with that number."""
+        """Name of the C constant for the number of entries of the caller's memory."""
         return f"{self.name.upper()}_ROOM"
 
     @property
@@ -102,7 +102,7 @@ def _numbers(count: int) -> str:
 
 
 def iteration_definition(it: Iteration) -> str:
-    """Return the definition of the step, after those of its parts."""
+    """Return the definition of the step, which follows the definitions of its parts."""
     T, number = it.parts[0].number.name, it.parts[0].number
     begin, refine, rescue, end = it.parts
     lines, at = [], 0
@@ -147,7 +147,7 @@ def _copied(to: str, source: str, count: int, indent: str) -> list[str]:
 
 
 def stepped(it: Iteration, row: int) -> tuple[int, dict[str, np.ndarray]]:
-    """Return the number of iterations, negative if not solved, and the results for a test state."""
+    """Return the number of iterations (negative on failure) and the results for a test state."""
     begin, refine, rescue, end = (f.program for f in it.parts)
 
     def run(program: Program, *given: np.ndarray) -> list[np.ndarray]:
@@ -169,7 +169,7 @@ def stepped(it: Iteration, row: int) -> tuple[int, dict[str, np.ndarray]]:
 
 
 def iteration_test(it: Iteration) -> list[str]:
-    """Return a C function that takes stored steps and counts results that differ."""
+    """Return a C function that repeats stored steps and counts the results that differ."""
     T, number = it.parts[0].number.name, it.parts[0].number
     count = len(next(iter(it.sample.values())))
     rows = [stepped(it, row)[1] for row in range(count)]

@@ -1,4 +1,4 @@
-"""Plain C99 from programs: a header, a source, a build file, and a test with stored numbers.
+"""Export of programs as plain C99: a header, a source, a build file, and a test of stored results.
 
 The code has no allocation, no state, and no dependency other than math.h: every function is
 straight-line code on the caller's arrays. The same programs always produce identical files.
@@ -27,7 +27,7 @@ from chasles.backends.c.search import Search, search_definition, search_test
 from chasles.expr import Program
 
 Sample = tuple[np.ndarray, ...]
-"""States (count, size) for each input, with numbers that every floating-point type represents
+"""Sample values (count, size) of each input, all of which every floating-point type represents
 exactly."""
 
 
@@ -36,8 +36,8 @@ class Library:
     """Contents of a C library: functions for one floating-point type, with a common prefix.
 
     `notes` are lines for the header, such as the meaning of the coordinates. `samples` are the
-    numbers that the test of each function uses. `searches` are repeated iterations of some of the
-    functions. `iterations` are steps that iterate, with functions of their own.
+    states that the test of each function uses. `searches` are repeated iterations of some of the
+    functions. `iterations` are iterative steps, which have their own functions.
     """
 
     prefix: str
@@ -116,7 +116,7 @@ def source(library: Library) -> str:
 def comment(lines: Iterable[str]) -> str:
     """Return lines as one C comment, with unsafe characters replaced."""
     words = ["/*"]
-    for line in lines:  # no trigraph, no line break, no comment delimiter
+    for line in lines:  # remove trigraphs, line breaks and comment delimiters
         plain = re.sub(r"[^ -~]|[\\?]", "_", line)
         harmless = plain.replace("*", "_") if "*/" in plain or "/*" in plain else plain
         words.append(f" * {harmless}".rstrip())
@@ -125,7 +125,7 @@ def comment(lines: Iterable[str]) -> str:
 
 _STRICT = """\
 #if defined(__FAST_MATH__) || (FLT_EVAL_METHOD == 2)
-#error "sine_and_cosine rounds by adding: leave out -ffast-math, and x87 (-mfpmath=sse)"
+#error "sine_and_cosine rounds by adding: omit -ffast-math, and use SSE, not x87 (-mfpmath=sse)"
 #endif
 """
 
@@ -134,7 +134,7 @@ _LANES = """\
 """
 
 _GATHER = """\
-/* Rows of states to columns; a row that is missing is the last one again. */
+/* Transposes rows of states to columns. The last row also fills the missing rows. */
 static inline void gather(size_t rows, size_t size, const {T} *restrict from,
     {T} (*restrict to)[LANES])
 {{
@@ -148,7 +148,7 @@ static inline void gather(size_t rows, size_t size, const {T} *restrict from,
 """
 
 _SCATTER = """\
-/* Columns back to rows. */
+/* Transposes columns back to rows. */
 static inline void scatter(size_t rows, size_t size, {T} (*restrict from)[LANES],
     {T} *restrict to)
 {{
@@ -172,7 +172,7 @@ add_library({prefix} {prefix}.c {prefix}.h)
 set_target_properties({prefix} PROPERTIES C_STANDARD 99 C_STANDARD_REQUIRED ON C_EXTENSIONS OFF)
 target_include_directories({prefix} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
 if(CMAKE_C_COMPILER_ID MATCHES "GNU|Clang")
-  # Products are fused where the machine can, and square roots do not set errno.
+  # Fuse products where the machine can; square roots do not set errno.
   target_compile_options({prefix} PRIVATE -ffp-contract=fast -fno-math-errno)
 endif()
 if(UNIX)
@@ -188,11 +188,11 @@ add_test(NAME {prefix}_test COMMAND {prefix}_test)
 
 
 COUNT = 35
-"""Number of states in a batch of the test: the stored states are repeated to fill several blocks
-and a part of another."""
+"""Number of states in a batch of the test. The stored states are repeated, so that they fill
+several blocks and part of another."""
 
 MARGIN = 64.0
-"""Allowed ratio of an error to the error of the same operations in another order."""
+"""Allowed ratio of an error to the error that another order of the same operations causes."""
 
 
 def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:
@@ -208,7 +208,7 @@ def _tolerances(
     """Return the allowed error of each output.
 
     A computation in single precision shows how much the program amplifies rounding errors for these
-    states; errors of another precision are in proportion.
+    states. Errors in another precision are proportional.
     """
     single = float(np.finfo(np.float32).eps)
     part, result = float(np.finfo(number.dtype).eps) / single, []
@@ -242,7 +242,7 @@ def self_test(library: Library) -> str:
 
 
 def _check(function: Function, sample: Sample) -> list[str]:
-    """Return the stored numbers of a function, and a C function that checks results with them."""
+    """Return a function's stored results, and a C function that compares its results with them."""
     exact = _computed(interpret, function.program, sample, "float64")
     allowed = _tolerances(function.program, sample, exact, function.number)
     states = len(sample[0]) if sample else 0
@@ -296,7 +296,7 @@ static int compare(const char *what, const {T} *found, const {T} *stored, size_t
             const double b = (double)stored[((k % states) * size) + j];
             const double error = fabs(a - b);
             worst = fmax(worst, error);
-            failures += (error <= tolerance) ? 0 : 1; /* also of what is not a number */
+            failures += (error <= tolerance) ? 0 : 1; /* NaN is a failure, too */
         }}
     }}
     (void)printf("%-70s error %.1e, allowed %.1e\\n", what, worst, tolerance);

@@ -1,4 +1,4 @@
-"""Prefixes for exported C that conflict with no compiler, header, build system or file system.
+"""Prefixes for exported C that do not conflict with compilers, headers, build or file systems.
 
 A prefix names files (`PREFIX.h`), CMake targets (`PREFIX`, `PREFIX_test`) and functions
 (`PREFIX_mass_matrix`). A header in the include path would hide a system header of the same name;
@@ -12,7 +12,7 @@ LONGEST = 48
 """Largest number of characters of a prefix, so that file and function names stay readable."""
 
 _DIGITS = 8
-"""Hexadecimal digits of a digest that replaces the truncated part of a name."""
+"""Number of hexadecimal digits of the digest that replaces the truncated part of a name."""
 
 RESERVED: dict[str, frozenset[str]] = {
     why: frozenset(names.split())
@@ -70,7 +70,7 @@ def identifier(text: str) -> str:
 
 
 def prefix_for(robot: str) -> tuple[str, str]:
-    """Return the prefix for a robot's name, and a note if it differs from the name, else ""."""
+    """Return the prefix for a robot's name, and a note, "" if the prefix equals the name."""
     name, why = identifier(robot).lower(), ""
     if name == "x" and robot.lower() != "x":
         why = "the name has no ASCII letter or digit" if robot else "the robot has no name"

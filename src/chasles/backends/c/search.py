@@ -19,10 +19,11 @@ class Search:
     """A search and its stored constants.
 
     starts (count, n): starting points. met (count, goals): the goals that they reach. nearness
-    (goals,): weights of squared differences. limits (2, n): lower and upper limits of a point.
-    fixed: the numbers of each other input of the step. memories (2, size): initial memory of a try,
-    and of the last try, which starts at the best point. most: the largest number of iterations of
-    each of these tries. tests (count, goals): goals that are reached from the point `begin` (n,).
+    (goals,): weights of the squared differences between goals. limits (2, n): lower and upper
+    limits of a point. fixed: values of the other inputs of the step. memories (2, size): initial
+    memory of most tries, and of the last try, which starts at the best point. most: the largest
+    number of iterations of these two kinds of tries. tests (count, goals): goals for the test, all
+    reachable from the point `begin` (n,).
     """
 
     name: str
@@ -42,7 +43,7 @@ class Search:
 
     @property
     def bound(self) -> int:
-        """Largest number of iterations of a call."""
+        """Largest number of iterations in a call."""
         return (len(self.starts) + 1) * self.most[0] + self.most[1]
 
     @property
@@ -115,7 +116,7 @@ def search_definition(search: Search) -> str:
 
 
 def search_test(search: Search) -> list[str]:
-    """Return a C function that searches for stored goals and counts those it does not reach."""
+    """Return a C function that searches for stored goals and counts the failures."""
     number, n = search.step.number, search.starts.shape[1]
     goals = f"{search.name}_goals"
     count = len(search.tests)

@@ -16,16 +16,16 @@ AXES = 8
 """Largest number of axes of an array."""
 
 TENSOR = 7 + 2 * AXES
-"""Words of a DLTensor with room for shape and strides, and of a flag for arrays in columns."""
+"""Number of words of a DLTensor, with space for its shape and strides and for a columns flag."""
 
 DATA, PLACE, AXES_PLACE, KIND, BITS, SHAPE, STRIDES, OFFSET, ROOM = 0, 8, 16, 20, 21, 24, 32, 40, 48
 COLUMNS = ROOM + 16 * AXES
-"""Offsets (bytes) of the fields of a DLTensor and of the space that follows it."""
+"""Offsets (bytes) of the fields of a DLTensor, and of the space and the flag that follow it."""
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
-"""Words of the entry's descriptor: the numbers of inputs and outputs; the array type and an
-alternative; the library's functions in this file; an object and C functions used by them; the
-number of plans; and the index of the first word after these."""
+"""Indices of words in the entry's descriptor: the numbers of inputs and outputs; the array type and
+an alternative type; the library's functions in this file; an object and C functions that they use;
+and the number of plans. FIRST is the index of the first word after these."""
 
 READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
 """Parameters of a reader: the descriptor, an object, a DLTensor, and a flag for inputs."""
@@ -35,7 +35,7 @@ FLOAT, CUDA = 2, 2
 
 
 class Text(Writer):
-    """Writer of one function; mutable variables are on the stack. `no` labels the failure exit."""
+    """Writer of one function. Mutable variables are on the stack; `no` labels the failure exit."""
 
     def __init__(self) -> None:
         super().__init__(1, False)
@@ -97,7 +97,7 @@ class Text(Writer):
 
     @contextmanager
     def when(self, condition: str, otherwise: str = "") -> Iterator[None]:
-        """Run the body if a condition holds, else branch to `otherwise`, a label placed later."""
+        """Run the body if a condition holds, else branch to the label `otherwise`, placed later."""
         yes, after = self.label(), otherwise or self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{after}\n{yes}:")
         yield
@@ -109,7 +109,7 @@ class Text(Writer):
             self.raw(f"  call void @Py_DecRef(ptr {self.word(objects, k, 'ptr')})")
 
     def finished(self, head: str, value: str, otherwise: str = "") -> str:
-        """Return the function's text; it returns a value, or `otherwise` on failure."""
+        """Return the text of the function, which returns `value`, or `otherwise` on failure."""
         ends = [f"  ret {value}"] + ([f"no:\n  ret {otherwise}"] if otherwise else [])
         return "\n".join([f"define {head} {{\nentry:", *self.reserved, *self.lines, *ends, "}\n"])
 
@@ -126,7 +126,7 @@ def _attribute(w: Text) -> str:
 
 
 def _has(w: Text) -> str:
-    """Write a function that tests whether an attribute is a certain object."""
+    """Write a function that tests whether an attribute is identical to an object."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {found})")
@@ -136,7 +136,7 @@ def _has(w: Text) -> str:
 
 
 def _integer(w: Text, item: str, target: str) -> str:
-    """Store an object as an integer; return a flag that is false if it is not an integer."""
+    """Store the value of an integer object; return a flag, false if it is not an integer."""
     number = w.emit(f"call i64 @PyLong_AsLongLong(ptr {item})")
     w.raw(f"  store i64 {number}, ptr {target}")
     fine = w.variable("i1", "true")
@@ -157,7 +157,7 @@ def _number(w: Text) -> str:
 
 
 def _numbers(w: Text) -> str:
-    """Write a function that reads a tuple of integers and returns their number, or -1."""
+    """Write a function that reads a tuple of integers and returns its length, or -1 on failure."""
     found = w.emit("call ptr @attribute(ptr %object, ptr %name)")
     w.require(w.emit(f"icmp ne ptr {found}, null"))
     is_tuple = w.emit(f"icmp eq ptr {w.field(found, HEAD - 8, 'ptr')}, @tuple_type")
@@ -178,7 +178,7 @@ def _numbers(w: Text) -> str:
 
 
 def _cupy_reader(w: Text) -> str:
-    """Write the reader of CuPy arrays; it reads strides only if an array is not contiguous."""
+    """Write the reader of CuPy arrays, which reads strides only if an array is not contiguous."""
     dtype = w.emit("call ptr @attribute(ptr %object, ptr @name_dtype)")
     w.require(w.emit(f"icmp ne ptr {dtype}, null"))
     w.raw(f"  call void @Py_DecRef(ptr {dtype})")
@@ -224,7 +224,7 @@ def _cupy_stream(w: Text) -> str:
 
 
 def _torch_reader(w: Text) -> str:
-    """Write the reader of PyTorch tensors without gradient and without lazy negation."""
+    """Write the reader of PyTorch tensors; it rejects tensors with gradients or lazy negation."""
     w.require(w.emit("call i1 @has(ptr %object, ptr @name_requires_grad, ptr @false)"))
     given = w.variable("ptr", "%object")
     with w.when("%read"):
@@ -240,7 +240,7 @@ def _torch_reader(w: Text) -> str:
 
 
 def _torch_stream(w: Text) -> str:
-    """Write the function for PyTorch's stream; it fails in forward-mode differentiation."""
+    """Write the function that returns PyTorch's stream; it fails during forward-mode autodiff."""
     module = w.word("%d", HELPER, "ptr")
     w.require(w.emit(f"call i1 @has(ptr {module}, ptr @name__current_level, ptr @no_level)"))
     kind = w.emit("trunc i64 %where to i32")

@@ -22,11 +22,11 @@ from chasles.backends.lowering import (
 from chasles.expr import Instruction, Program
 
 NEAR = 8
-"""Largest number of checked inputs in a sum that is an angle; each may reach 1/8 of the limit."""
+"""Largest number of checked inputs in a sum that is an angle. Each may reach 1/8 of the limit."""
 
 MANY, TURNS, LONG = 100, 8, 5000
-"""If more than MANY values are alive, TURNS - 1 rotated orders of the results are also tried. This
-would take too much time for programs of LONG instructions or more, which keep the first order."""
+"""If more than MANY values are live, TURNS - 1 rotated orders of the results are also tried.
+Programs of LONG instructions or more keep the first order, because trials would take too long."""
 
 SMALL = 7
 """Largest constant that may be added to a checked input."""
@@ -50,7 +50,7 @@ class Plan:
 
     @property
     def code(self) -> list[Instruction]:
-        """Instructions with fused products."""
+        """Instructions of the program, with products fused into sums."""
         return self._fused[0]
 
     @property
@@ -70,13 +70,13 @@ class Plan:
         return order
 
     def _from(self, orders: list[list[int]]) -> list[int]:
-        """Return the best order found, starting from given orders of the results and reverses."""
+        """Return the best order found from given orders of the results and their reverses."""
         both = [roots for order in orders for roots in (order, order[::-1])]
         return few_alive(self.code, [deepest_first(self.code, roots) for roots in both], WAITING)
 
     @cached_property
     def found(self) -> dict[tuple[int, int], bool]:
-        """Cached results for pairs of arrays."""
+        """Cache of `Crew._frees` for pairs (input array, output)."""
         return {}
 
     @cached_property
@@ -85,12 +85,12 @@ class Plan:
         return most_alive(self.code, self.order, WAITING)
 
     def words(self, itemsize: int) -> int:
-        """Return the number of 4-byte registers for all live values, with inputs and angles."""
+        """Return the number of 4-byte registers that all live values, inputs and angles need."""
         return most_alive(self.code, self.order, ("const",)) * itemsize // 4
 
     @cached_property
     def places(self) -> dict[int, list[tuple[int, int]]]:
-        """Destinations of each result: (output, index), possibly several."""
+        """Destinations of each result, as one or more pairs (output, index)."""
         return places(self.program)
 
     @cached_property
@@ -178,7 +178,7 @@ SPELLING = c_body.SPELLING | {
 class Body:
     """Writer of statements.
 
-    held: places of values in shared memory. parking: values that are moved there and back.
+    held: places of values in shared memory. parking: the moves of values to shared memory and back.
     """
 
     plan: Plan
@@ -202,7 +202,7 @@ class Body:
         self.lines.append("  " + line)
 
     def use(self, k: int) -> str:
-        """Return the expression of a value: a name, a constant, or a new read from memory."""
+        """Return the expression for a value: a name, a constant, or a new read from memory."""
         instruction = self.plan.code[k]
         if instruction.op == "const":
             return self._constant(instruction.data)
@@ -225,7 +225,7 @@ class Body:
         self.held[k] = place
 
     def bring_near(self, places: list[str]) -> None:
-        """Remove full turns from the angles in some places if any of them is large."""
+        """Remove full turns from the angles at some places if any of the angles is large."""
         f = self.number.function
         largest = f"fabs{f}({places[0]})"
         for place in places[1:]:
@@ -236,7 +236,7 @@ class Body:
         self.say("}")
 
     def turn_near(self) -> None:
-        """Remove full turns from angles that are inputs, with one check of all of them.
+        """Remove full turns from inputs that are angles, after one check for all of them.
 
         Inputs that have other uses keep their values; a copy is reduced.
         """
@@ -291,7 +291,7 @@ class Body:
         self.say(f"turn({text}, {sine}, {cosine});")
 
     def run(self, order: Sequence[int], *, cuts: bool = False) -> None:
-        """Write the plan's instructions in some order, optionally cut into stretches."""
+        """Write the plan's instructions in a given order, optionally with a cut every `STRETCH`."""
         done = 0
         for k in order:
             self._time += 1

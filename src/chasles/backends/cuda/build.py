@@ -1,4 +1,4 @@
-"""Choice of the kernel for a program: form, threads, registers.
+"""Choice of a program's kernel: its form, and its numbers of threads and registers.
 
 Most choices follow from the compiler's report. The use of a crew of warps (`cuda.crew`) is decided
 before compiling, from the number of warps that would be active on a multiprocessor, because
@@ -22,45 +22,45 @@ from chasles.backends.cuda.tiles import WARP, Tiled
 from chasles.expr import Program
 
 Layout = Literal["rows", "strided", "few", "loop", "search", "tries"]
-"""Purpose of a kernel: many states in rows; many states in columns or with any strides; few states
-with any strides; or a step that is repeated, a number of times ("loop") or until problems are
-solved ("search", "tries").
+"""Purpose of a kernel: many states in rows ("rows"); many states in columns or with any strides
+("strided"); few states with any strides ("few"); or a step that is repeated, either a number of
+times ("loop") or until problems are solved ("search", "tries").
 """
 
 BLOCK = 128
-"""Number of threads of a block without shared memory."""
+"""Number of threads in a block that uses no shared memory."""
 
 ALONE: tuple[Form, ...] = ("direct", "loop", "search", "tries")
 """Forms whose threads share no memory."""
 
 SHORT = 64
-"""Largest row (bytes) that each thread may read by itself: two sectors of memory."""
+"""Largest row (bytes) that each thread may read by itself, equal to two memory sectors."""
 
 MOST = 255
-"""Largest number of registers of a thread."""
+"""Largest number of registers per thread."""
 
 REGISTERS = 65536
-"""Number of registers of a multiprocessor."""
+"""Number of registers per multiprocessor."""
 
 SHARED = {"sm_75": 64, "sm_80": 163, "sm_87": 163, "sm_90": 227, "sm_100": 227, "sm_103": 227}
-"""Shared memory (KiB) for blocks on a multiprocessor, for architectures where it is not 99."""
+"""Shared memory (KiB) for blocks on a multiprocessor. On all other architectures, it is 99 KiB."""
 
 OTHERS = 18
-"""Number of registers of a thread that hold addresses and counters instead of values."""
+"""Number of registers per thread that hold addresses and counters instead of values."""
 
 CREWS = ((1, 150), (1, 248), (2, 248), (4, 248))
-"""Candidate crews: number of warps, and registers of a thread for values."""
+"""Candidate crews: the number of warps, and the registers per thread for values."""
 
 LENGTHY = 2000
 """Number of instructions above which a crew is faster for few states."""
 
 GAIN, PARKED = 1.75, 1.3
-"""Factor by which more warps must be active for a crew to be worthwhile. The second factor is for a
-crew of one warp, which parks values in shared memory but waits for no other warp.
+"""Factor by which a crew must increase the number of active warps to be worthwhile. The second
+factor is for a crew of one warp, which parks values in shared memory but waits for no other warp.
 """
 
 SHARED_WORK = 1.4
-"""The factor of `GAIN` for few states, when multiprocessors are otherwise idle."""
+"""The factor used instead of `GAIN` for few states, when multiprocessors are otherwise idle."""
 
 DRIVER = 1024
 """Bytes of shared memory that the driver reserves in each block."""
@@ -79,9 +79,9 @@ second time with cuts. The gain would be small, and the time is sometimes long: 
 class Built:
     """A kernel's machine code and launch parameters.
 
-    block: threads of a block for many states. shared: bytes of shared memory of each warp or crew.
+    block: threads per block for many states. shared: bytes of shared memory per warp or crew.
     columns: outputs that must be passed as columns. registers, spilled: registers and spilled bytes
-    of a thread. crew: number of warps that share the work of one warp. stays: True if a block
+    per thread. crew: number of warps that share the work of one warp. stays: True if a block
     processes one state after another, so that one block per multiprocessor is enough.
     """
 
@@ -121,7 +121,7 @@ def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
 
 
 def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Built:
-    """Return the first form that fits: in registers for "direct", else in shared memory."""
+    """Build the first form that fits, "direct" in registers, other forms in shared memory."""
     if layout == "few" and (chosen := _few(program, dtype, architecture)):
         return _with_crew(program, dtype, architecture, "columns", chosen)
     short = []
@@ -134,7 +134,7 @@ def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Bu
 
 
 def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built | None:
-    """Build a form with the fewest registers that avoid spilling; None if it does not fit."""
+    """Build a form with the fewest registers that avoid spilling, or return None if none fits."""
     if chosen := _crew(program, dtype, architecture, form):
         return _with_crew(program, dtype, architecture, form, chosen)
     block = BLOCK if form in ALONE else WARP
@@ -175,7 +175,7 @@ def _with_crew(
 
 
 def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chosen | None:
-    """Return the crew that keeps most warps active, if it is better than single warps.
+    """Return the crew that keeps the most warps active, if it is better than single warps.
 
     Long rows of results leave no room for a crew.
     """
@@ -197,7 +197,7 @@ def _crew(program: Program, dtype: str, architecture: str, form: Form) -> _Chose
 
 
 def _few(program: Program, dtype: str, architecture: str) -> _Chosen | None:
-    """Return the crew with the most active warps, for long programs and few states."""
+    """Return the crew with the most active warps, for a long program on few states."""
     if len(Plan(program).order) < LENGTHY:
         return None
     crews = [(crew, n) for crew, n in _crews(program, dtype, architecture, "columns") if n]
@@ -231,7 +231,7 @@ def shared_memory(architecture: str) -> int:
 
 
 def _compiled(program: Program, dtype: str, architecture: str, form: Form, least: int) -> Built:
-    """Compile the kernel; if it spills more than slightly, also try it cut into stretches."""
+    """Compile the kernel. If it spills more than `SLIGHT`, also try a version with cuts."""
     block = BLOCK if form in ALONE else WARP
     found = []
     most = shared_memory(architecture) // 2 - 1024  # two blocks and the driver's share
@@ -248,5 +248,5 @@ def _compiled(program: Program, dtype: str, architecture: str, form: Form, least
 
 @functools.lru_cache(4)
 def _machine_code(text: str, architecture: str) -> cuda_driver.Compiled:
-    """Compile a text once: the kernel for few states is often that for many in columns."""
+    """Compile a text once. The kernel for few states often equals the one for many in columns."""
     return cuda_driver.compile(text, architecture)

@@ -1,4 +1,4 @@
-"""A program divided among the warps of a block; each warp computes some limbs of all robots.
+"""A program divided among the warps of a block. Each warp computes some limbs of all robots.
 
 The limbs of a robot exchange little data: velocities propagate from the trunk outward, inertias and
 forces inward. The warps of a crew compute the same 32 states. Each warp computes some of the limbs
@@ -20,10 +20,10 @@ from chasles.backends.lowering import places
 from chasles.expr import Instruction, Program
 
 ABREAST = 16
-"""Total bytes of the angles whose sines and cosines a thread computes at a time."""
+"""Total size (bytes) of the angles whose sines and cosines a thread computes at once."""
 
 QUARTERS = 4
-"""Number of partitions of a multiprocessor; each one runs every fourth warp."""
+"""Number of partitions of a multiprocessor. Each partition runs every fourth warp."""
 
 
 class Division(NamedTuple):
@@ -56,7 +56,7 @@ def groups(program: Program, warps: int) -> dict[int, int]:
 
 @functools.lru_cache(3)
 def _plan(program: Program, _hints: object, warps: int) -> Plan:
-    """Return a plan for a number of warps; `_hints` distinguishes equal programs."""
+    """Return a plan for a number of warps. `_hints` distinguishes equal programs in the cache."""
     return Plan(program, groups(program, warps))
 
 
@@ -93,10 +93,10 @@ def divided(plan: Plan, warps: int) -> Division:
 
 
 def _phases(plan: Plan, warp: Mapping[int, int], warps: int) -> dict[int, int]:
-    """Return the phase of each instruction; instructions that can wait fill idle phases.
+    """Return the phase of each instruction. Instructions that can wait fill idle phases.
 
-    All instructions are first placed as late as possible; then the instructions of one warp after
-    another are moved as early as the others allow.
+    All instructions are first placed as late as possible. Then, for one warp after another, they
+    are moved as early as the other warps allow.
     """
     order = [k for k in plan.order if k in warp]
     made = {k: [(a, warp[a] != warp[k]) for a in plan.code[k].args if a in warp] for k in order}
@@ -126,7 +126,7 @@ def _phases(plan: Plan, warp: Mapping[int, int], warps: int) -> dict[int, int]:
 
 
 class Exchange(NamedTuple):
-    """Numbered places of values that one warp computes and others use, and the count of places."""
+    """Place of each value that one warp computes and others use, and the number of places."""
 
     place: dict[int, int]
     places: int
@@ -135,8 +135,8 @@ class Exchange(NamedTuple):
 def exchanged(plan: Plan, division: Division, held: Collection[int]) -> Exchange:
     """Assign places to values exchanged between warps, except values in `held`.
 
-    A place is reused after the last phase in which its value is needed; the warp that computed the
-    value may also read it there.
+    A place is reused after the last phase in which its value is needed. The warp that computed the
+    value may also read it from there.
     """
     warp, phase = division.warp, division.phase
     until = {
@@ -156,7 +156,7 @@ def exchanged(plan: Plan, division: Division, held: Collection[int]) -> Exchange
 
 
 class Size(NamedTuple):
-    """Number of warps of a crew, and number of values that a thread may keep in registers."""
+    """Number of warps in a crew, and number of values that a thread may keep in registers."""
 
     warps: int
     registers: int
@@ -165,8 +165,8 @@ class Size(NamedTuple):
 class Crew(Tiled):
     """Kernel whose warps share one tile, which holds values that do not fit in registers.
 
-    In the form "loop", the states stay in the tile for all steps, as columns, next to the states
-    after the step.
+    In the form "loop", the states stay in the tile for all steps, as columns. The states after a
+    step are stored next to them.
     """
 
     def __init__(self, program: Program, dtype: str, form: Form, crew: Size) -> None:
@@ -177,7 +177,7 @@ class Crew(Tiled):
 
     @property
     def active(self) -> float:
-        """Average number of active warps."""
+        """Average number of active warps in the crew."""
         loads = [self.division.order(self.plan, w) for w in range(self.crew.warps)]
         phases = list(zip(*([len(phase) for phase in phases] for phases in loads), strict=True))
         return sum(map(sum, phases)) / max(sum(map(max, phases)), 1)
@@ -186,7 +186,7 @@ class Crew(Tiled):
         return _plan(self.program, self.program.limbs, self.crew.warps)
 
     def _place_results(self) -> dict[int, int]:
-        """Return a region for each output: that of an input that is free in time, or a new one."""
+        """Return a region for each output: that of an input no longer needed, or a new one."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form != "columns" else ()):
             states = len(self.program.outputs) if self.form == "loop" else 0
@@ -237,8 +237,8 @@ class Crew(Tiled):
         """Index of a thread's crew in the block, and of its warp in the crew.
 
         The warps of a crew of four are in different quarters of the multiprocessor. Their order
-        rotates from block to block, so that the first warp, which has most work, is not always in
-        the same quarter.
+        rotates from block to block, so that the first warp, which has the most work, is not always
+        in the same quarter.
         """
         warps = self.crew.warps
         turned = " + blockIdx.x" if warps == QUARTERS else ""
@@ -263,9 +263,9 @@ class Crew(Tiled):
         return ["  together();", "  if (warp == 0) {", *lines, "  }"] if lines else []
 
     def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
-        """Write sines and cosines of angles, in a loop divided among the warps.
+        """Write code for the sines and cosines of angles, in a loop divided among the warps.
 
-        The first warp handles angles that are longer sums.
+        The first warp handles angles that are not the sum of an input and a small constant.
         """
         rows = []
         for angle in list(turns):
@@ -283,9 +283,9 @@ class Crew(Tiled):
     def _turn_rows(self, rows: Sequence[tuple[tuple[Place, ...], float]]) -> None:
         """Write a loop that computes sines and cosines of angles.
 
-        rows: for each angle, the places of the input, sine and cosine, and the offset. Each thread
-        processes several angles at once to hide latency. The last row is repeated to complete its
-        group.
+        rows: for each angle, the places of the input, sine and cosine, and the offset that is added
+        to the input. Each thread processes several angles at once to hide latency. The last row is
+        repeated to complete its group.
         """
         f, abreast = self.number.function, ABREAST // self.number.bytes
         count = len(rows)
@@ -329,7 +329,7 @@ class Crew(Tiled):
                 self.body.say(f"if (warp == 0) {{ {stored} }}")
 
     def _copied(self, arrays: Sequence[int], regions: Sequence[int], text: str) -> list[str]:
-        """Return a loop over the numbers of some arrays, divided among the warps."""
+        """Return a loop over the entries of some arrays, divided among the warps."""
         lines = []
         for k, region in zip(arrays, regions, strict=True):
             variable = (*self.program.inputs, *self.program.outputs)[k]
@@ -356,7 +356,7 @@ class Crew(Tiled):
         ]
 
     def _end_step(self) -> list[str]:
-        """Return code that stores the next states, and records where they are due."""
+        """Return code that stores the next states, and writes records when due."""
         outputs = range(len(self.program.outputs))
         due = "lane < rows && (left == 1 || step == 1)"
         lines = ["  together();", f"  const bool due = {due};"]
@@ -386,7 +386,7 @@ def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
 
 
 def _shifted(code: Sequence[Instruction], angle: int) -> tuple[int, float] | None:
-    """Return the input and the small constant whose sum is an angle, or None."""
+    """Return the input and the small constant of which an angle is the sum, or None."""
     op, args, _ = code[angle]
     if op == "input":
         return angle, 0.0
@@ -399,5 +399,5 @@ def _shifted(code: Sequence[Instruction], angle: int) -> tuple[int, float] | Non
 
 
 def _spelled(start: int, number: int) -> str:
-    """Return the expression of a column after the reserved ones."""
+    """Return the expression for a column after the reserved columns."""
     return str(column(start + number))

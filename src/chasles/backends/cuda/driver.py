@@ -41,16 +41,18 @@ def _first(names: Iterable[str]) -> ctypes.CDLL | None:
 # The compiler ----------------------------------------------------------------------------------
 
 OPTIONS = ("--std=c++17", "--fmad=false", "--prec-div=false", "--device-as-default-execution-space")
-"""Products are fused only where the program fuses them. Divisions of float32 are accurate to two
-units in the last place and have no branch, which keeps long programs in the instruction cache."""
+"""Compiler options. Products are fused only where the program fuses them. Divisions of float32 are
+accurate to two units in the last place and have no branch, which keeps long programs in the
+instruction cache."""
 
 CACHES = (13, 0)
-"""First version that needs an option not to use the driver's cache, which has no report."""
+"""First compiler version that uses a cache of compiled code unless an option disables it. Code from
+the cache comes without a report."""
 
 
 @dataclass(frozen=True)
 class Compiled:
-    """Machine code, and the compiler's report: registers and spilled bytes of a thread."""
+    """Machine code, and the compiler's report: registers and spilled bytes per thread."""
 
     code: bytes
     registers: int
@@ -86,7 +88,7 @@ def version() -> tuple[int, int]:
 
 
 def _bytes(program: ctypes.c_void_p, what: str) -> bytes:
-    """Return a result of the compiler as bytes."""
+    """Return an output of the compiler, such as its log, as bytes."""
     library, size = _compiler(), ctypes.c_size_t()
     _compiled(getattr(library, f"nvrtcGet{what}Size")(program, ctypes.byref(size)))
     content = ctypes.create_string_buffer(size.value)
@@ -111,7 +113,7 @@ def _compiler() -> ctypes.CDLL:
 
 
 def _candidates() -> Iterator[str]:
-    """Yield candidate paths of the compiler: a toolkit, packages named `nvidia`, the system."""
+    """Yield candidate paths of the compiler: in a toolkit, in `nvidia` packages, on the system."""
     folders = []
     if "CUDA_PATH" in os.environ:
         folders += [Path(os.environ["CUDA_PATH"]) / sub for sub in ("lib64", "bin", "lib")]
@@ -131,10 +133,10 @@ MAJOR, MINOR, MULTIPROCESSORS = 75, 76, 16
 """Driver codes of device attributes: compute capability and number of multiprocessors."""
 
 SHARED_LIMIT, FREE = 8, 48 * 1024
-"""Driver code of a kernel's largest shared memory, and the bytes above which it must be set."""
+"""Driver code of a kernel's shared-memory limit, and size (bytes) above which it must be set."""
 
 NO_CONTEXT = 201
-"""Driver status in a thread that has not used a device yet."""
+"""Driver status that a thread receives if it has not used a device yet."""
 
 POINTER, SIZE, END = 1, 2, 0
 """Tags of a launch's last argument: packed parameters, their size, and the end."""

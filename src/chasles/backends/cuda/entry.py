@@ -1,12 +1,13 @@
 """The entry that Python calls with arrays on a GPU, in LLVM IR: check arrays, then launch.
 
-`entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function; the process has one. Its
-`__self__` is a tuple: the Python path, the address of a descriptor (64-bit words), and functions
-that make a result from an argument and sizes. It handles exactly the calls for which a kernel was
-prepared. Their arrays are contiguous, of the library's own type, of one dtype, and on the current
-device; each has its variable's shape after a common leading shape or none. If the leading shape has
-one axis, arrays may also be in columns. `out=` must have the same type and overlap nothing. All
-other calls take the Python path.
+`entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function; all built-in functions of a
+process share its code. Its `__self__` is a tuple: the Python path, the address of a descriptor
+(64-bit words), and functions that make a result from an argument and sizes. It handles exactly the
+calls for which a kernel was prepared. Their arrays are contiguous, of the library's own type, of
+one dtype, and on the current device. Each array has its variable's shape, after a common leading
+shape or without one. If the leading shape has one axis, arrays may also be in columns. Arrays in
+`out=` must have the same type and must not overlap other arrays. All other calls take the Python
+path.
 """
 
 from chasles.backends.cuda import driver as cuda_driver
@@ -36,13 +37,13 @@ from chasles.backends.cuda.arrays import (
 from chasles.backends.objects import HEAD, TUPLE
 
 ARRAYS, RANK = 16, 4
-"""Largest number of arrays of a function, and of axes of a variable."""
+"""Largest number of arrays of a function, and largest number of axes of a variable."""
 
 WORDS = 8 + 3 * ARRAYS
-"""Words of a launch's last argument."""
+"""Number of words of a launch's last argument."""
 
 VARIABLE, PLAN = 2 + RANK, 9
-"""Number of words of a descriptor per variable (rank, size, shape) and plan (`Plan.words`)."""
+"""Numbers of words of a descriptor per variable (rank, size, shape) and per plan (`Plan.words`)."""
 
 CALLED = {
     "PyObject_GetAttr": "ptr (ptr, ptr)",
@@ -61,14 +62,14 @@ CALLED = {
     "PyEval_SaveThread": "ptr ()",
     "PyEval_RestoreThread": "void (ptr)",
 }
-"""Functions of CPython that the code calls."""
+"""CPython functions that the code calls, and their types."""
 
 NAMES = (
     *("out", "data", "ptr", "device_id", "dtype", "shape", "strides", "_c_contiguous"),
     *("requires_grad", "is_neg", "_current_level"),
 )
 OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single")
-"""Objects that the code compares with."""
+"""Python objects with which the code compares."""
 
 
 def source() -> str:
@@ -84,7 +85,7 @@ def source() -> str:
 
 
 def spelled(name: str) -> str:
-    """Return the symbol of a string."""
+    """Return the symbol that refers to a string."""
     return f"name_{name}"
 
 
@@ -92,7 +93,7 @@ def spelled(name: str) -> str:
 
 
 def _ahead(w: Text) -> str:
-    """Write a function that returns the number of leading axes; -1 if other axes do not fit."""
+    """Write a function that returns an array's number of leading axes, or -1 if it does not fit."""
     kind = w.field("%object", HEAD - 8, "ptr")
     types = [w.emit(f"icmp eq ptr {kind}, {w.word('%d', k, 'ptr')}") for k in (TYPE, OTHER)]
     w.require(w.emit(f"or i1 {types[0]}, {types[1]}"))
@@ -133,14 +134,14 @@ def _ahead(w: Text) -> str:
 
 
 def _alike(w: Text) -> str:
-    """Write a function that tests whether some words are equal."""
+    """Write a function that tests whether two lists of words are equal."""
     with w.each("%count") as k:
         w.require(w.emit(f"icmp eq i64 {w.word('%a', k)}, {w.word('%b', k)}"))
     return w.finished("internal i1 @alike(ptr %a, ptr %b, i64 %count)", "i1 true", "i1 false")
 
 
 def _together(w: Text, tensor: str) -> str:
-    """Test whether an array has the dtype and device of the first one."""
+    """Test whether an array has the dtype and the device of the first array."""
     pairs = [(w.field(t, KIND, "i32"), w.field(t, PLACE, "i64")) for t in ("%tensors", tensor)]
     (kind, place), (other_kind, other_place) = pairs
     kin = w.emit(f"icmp eq i32 {kind}, {other_kind}")
@@ -148,9 +149,11 @@ def _together(w: Text, tensor: str) -> str:
 
 
 def _apart(w: Text) -> str:
-    """Write a function that stores the layout of array k; true if it overlaps no earlier array.
+    """Write a function that stores the layout of array k and checks for overlaps.
 
-    rows: number of states, 0 for an array that all states share. own: check for overlaps.
+    The function returns false if the array overlaps an earlier array.
+
+    rows: number of states, or 0 for an array that all states share. own: False to skip the check.
     """
     data, offset = (w.field("%tensor", place, "i64") for place in (DATA, OFFSET))
     start = w.emit(f"add i64 {data}, {offset}")
@@ -251,7 +254,7 @@ def _entry(w: Text) -> str:
 
 
 def _given(w: Text, n: str) -> str:
-    """Return the value of `out=`, or null."""
+    """Return the value of `out=`, or null if it is not given."""
     out = w.variable("ptr", "null")
     with w.when(w.emit("icmp ne ptr %kwnames, null")):
         w.require(w.emit(f"icmp eq i64 {w.field('%kwnames', HEAD, 'i64')}, 1"))
@@ -265,10 +268,10 @@ def _given(w: Text, n: str) -> str:
 def _inputs(w: Text, n: str) -> tuple[str, str, str, str]:
     """Read and check the inputs.
 
-    Return the address and number of their leading sizes, the number of states, and 1 if some arrays
+    Return the address and number of the leading sizes, the number of states, and 1 if some arrays
     are in columns, else 0.
 
-    An array without leading shape is shared by all states.
+    An array without a leading shape is shared by all states.
     """
     leading, columns = w.variable("ptr", "null"), w.variable("i64", 0)
     lead, states = (w.variable("i64", k) for k in (0, 1))
@@ -343,7 +346,7 @@ def _results(
     new: str,
     maker: str,
 ) -> None:
-    """Store the arrays for the results (new ones, or those passed) in %objects."""
+    """Store the result arrays, new ones or those passed as `out=`, in %objects."""
     (n, m), (leading, lead), fill = counts, shape, w.label()
     ready, made = w.label(), w.variable("i64", 0)
     with w.when(new, fill):
@@ -373,7 +376,7 @@ def _results(
 
 
 def _launched(w: Text, plan: str, n: str, m: str, states: str, stream: str) -> str:
-    """Launch without holding Python's lock; return the driver's status."""
+    """Launch without holding the GIL; return the driver's status."""
     parameters, length = w.at("%words", 6, "i64"), w.at("%words", 5, "i64")
     head: list[int | str] = [cuda_driver.POINTER, parameters, cuda_driver.SIZE, length]
     for k, value in enumerate([*head, cuda_driver.END]):

@@ -1,9 +1,9 @@
 """Kernels in which every thread computes one state by itself.
 
 "direct" reads all inputs into registers first, from arrays with any strides. "loop" repeats a step:
-the outputs of a step (states) are the first inputs of the next, and stay in registers; the other
-inputs (controls) are read again in every step. States are written to records after every given
-number of steps and after the last step.
+the outputs of a step (states) are the first inputs of the next step and stay in registers; the
+other inputs (controls) are read in every step. States are written to records after every `every`
+steps and after the last step.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ Form = Literal["direct", "rows", "columns", "loop", "search", "tries"]
 
 
 class Threads:
-    """Writer of the input and output of threads.
+    """Writer of kernels, with the input and output of each thread.
 
     tables: additional constants. more: further parameters of the kernel. strides: names of the
     strides of an array. before, after: lines before and after the body.
@@ -49,7 +49,7 @@ class Threads:
         return f"out{output}[{index} * column_out{output}] = {value};"
 
     def _begin(self, name: str) -> list[str]:
-        """Return code that finds the thread's state in all arrays."""
+        """Return code that computes the addresses of the thread's state in all arrays."""
         return [
             f"  const long long {name} = blockIdx.x * (long long)blockDim.x + threadIdx.x;",
             f"  if ({name} >= count) return;",

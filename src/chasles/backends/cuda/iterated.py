@@ -6,10 +6,10 @@
 
 The programs are those of `llvm.iterated`. Each thread simulates one robot. Its states and controls,
 and values passed between the programs, are kept in columns of a tile of shared memory. Each program
-is a function, so that all registers serve one program at a time. The first number of a memory is
-nonzero once a robot has converged. A converged robot waits until others of its block have
-converged; then they end this step and begin the next one together, so robots of a block may be at
-different steps. A thread whose robot has finished all steps takes another robot.
+is a function, so that all registers serve one program at a time. The first entry of a memory is
+nonzero once a robot has converged. A converged robot waits until enough other robots of its block
+have converged; then they end this step and begin the next one together, so robots of a block may be
+at different steps. A thread whose robot has finished all steps takes another robot.
 
 The programs together exceed the instruction cache of a multiprocessor. Therefore all its warps form
 one block and run the same program at the same time, so that they share cached instructions.
@@ -30,14 +30,15 @@ from chasles.expr import Interface, Program
 
 TOGETHER = 3 / 8
 """Fraction of a block's robots that must have converged before they continue. With a smaller value,
-more threads are idle at the end and beginning of a step; with a larger one, in the iterations."""
+more threads are idle at the end and beginning of a step; with a larger value, more threads are idle
+during the iterations."""
 
 WARPS = REGISTERS // (WARP * 256)
-"""Number of warps of a multiprocessor if each thread uses the most registers."""
+"""Number of warps on a multiprocessor if each thread uses the largest number of registers."""
 
 
 def iterated(kernels: Sequence[Kernel]) -> Kernel:
-    """Return the kernel of a beginning, an iteration and an end, all of one dtype."""
+    """Return a kernel that combines a beginning, an iteration and an end, all of one dtype."""
     begin, _, end = kernels
     dtype, recipes = begin.dtype.name, tuple(kernel.recipe for kernel in kernels)
     given, taken = begin.interface, end.interface
@@ -57,7 +58,7 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
     shared = tile_bytes(programs, dtype)
     warps = min(most // shared, WARPS)
     if not warps:
-        problem = f"a step needs {shared // 1024} KiB of shared memory, more than {most // 1024}"
+        problem = f"a step needs {shared // 1024} KiB of shared memory (limit: {most // 1024} KiB)"
         raise StateError("E-GPU-037", problem, "use float32, fewer contacts, or NumPy arrays")
     text = source(programs, dtype, warps)
     made = cuda_driver.compile(text, architecture)
@@ -68,8 +69,8 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
 class _Tile:
     """The columns of a tile: inputs, point, memory, data, and their replacements.
 
-    refined, ended: first columns of the results of `refine` and `end`. If no program reads the
-    columns that they replace, results of `end` are written in place.
+    refined, ended: first columns of the results of `refine` and `end`. The results of `end` are
+    written in place if no program reads the columns that they replace.
     """
 
     def __init__(self, begin: Program, refine: Program, end: Program) -> None:
@@ -127,7 +128,7 @@ def _function(
     constants: list[float],
     places: tuple[Sequence[int], Sequence[int]],
 ) -> str:
-    """Return a program as a function between columns of the tile."""
+    """Return a program as a function that reads and writes columns of the tile."""
     plan, (inputs, outputs) = Plan(program), places
 
     def deliver(output: int, index: int, value: str) -> str:
@@ -240,10 +241,10 @@ def _ended(end: Program, tile: _Tile) -> list[str]:
 
 
 def _copied(size: int, to: int, value: str) -> str:
-    """Return a loop over numbers i that go to columns of the tile."""
+    """Return a loop over i that stores values in columns of the tile."""
     return f"  for (int i = 0; i < {size}; i++)\n    {_place(to)} = {value};"
 
 
 def _place(start: int) -> str:
-    """Return the expression of column `start` + i of the tile."""
+    """Return the expression for column `start` + i of the tile."""
     return f"tile[({start} + i) * LANES + lane]"

@@ -30,16 +30,16 @@ from chasles.errors import ArgumentError, InputError, MissingPackageError, State
 from chasles.expr import Interface, Program, Variable
 
 MANY = 128 * 1024
-"""Number of states above which blocks of several warps leave no multiprocessor idle."""
+"""Number of states from which blocks of several warps leave no multiprocessor idle."""
 
 FEW = 4096
-"""Number of states up to which each multiprocessor has about one warp, not limited by memory."""
+"""Number of states up to which a multiprocessor has about one warp and memory is not the limit."""
 
 SPREAD = (WARP, WARP // 4)
-"""Threads of a block that transposes columns to rows."""
+"""Shape of a block of threads that transposes columns to rows."""
 
 ALIKE = 256
-"""Number of array extents whose layout is cached."""
+"""Number of array extents whose traversal (`Walk`) is cached."""
 
 
 class Kernel:
@@ -196,7 +196,10 @@ class Kernel:
         return self._loaded[target, layout]
 
     def plan(self, device: int, count: int, *, rows: bool) -> Plan | None:
-        """Return the launch for about `count` states, in rows or not; None if one is not enough."""
+        """Return the launch for about `count` states, or None if a call needs several launches.
+
+        rows: True if all arrays are in rows.
+        """
         built, function = self.loaded(architecture(device), best_layout(count, rows=rows))
         if built.columns:
             return None
@@ -234,7 +237,7 @@ def block(built: Built, count: int) -> tuple[int, int, int]:
 
 
 def best_layout(count: int, *, rows: bool) -> Layout:
-    """Return the best kernel for a number of states, in arrays of rows or others."""
+    """Return the best layout for a number of states. rows: True if all arrays are in rows."""
     return "few" if count <= FEW else "rows" if rows else "strided"
 
 
@@ -249,7 +252,7 @@ def known(recipe: object, trace: Callable[[], Program], dtype: str) -> Kernel | 
 
 
 def keep(recipe: object, program: Program, dtype: str) -> Kernel:
-    """Return the kernel of a recipe and its program; save its interface in the cache."""
+    """Return the kernel of a recipe, and save its interface in the cache."""
     cache.save(_entry(recipe, dtype), Artifact(program.interface, dtype, 0, 0, b""))
     return _cached(recipe, program.interface, lambda: program, dtype)
 
@@ -265,7 +268,7 @@ def _cached(
 def kept(
     recipe: object, interface: Interface, dtype: str, make: Callable[[str, Layout], Built]
 ) -> Kernel:
-    """Return a kernel that compiles machine code unless it is cached under a recipe."""
+    """Return a kernel that compiles its machine code unless it is cached under the recipe."""
 
     def made(target: str, layout: Layout) -> Built:
         entry = _entry(recipe, dtype, target, layout)
@@ -308,10 +311,10 @@ class _CuPy:
 
 
 def _sent(cupy: Any, variable: Variable, rows: np.ndarray) -> Any:
-    """Copy rows of host memory to the current GPU; a repeated row is copied once.
+    """Copy rows from host memory to the current GPU. A repeated row is copied once.
 
     Unlike in `cupy.asarray`, rows are not staged in page-locked memory, which was never faster
-    (docs/gpu.md). Rows that are already in such memory are copied fastest.
+    (docs/gpu.md). Rows that are already in page-locked memory are copied fastest.
     """
     once = rows if rows.strides[0] else rows[:1]
     array = cupy.empty((len(once), *variable.shape), rows.dtype)
@@ -359,7 +362,7 @@ def _cupy() -> Any:
 
 
 def described() -> str:
-    """Return the names of the current GPU and CUDA version; raise an error without a GPU."""
+    """Return the name of the current GPU and the CUDA version; raise an error without a GPU."""
     cupy = _cupy()
     properties = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)
     version = cupy.cuda.runtime.runtimeGetVersion()

@@ -1,4 +1,4 @@
-"""Description of arrays for kernels on a GPU: an address and two strides."""
+"""Description of an array for kernels on a GPU: its address and two strides."""
 
 import functools
 import itertools
@@ -16,7 +16,7 @@ Look = tuple[int, Extent]
 """An array's address and extent."""
 
 Steps = tuple[int, int]
-"""Strides between successive states, and between successive numbers of one state."""
+"""Stride between successive states, and stride between successive entries of one state."""
 
 
 class Arrays(Protocol):
@@ -39,10 +39,10 @@ class Arrays(Protocol):
 
 
 class Walk(NamedTuple):
-    """Traversal of arrays of one leading shape by a kernel.
+    """Traversal of arrays with a common leading shape by a kernel.
 
     `strange` lists arrays that cannot be used directly; their steps are those of the rows that
-    replace them. `rows` is True if the numbers of every state are contiguous in all arrays.
+    replace them. `rows` is True if the entries of each state are contiguous in all arrays.
     """
 
     batch: tuple[int, ...]
@@ -72,7 +72,7 @@ def walk_in(interface: Interface, name: str, extents: tuple[Extent, ...]) -> Wal
 
 
 def walk_out(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent, ...]) -> Walk:
-    """Return the traversal of the outputs; no two numbers of an output may share memory."""
+    """Return the traversal of the outputs. Entries of an output must not share memory."""
     count, found = math.prod(batch), []
     for extent, variable in zip(extents, interface.outputs, strict=True):
         steps = _steps(extent, batch, variable)
@@ -82,7 +82,7 @@ def walk_out(interface: Interface, batch: tuple[int, ...], extents: tuple[Extent
 
 
 def strides(extent: Extent) -> tuple[int, ...]:
-    """Return the strides along each axis; 0 along broadcast axes."""
+    """Return the stride along each axis, 0 along broadcast axes."""
     shape, found = extent
     steps = found or _contiguous(shape)
     return tuple(0 if n == 1 else s for n, s in zip(shape, steps, strict=True))
@@ -107,7 +107,7 @@ def _steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps 
 
 
 def _are_distinct(steps: Steps, size: int, count: int) -> bool:
-    """Return True if no two numbers of an array share memory: rows or columns, gaps allowed."""
+    """Return True if an array has rows or columns, possibly with gaps, that share no memory."""
     row, column = steps
     in_rows = (column == 1 or size <= 1) and (row >= size or count <= 1)
     in_columns = (row == 1 or count <= 1) and (column >= count or size <= 1)
@@ -115,7 +115,7 @@ def _are_distinct(steps: Steps, size: int, count: int) -> bool:
 
 
 def _stride(shape: Sequence[int], strides: Sequence[int]) -> int | None:
-    """Return the single stride between numbers of a shape in C order, or None."""
+    """Return the constant stride between successive entries in C order, or None if it varies."""
     left = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
     for (_, outer), (n, inner) in itertools.pairwise(left):
         if outer != n * inner:
@@ -130,7 +130,7 @@ def _contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 @functools.lru_cache(256)
 def _reach(extent: Extent) -> tuple[int, int]:
-    """Return the range of element offsets that an array covers, relative to its first."""
+    """Return the range of offsets that an array covers, relative to its first element."""
     shape, strides = extent
     if 0 in shape:
         return 0, 0

@@ -10,11 +10,11 @@ from chasles.backends.cuda import kernel as cuda
 from chasles.backends.limits import Limits
 
 CHAINS, UNROLLED, THREADS, BLOCKS, TURNS = 8, 16, 256, 16, 200
-"""Numbers of independent products of a thread, repetitions of each in an iteration, threads of a
-block, blocks per multiprocessor, and iterations."""
+"""Numbers of independent products per thread, repetitions of each product per iteration, threads
+per block, blocks per multiprocessor, and iterations."""
 
 BYTES = 2**30
-"""Bytes of the array that is copied or filled."""
+"""Size (bytes) of the array that is copied or filled."""
 
 TEXT = """
 extern "C" __global__ void peak(long long turns, {real} *out) {{
@@ -37,7 +37,7 @@ extern "C" __global__ void peak(long long turns, {real} *out) {{
 
 
 def measured() -> Limits:
-    """Return the limits of the current GPU; raise an error if there is none."""
+    """Return the limits of the current GPU; raise an error if there is no GPU."""
     name = cuda.described()
     import cupy
 

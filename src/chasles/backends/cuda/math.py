@@ -1,6 +1,6 @@
-"""Common head of all CUDA kernels: number type, sine and cosine, and copies of rows.
+"""Common definitions of all CUDA kernels: number type, sine and cosine, and copies of rows.
 
-Sine and cosine are those of the vector code (`llvm.math`), in CUDA C.
+Sine and cosine are computed as in the vector code (`llvm.math`).
 """
 
 import math
@@ -39,14 +39,14 @@ def prelude(dtype: str) -> str:
 {f"__constant__ real TURN[] = {{{table}}};" if constants else ""}
 {_BITS[dtype]}
 
-/* The angle less whole turns, for any angle. */
+/* Removes full turns from an angle of any size. */
 __device__ __noinline__ real brought_near(real angle) {{
   real s, c;
   sincos{f}(angle, &s, &c);
   return atan2{f}(s, c);
 }}
 
-/* Sine and cosine of an angle that is not far away. */
+/* Sine and cosine of an angle within the limit. */
 __device__ __forceinline__ void turn(real angle, real& s, real& c) {{
   const real shifted = fma{f}(angle, {quarter}, {shift});
   const real turns = shifted - {shift};
@@ -73,7 +73,7 @@ _BITS = {
 __device__ __forceinline__ int low_bits(real x) { return __float_as_int(x); }
 __device__ __forceinline__ real inverse(real x) {
 #ifdef __CUDA_ARCH__
-  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(x) : "f"(x));  /* to the last bit, in one instruction */
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(x) : "f"(x));  /* accurate to the last bit */
   return x;
 #else
   return 1.0f / x;
@@ -88,7 +88,7 @@ __device__ __forceinline__ real flipped(real x, int quadrant) {
 __device__ __forceinline__ int low_bits(real x) { return __double2loint(x); }
 __device__ __forceinline__ real inverse(real x) {
 #ifdef __CUDA_ARCH__
-  real near;  /* to 20 bits, then to the last by Newton's method; zero and infinity stay */
+  real near;  /* 20 bits, refined by Newton's method; zero and infinity stay */
   asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(near) : "d"(x));
   const real once = fma(near, fma(-x, near, 1.0), near);
   const real twice = fma(once, fma(-x, once, 1.0), once);
@@ -108,7 +108,7 @@ MOVES = """
 #define together() __syncthreads()
 #endif
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-/* Contiguous rows by the copy engine: one thread asks for them, all wait. */
+/* The copy engine moves contiguous rows: one thread requests them, all threads wait. */
 __device__ __forceinline__ unsigned in_shared(const void* p) {
   return (unsigned)__cvta_generic_to_shared(p);
 }
@@ -149,7 +149,7 @@ __device__ __forceinline__ void given() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 #else
-/* Without the copy engine every thread moves its share. */
+/* Without a copy engine, each thread moves its share. */
 __device__ __forceinline__ bool in_bulk(const void*, int) { return false; }
 __device__ __forceinline__ void open(unsigned long long*, int) {}
 __device__ __forceinline__ void expect(unsigned long long*, unsigned) {}
@@ -160,7 +160,7 @@ __device__ __forceinline__ void give(void*, const void*, unsigned) {}
 __device__ __forceinline__ void given() {}
 #endif
 
-/* One number from global to shared memory, without waiting for it. */
+/* Copies one number from global to shared memory without waiting for it. */
 __device__ __forceinline__ void fetch(real* to, const real* from) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"
@@ -176,5 +176,5 @@ __device__ __forceinline__ void fetched() {
 #endif
 }
 """
-"""Functions that move rows between global and shared memory. LANES, the number of states of a tile,
-is the number of threads of a warp, or 1 when a kernel is tested on a CPU."""
+"""Functions that move rows between global and shared memory. LANES, the number of states in a tile,
+is the number of threads in a warp, or 1 when a kernel is tested on a CPU."""

@@ -1,4 +1,4 @@
-"""Choice of the values that are parked in shared memory while registers are needed for others.
+"""Choice of the values to park in shared memory while their registers hold other values.
 
 When registers run out, the compiler would spill values to local memory, which is slow. Here the
 program's order is known, so the value whose next use is farthest away is parked (L. A. Belady, A
@@ -36,9 +36,9 @@ def parked(
 ) -> Parking:
     """Plan moves that keep at most `registers` values in registers.
 
-    waiting: places of values that are in memory from the start. reusable: values among them whose
-    places may be reused after their last use. new: returns the name of the first, second, ... new
-    place. stored: places of values that are stored as soon as they are computed.
+    waiting: places of values that are in memory from the start. reusable: those of these values
+    whose places may be reused after their last use. new: returns the name of the k-th new place.
+    stored: places of values that are stored as soon as they are computed.
     """
     uses: dict[int, list[int]] = {}
     for time in range(len(order) - 1, -1, -1):

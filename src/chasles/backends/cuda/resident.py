@@ -1,8 +1,8 @@
 """Built-in functions for arrays on a GPU whose calls cost little more than a launch.
 
-A function has one such built-in for each library whose arrays it was called with. Its machine code
-(`cuda.entry`) looks for a prepared launch (a plan) for the dtype, the device and the number of
-states. If there is none, the Python path runs, and the library's front end adds a plan
+A function has one such built-in function for each array library with which it was called. The
+machine code (`cuda.entry`) looks for a prepared launch (a plan) for the dtype, the device and the
+number of states. If it finds none, the Python path runs, and the library's front end adds a plan
 (`Resident.add`).
 """
 
@@ -32,22 +32,22 @@ from chasles.backends.objects import at_address, supported
 from chasles.expr import Interface
 
 PLANS = 32
-"""Largest number of plans of a function for one library; other launches take the Python path."""
+"""Largest number of plans per function and library. Further launches take the Python path."""
 
 KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
 STRINGS = tuple(sys.intern(name) for name in NAMES)
-"""Objects that the machine code compares with. They live as long as the process."""
+"""Strings with which the machine code compares. They are kept until the process ends."""
 
 EXCHANGE, READ, CURRENT = b"dlpack_exchange_api", 40, 48
-"""DLPack's table of C functions: its name, and the offsets of two of them."""
+"""DLPack's table of C functions: its name, and the offsets of two functions."""
 
 
 class Plan(NamedTuple):
-    """A launch for contiguous arrays, for a range of numbers of states.
+    """A prepared launch for contiguous arrays, valid for a range of the number of states.
 
-    bits: size of a number. least, most: range of the number of states. rows: True if all arrays are
-    in rows. kernel: the driver's pointer. states, threads, shared: states, threads and shared
-    memory (bytes) of a block. memory: memory type, as a DLPack code.
+    bits: size of an element. least, most: range of the number of states. rows: True if all arrays
+    are in rows. kernel: the driver's pointer. states, threads, shared: states, threads and shared
+    memory (bytes) per block. memory: memory type, as a DLPack code.
     """
 
     bits: int
@@ -69,7 +69,7 @@ class Plan(NamedTuple):
 
 
 class Library(NamedTuple):
-    """Array types and functions of a library for the entry.
+    """Array types and functions of a library that the entry uses.
 
     name: prefix of its functions in the machine code. types: one or two array types. make: function
     that makes a result in rows from an argument and sizes. turned: the same for arguments in
@@ -87,7 +87,10 @@ class Library(NamedTuple):
 
 
 def exchange(array: type) -> tuple[int, int] | None:
-    """Return a library's C functions that read an array and return the stream, or None."""
+    """Return the addresses of a library's C functions that read an array and return the stream.
+
+    Return None if the library has no such functions.
+    """
     capsule = getattr(array, "__dlpack_c_exchange_api__", None)
     if type(capsule).__name__ != "PyCapsule":
         return None
@@ -127,7 +130,7 @@ class Resident:
             place = FIRST + VARIABLE * k
             words[place : place + VARIABLE] = [len(variable.shape), variable.size, *axes]
         self._plans: list[Plan] = []
-        # A tuple, which the garbage collector never clears, owns everything that the code reads.
+        # A tuple owns everything that the code reads, since the garbage collector clears no tuple.
         makers = library.make, library.turned
         owner = (fallback, ctypes.addressof(words), *makers, words, library, code)
         make = ctypes.pythonapi.PyCFunction_NewEx
@@ -136,7 +139,7 @@ class Resident:
         self.call: Callable[..., Any] = make(ctypes.addressof(code.definition), owner, None)
 
     def lacks(self, bits: int, device: int, count: int, *, rows: bool) -> bool:
-        """Return True if a launch for a number of states is missing and can be added."""
+        """Return True if there is no plan for a number of states yet, and one can be added."""
         wanted = bits, device, rows
         known = any(
             (plan.bits, plan.device, plan.rows) == wanted and plan.least <= count <= plan.most
@@ -173,11 +176,11 @@ class _Definition(ctypes.Structure):
 
 
 class Code:
-    """The machine code, and the definition of its function.
+    """The machine code of the entry, and its method definition.
 
-    launch, current_device: addresses of the driver's functions. The code must stay loaded for the
-    life of the process, because after freeing code, LLVM may place the sections of the next code
-    too far apart.
+    launch, current_device: addresses of the driver's functions. The code must stay loaded until the
+    process ends, because after code is freed, LLVM may place the sections of the next code too far
+    apart.
     """
 
     def __init__(self, launch: int, current_device: int) -> None:
@@ -197,5 +200,5 @@ class Code:
 
 @functools.cache
 def _code() -> Code:
-    """Return the machine code that calls this computer's driver, for the life of the process."""
+    """Return the machine code for this computer's driver, which is loaded once per process."""
     return Code(*(cuda_driver.address(name) for name in ("cuLaunchKernel", "cuCtxGetDevice")))

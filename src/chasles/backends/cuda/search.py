@@ -1,8 +1,8 @@
-"""Searches on a GPU: in float32 until each problem is nearly solved, then in float64.
+"""Searches on a GPU, in float32 until each problem is nearly solved, then in float64.
 
 The searches are those of `llvm.search`, on CuPy arrays. Most problems need two or three steps in
-float64. The other problems are tried again from all starts, one warp per problem. Nothing is
-synchronized.
+float64. The other problems are tried again from all starting points, with one warp per problem. The
+calls do not synchronize with the GPU.
 """
 
 import functools
@@ -19,18 +19,18 @@ from chasles.backends.cuda.searching import BLOCK, GROUPS, around
 from chasles.backends.cuda.tiles import WARP
 
 BLOCKS = 16
-"""Largest number of blocks per multiprocessor; each thread takes problems until none is left."""
+"""Largest number of blocks per multiprocessor. Each thread takes problems until none is left."""
 
 NUMBERS = 256
-"""Largest number of starts that a byte can index."""
+"""Largest number of starting points, which are indexed by one byte."""
 
 KEPT = 64
 """Largest number of small arrays that are kept on the GPU."""
 
 
 Stage = tuple[Sequence[np.ndarray], int]
-"""Inputs of searches of one dtype: the kernel's inputs after the goals (1, size), and the number of
-tries.
+"""Parameters of the searches in one dtype: the kernel's inputs after the goals, each (1, size), and
+the number of tries.
 """
 
 
@@ -57,11 +57,11 @@ class Search:
         """Return points, memories, steps, solved flags and active limits, as CuPy arrays.
 
         Points have shape (count, n); active limits are -1 (lower), 1 (upper) or 0. goals (count,
-        size) in float64, in rows, are overwritten; goals that are not finite or contain an invalid
-        rotation become NaN, and so do their points. guess (count or 1, n) in float64: start of the
-        first try, by default the nearest start. starts, others, table, memories: as in
+        size) in float64, in rows, are overwritten. Goals that are not finite or contain an invalid
+        rotation become NaN, and so do their points. guess (count or 1, n) in float64: the first
+        starting point, by default the nearest of `starts`. starts, others, table, memories: as in
         `llvm.search`. limits: limits of a point. room: the limits with held coordinates fixed.
-        stages: inputs for float32 and float64. rotations: offsets of rotations among the goals.
+        stages: inputs for float32 and float64. rotations: offsets of the rotations in the goals.
         """
         import cupy
 
@@ -96,18 +96,18 @@ class Search:
         return points, ends, steps, solved, sides
 
     def _sent(self, array: np.ndarray, dtype: str) -> Any:
-        """Return an array on the current device; arrays used repeatedly are kept there."""
+        """Return a copy of an array on the current device. Recent copies are kept there."""
         import cupy
 
         key = id(array), dtype, cupy.cuda.Device().id
         if key not in self._kept:
             while len(self._kept) >= KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = array, cupy.asarray(array, dtype)  # so that its id stays in use
+            self._kept[key] = array, cupy.asarray(array, dtype)  # `array` keeps its id in use
         return self._kept[key][1]
 
     def _table(self, table: np.ndarray, size: int) -> Any:
-        """Return the table that ranks starts, on the GPU."""
+        """Return the GPU copy of the table that ranks starting points."""
         tiles, columns, lanes = table.shape
         assert columns == size + 1
         assert lanes == GROUPS
@@ -130,7 +130,7 @@ class Search:
         goals: Any,
         results: tuple[Any, Any],
     ) -> None:
-        """Run searches with one kernel. ahead: number of ranked starts already used."""
+        """Run searches with one kernel. ahead: number of ranked starting points already used."""
         import cupy
 
         count, device, dtype = len(goals), goals.data.device_id, kernel.dtype.name
@@ -138,7 +138,7 @@ class Search:
         begins, taken = cupy.ascontiguousarray(begins, dtype), cupy.zeros(1, cupy.uint64)
         shared = [cupy.asarray(a, dtype) for a in constants]
         if form == "search":
-            left.data.memset_async(0, left.itemsize)  # the count of problems that are left
+            left.data.memset_async(0, left.itemsize)  # reset the number of remaining problems
         parameters = [count, -1, tries, GROUPS - ahead, GROUPS, others, ranks.data.ptr + ahead]
         parameters += [a.data.ptr for a in (starts, steps, taken, left)]
         for k, a in enumerate((begins, memories, goals, *shared, *results)):
@@ -153,7 +153,7 @@ class Search:
 def _help(
     device: int, size: int, rotations: tuple[int, ...], name: str, count: int, *given: Any
 ) -> None:
-    """Launch one of the kernels around the searches, with `count` threads."""
+    """Launch one of the kernels of `around`, with `count` threads."""
     import cupy
 
     function = _around(architecture(device), size, rotations, name)

@@ -4,8 +4,8 @@ The step is a program that maps a point and a memory (and goals) to the next poi
 `llvm.search`. In the form "search", a thread works on one problem. When its search has ended, with
 the problem solved or all tries used up, the thread takes the next problem, so that no thread waits
 for its neighbors. In the form "tries", for hard problems, the threads of a warp work on the same
-problem, each from another start; the first solution in the order of starts is used. The result for
-a problem depends neither on its index nor on the form.
+problem, each from a different start (starting point). The first solution in the order of the starts
+is used. The result for a problem depends neither on its index nor on the form.
 """
 
 from chasles.backends.cuda.forms import Form, Threads
@@ -16,16 +16,16 @@ GROUPS = 8
 """Number of groups of starts; the nearest start of each group is tried."""
 
 FARTHEST, ORTHOGONAL = 1e100, 1e-5
-"""The largest number of a goal, and the largest error of a rotation, as on the host."""
+"""Largest magnitude of a goal's entries, and largest error of a rotation matrix, as on the CPU."""
 
 BLOCK = 128
-"""Number of threads of a block."""
+"""Number of threads per block."""
 
 
 class Searching(Threads):
     """Kernel that runs searches, with goals in shared memory, points and memories in registers.
 
-    The first input and output are points, the second ones memories. The first number of a memory is
+    The first input and output are points, the second are memories. The first entry of a memory is
     the status of a search (0: running, 1: solved), the second is its distance from the goals. The
     first two inputs of the kernel are the points of the first tries, and a memory for each try.
     `next` counts the problems taken. `left` holds the number of hard problems, followed by their
@@ -76,7 +76,7 @@ class Searching(Threads):
         return f"{name}{output}_{index} = {value};"
 
     def _each(self, text: str) -> str:
-        """Return statements for all numbers of a point and a memory."""
+        """Return statements for all entries of a point and a memory."""
         outputs = enumerate(self.program.outputs)
         return " ".join(text.format(k=k, i=i) for k, v in outputs for i in range(v.size))
 
@@ -91,7 +91,7 @@ class Searching(Threads):
         return "\n          ".join(lines)
 
     def _begun(self) -> str:
-        """Return code that begins a try at the first point, a start, or the best point."""
+        """Return code that begins a try: at the first point, at a start, or at the best point."""
         point, memory = (v.size for v in self.program.outputs)
         return f"""const real* from = in0 + problem * row_in0;
         const long long number = attempt - 1;
@@ -123,7 +123,7 @@ _SEARCH = """  for (;;) {
           steps[problem] += taken;
           if (!won) left[1 + atomicAdd(left, 1ULL)] = problem;
         }
-        do problem = (long long)atomicAdd(next, 1ULL);  /* a goal that is NaN states nothing */
+        do problem = (long long)atomicAdd(next, 1ULL);  /* skip invalid goals (NaN) */
         while (problem < count && in2[problem * row_in2] != in2[problem * row_in2]);
         if (problem < count) {
           GOALS
@@ -140,7 +140,7 @@ _SEARCH = """  for (;;) {
     if (!__any_sync(0xffffffffu, problem < count)) return;"""
 
 _TRIES = """  count = (long long)*left;
-  long long round = 0;  /* the first try of the warp; the last try of all is a round of its own */
+  long long round = 0;  /* the warp's first try; the very last try is a separate round */
   for (;;) {
     if (__all_sync(0xffffffffu, next1_0 != 0)) {
       const unsigned solved = __ballot_sync(0xffffffffu, next1_0 == 1);
@@ -150,7 +150,7 @@ _TRIES = """  count = (long long)*left;
         lowest = other < lowest ? other : lowest;
       }
       unsigned chosen = solved ? solved : __ballot_sync(0xffffffffu, next1_1 == lowest);
-      int winner = 0;  /* the first that is solved, or else the first of the nearest */
+      int winner = 0;  /* the first solved try, or else the first of the nearest ones */
       for (; chosen && !(chosen & 1); chosen >>= 1) winner++;
       if (problem >= 0) {
         if (lane == winner && (solved || lowest < least)) {
@@ -191,9 +191,9 @@ def around(size: int, rotations: tuple[int, ...]) -> str:
     "rank" finds for each problem the nearest start of each group, the nearest first. It also
     converts goals to float32, sets invalid goals to NaN, and initializes the points of all problems
     to NaN. table: as in `llvm.ranking`. begins: starts of the first tries, if not null. rotations:
-    offsets among the goals of the nine numbers of rotations. "narrow" converts points of float32 to
-    float64 and clamps them to limits. "look" determines which problems are solved, and which limits
-    are active.
+    offsets, in the goals, of the nine entries of each rotation matrix. "narrow" converts points
+    from float32 to float64 and clamps them to limits. "look" determines which problems are solved,
+    and which limits are active.
     """
     checks = "\n".join(f"  good = good && turns(goals + {k});" for k in rotations)
     return f"""

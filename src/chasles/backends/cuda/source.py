@@ -24,7 +24,7 @@ class Source:
     """The text of a kernel.
 
     shared: bytes of shared memory that each warp needs. columns: outputs that are written as
-    columns for lack of room, even in the form "rows".
+    columns because their rows do not fit in shared memory, even in the form "rows".
     """
 
     text: str
@@ -45,10 +45,10 @@ def source(
 ) -> Source:
     """Return the kernel of a program for blocks of up to `block` threads.
 
-    least: number of blocks that must fit on a multiprocessor at once, which limits registers; 0
-    sets no limit. cuts: keep the compiler from moving work far ahead. most: bytes of shared memory
-    that a warp may use for distinct values of long rows. crew: the warps that share the work of a
-    tile, if any; a `Crew` made for this program can be used once.
+    least: number of blocks that must fit on a multiprocessor at once, which limits the registers; 0
+    for no limit. cuts: True to keep the compiler from moving work far ahead. most: bytes of shared
+    memory that a warp may use for distinct values of long rows. crew: the warps that share the work
+    of a tile, if any. A `Crew` object made for this program can be used only once.
     """
     written = crew if isinstance(crew, Crew) else threads(program, dtype, form, most, crew)
     written.run(cuts=cuts)

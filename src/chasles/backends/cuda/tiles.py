@@ -1,10 +1,10 @@
 """Kernels in which the states of a warp share a tile of shared memory.
 
-Inputs, sines and cosines are kept in the tile and read when they are needed, so that a long program
-has free registers. Whole rows are moved through the tile, because threads that each read a separate
-row waste memory bandwidth. If rows of results are too long for that, as for a large mass matrix,
-their distinct values are kept in the tile, and all threads of a warp together write one row after
-another, looking up the value of each entry.
+Inputs, sines and cosines are kept in the tile and read when they are needed, which leaves more
+registers for a long program. Whole rows are moved through the tile, because threads that each read
+a separate row waste memory bandwidth. If rows of results are too long for that, as for a large mass
+matrix, their distinct values are kept in the tile, and all threads of a warp together write one row
+after another, looking up the value of each entry.
 """
 
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from chasles.backends.cuda.forms import Form, Threads
 from chasles.expr import Program
 
 WARP = 32
-"""Number of threads of a warp, which run in step; a tile holds the states of one warp."""
+"""Number of threads in a warp, which run in lockstep. A tile holds the states of one warp."""
 
 HEADER = 128
-"""Bytes before a tile, for the barrier that signals the arrival of its rows."""
+"""Number of bytes before a tile, for the barrier that signals the arrival of its rows."""
 
 ROOM = 48 * 1024
-"""Bytes of shared memory that a warp may use, so that several fit on a multiprocessor."""
+"""Bytes of shared memory that a warp may use, so that several warps fit on a multiprocessor."""
 
 
 class Place(NamedTuple):
-    """Place of one number of each of a warp's states in a tile: first index and stride."""
+    """Place in a tile of one number per state of a warp: the first index and the stride."""
 
     start: str
     step: int
@@ -39,14 +39,14 @@ def column(number: int) -> Place:
 
 
 class Tiled(Threads):
-    """Kernel with inputs in shared memory; in the form "rows", also results if they fit.
+    """Kernel with inputs in shared memory. In the form "rows", results that fit are there, too.
 
     A tile has a region for each input array: rows as in the array, or columns of LANES numbers.
-    Columns for sines and cosines follow (a sine takes the place of an angle that is not needed
-    again), then a region for each output in rows, unless the output fits in the region of an input.
-    Then come the distinct values of outputs whose rows are too long, in columns of LANES + 1
+    Columns for sines and cosines follow; a sine takes the place of an angle that is not needed
+    again. Next is a region for each output in rows, unless the output fits in the region of an
+    input. Then come the distinct values of outputs whose rows are too long, in columns of LANES + 1
     numbers, so that neither threads that write a column nor threads that read along a row wait for
-    each other. Last is a list of the column of each number of such rows.
+    each other. The tile ends with the list of columns in which the entries of such rows are found.
     """
 
     def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
@@ -94,13 +94,13 @@ class Tiled(Threads):
         return self._element(self.regions[array], self.program.inputs[array].size, index)
 
     def _waiting(self, angle: int) -> tuple[Place, Place]:
-        """Return the place of the sine and cosine of an angle."""
+        """Return the places of the sine and the cosine of an angle."""
         alone = self.plan.only_turns(angle)
         sine = self._input(angle) if alone else column(self._reserve(1))
         return sine, column(self._reserve(1))
 
     def _place_results(self) -> dict[int, int]:
-        """Return a region for each output: that of an input that is free in time, or a new one."""
+        """Return a region for each output: that of an input no longer needed, or a new one."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form == "rows" else ()):
             taken = found.values()
@@ -112,12 +112,12 @@ class Tiled(Threads):
         return found
 
     def _needed(self, values: int, numbers: int) -> int:
-        """Return the bytes of a tile for values in columns and numbers of long rows."""
+        """Return the size (bytes) of a tile with distinct values and entries of long rows."""
         tile = (WARP * self.size + (WARP + 1) * values) * self.number.bytes
         return -(-(tile + 2 * numbers) // HEADER) * HEADER
 
     def _pack(self, results: Sequence[int]) -> bool:
-        """Assign a place to each distinct value of long rows; return False if there is no room."""
+        """Assign a place to each distinct value of long rows; return False if they do not fit."""
         more = dict.fromkeys([*self.places, *results])
         numbers = sum(len(r) for r in self.program.results)
         if self._needed(len(more), numbers) > self.most:
@@ -126,7 +126,7 @@ class Tiled(Threads):
         return True
 
     def _frees(self, array: int, output: int) -> bool:
-        """Return True if each number of an input is last used before the output is written."""
+        """Return True if each entry of an input is last used before the output is written."""
         plan, results = self.plan, self.program.results[output]
         if self.program.inputs[array].size != len(results):
             return False
@@ -153,7 +153,7 @@ class Tiled(Threads):
         return f"tile{self._element(self.results[output], size, index)} = {value};"
 
     def _turn(self, turns: dict[int, tuple[Place, Place]]) -> None:
-        """Reduce angles by full turns, and store their sines and cosines."""
+        """Write code that reduces angles by full turns and stores their sines and cosines."""
         plan, body = self.plan, self.body
         if turning := plan.turning(turns):
             body.bring_near([f"tile{self._input(k)}" for k in turning])
@@ -206,7 +206,7 @@ class Tiled(Threads):
         ]
 
     def _place_packed(self) -> list[str]:
-        """Return code that places values of long rows and the list of their columns."""
+        """Return code that locates the values of long rows and copies the list of their columns."""
         return [
             f"  real* const waiting = tile + {self.size} * LANES;",
             "  unsigned short* const columns = "

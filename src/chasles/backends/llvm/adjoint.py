@@ -1,4 +1,4 @@
-"""The adjoint of a loop: transposed steps, from the last to the first, in machine code.
+"""The adjoint of a loop in machine code: transposed steps, run from the last to the first.
 
 The backward pass needs the state before each step. States are stored only at checkpoints, whose
 distance is about the square root of the number of steps. The states between two checkpoints (a
@@ -29,8 +29,8 @@ AT_ONCE = 2
 def _machine_code() -> bytes:
     """Compile `perform`, which calls `repeat` for each row (address, then arguments) of a table.
 
-    It is a body in the sense of `llvm.threads`; its argument lists the number of rows and the
-    address of each table.
+    `perform` is a body in the sense of `llvm.threads`. Its argument lists the number of rows and
+    the address of each table.
     """
     types = ["i64"] * NUMBERS + ["ptr"] * TABLES
     lines = []
@@ -74,9 +74,9 @@ end:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The backward pass: stretches between checkpoints, cut into pieces, the latest first.
+    """The backward pass: stretches between checkpoints, cut into pieces, with the latest first.
 
-    A piece consists of the steps from `first` to before `last`, whose inputs are evenly spaced in
+    A piece consists of the steps `first`, ..., `last` - 1, whose inputs are evenly spaced in
     memory. The first step of a stretch, which starts at the checkpoint, is a separate piece. So is
     a step after which a state was recorded, unless all states were recorded.
     """
@@ -104,19 +104,19 @@ class _Plan:
 
     @functools.cached_property
     def slots(self) -> np.ndarray:
-        """Slot of the state before each piece's latest step; checkpoints precede a stretch."""
+        """Slot of the state before each piece's latest step. Checkpoints have the first slots."""
         stretch, place = np.divmod(self.last - 1, self.length)
         return np.where(place == 0, stretch, self.checkpoints + place - 1)
 
     @functools.cached_property
     def records(self) -> np.ndarray:
-        """Index of the record that follows each piece's latest step; 0 for none."""
+        """Index of the record made after each piece's latest step, or 0 if there is none."""
         regular = np.where(self.last % self.every == 0, self.last // self.every, 0)
         return np.where(self.last == self.steps, -(-self.steps // self.every), regular)
 
 
 class Adjoint:
-    """The adjoint of a loop, from its repeated step and the step's repeated pullback.
+    """The adjoint of a loop, from the loop of its step and the loop of the step's pullback.
 
     The states of the pullback are covectors. Its other inputs are the step's states and controls,
     and weights that are added to the covectors before they pass the step.
@@ -138,11 +138,12 @@ class Adjoint:
         every: int,
         threads: int | None = None,
     ) -> None:
-        """Propagate covectors (count, size), in place and contiguous, from the end to the start.
+        """Propagate contiguous covectors (count, size) in place, from the last step to the first.
 
         states, controls: inputs of the loop. weights (count or 1, records, size): weights of the
-        records that the loop would make with `every`; the first record, of the initial state, is
-        not used. along (count, steps, size): filled with the first covectors at each step.
+        records that the loop would make with `every`. The weight of the first record, the initial
+        state, is not used. along (count, steps, size): filled with the first covectors at each
+        step.
         """
         plan, count = _Plan.of(steps, every), len(states[0])
         self._step.sizes.check(states, controls, [], steps, every)
@@ -182,7 +183,7 @@ class Adjoint:
             self._run(back, threads, BLOCK * work)
 
     def _run(self, tables: "Sequence[_Calls]", threads: int, work: int) -> None:
-        """Run the calls of some blocks; the calls of one block run in order."""
+        """Run the calls of several blocks. The calls of one block run in order."""
         pairs = [number for each in tables for number in (len(each.table), address(each.table))]
         given = words(pairs)
         pool()(self._perform, start_of(given), len(tables), 1, threads, work)
@@ -218,12 +219,12 @@ def _kept(plan: _Plan, states: Rows) -> list[np.ndarray]:
 
 
 Given = tuple[np.ndarray, Any, int]
-"""An array (count or 1, steps or 1, size), the first step of each call, and its direction."""
+"""An array (count or 1, steps or 1, size), the first step of each call, and the direction."""
 
 
 @dataclass(frozen=True)
 class _Calls:
-    """Calls of a loop: arguments (one row per call), their order, and the arrays they refer to."""
+    """Calls of a loop: arguments (one row per call), their order, and the arrays that they use."""
 
     table: np.ndarray
     order: np.ndarray
@@ -293,10 +294,10 @@ class _Calls:
 
 @dataclass(frozen=True)
 class _Tables:
-    """Tables of addresses for `repeat`, of arrays that some calls read or write.
+    """Addresses, for `repeat`, of the arrays that several calls read or write.
 
-    places (calls, arrays): the address of the first row. rows, along, sizes (arrays,): bytes from
-    one row to the next, from one step to the next, and of a row.
+    places (calls, arrays): the address of the first row. rows, along (arrays,): bytes from one row
+    to the next, and from one step to the next. sizes (arrays,): bytes of a row.
     """
 
     places: np.ndarray

@@ -10,11 +10,11 @@ OWN = (
     *((name, "ptr") for name in ("given", "ranking", "memory", "matrices", "offsets")),
     *((name, "ptr") for name in ("lower", "upper", "sides", "counts", "outs")),
 )
-"""Parameters of `alone`. Numbers: the number of pose matrices among the goals, and a flag that is
-set if `begins` is a guess. Tables: the parameters of `search` and `rank` for one problem; memory
-for searches; pose matrices (16 numbers each) and their offsets in the goals; limits of the point;
-bytes that mark active limits; steps of each try; and the results of a step of the first search,
-which no input may overlap.
+"""Parameters of `alone`. Numbers: the number of pose matrices in the goals, and a flag that is set
+if `begins` is a guess. Tables: the parameters of `search` and `rank` for one problem; memory for
+searches; pose matrices (16 numbers each) and their offsets in the goals; limits of the point; bytes
+that mark active limits; steps of each try; and the results of a step of the first search, which
+must not overlap any input.
 """
 
 REFUSED = 2
@@ -23,13 +23,13 @@ REFUSED = 2
 _FIELDS = "\n".join("  " + field(*each, "own", 8 * k) for k, each in enumerate(OWN))
 
 ORTHOGONAL = "0x3EB0C6F7A0B5ED8D"
-"""Tolerance (1e-6) of the products of the rows of a rotation."""
+"""Tolerance (1e-6) of the scalar products of the rows of a rotation matrix."""
 
 INFINITE = "0x7FF0000000000000"
 
 
 def _posed() -> str:
-    """Return a function that copies a (4, 4) matrix as a pose and returns true if it is valid."""
+    """Return a function that copies a (4, 4) matrix as a pose and returns true if it is a pose."""
     lines = ["define internal i1 @posed(ptr %from, ptr %to) {", "entry:"]
     for k in range(16):
         lines += [f"  %at{k} = getelementptr double, ptr %from, i64 {k}"]
@@ -80,7 +80,7 @@ declare double @llvm.fabs.f64(double)
 
 {_posed()}
 
-; A point is moved into its limits; false if it has a number that is not finite.
+; Clamp a point to its limits; return false if a coordinate is not finite.
 define internal i1 @inside(ptr %point, i64 %size, ptr %lower, ptr %upper) {{
 entry:
   br label %loop
@@ -106,7 +106,7 @@ end:
   ret i1 %fine
 }}
 
-; Which limits a point is at: 1, -1 or 0 for each coordinate.
+; Store the limit that each coordinate of a point is at: 1 (upper), -1 (lower) or 0.
 define internal void @sided(ptr %point, i64 %size, ptr %lower, ptr %upper, ptr %sides) {{
 entry:
   br label %loop
@@ -130,7 +130,7 @@ end:
   ret void
 }}
 
-; The steps that the try of a search has taken are noted.
+; Store the number of steps that a try of a search has taken.
 define internal void @counted(ptr %own.memory, i64 %try, ptr %counts) {{
 entry:
   %count.at = getelementptr double, ptr %own.memory, i64 2
@@ -141,7 +141,7 @@ entry:
   ret void
 }}
 
-; The try that the first search has begun, by itself to its end; true if it is solved.
+; Run the try that the first search has begun, alone, to its end; return true if it is solved.
 define internal i1 @attempted(ptr %memory, ptr %sizes, ptr %outs, i64 %try, ptr %counts) {{
 entry:
   %point = load ptr, ptr %memory

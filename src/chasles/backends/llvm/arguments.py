@@ -1,4 +1,4 @@
-"""Code in LLVM IR that checks and gathers the arguments of a call for a kernel.
+"""Code in LLVM IR that checks the arguments of a call and gathers them for a kernel.
 
 If an argument is unusual, the call takes the Python path.
 """
@@ -53,7 +53,7 @@ def equal_sizes(w: Routine, a: str, b: str, count: str, otherwise: str) -> None:
 
 
 def _item_size(w: Routine, number: str) -> str:
-    """Return the size (bytes) of a number, given NumPy's number of its type."""
+    """Return the size (bytes) of an element, given NumPy's type number."""
     short = [k for k, kind in NUMBERS.items() if kind in ("float", "i32")]
     found = "false"
     for k in short:
@@ -62,11 +62,11 @@ def _item_size(w: Routine, number: str) -> str:
 
 
 def plain() -> str:
-    """Write a function that returns the address of a plain array of one state, or null.
+    """Write a function that returns the data address of a plain array of one state, or null.
 
     %first: the words of the way's first variable. %number: NumPy's type number. %flags: flags that
     the array must have. The function handles the usual case with a few comparisons; `prepared`
-    handles all others.
+    handles all other cases.
     """
     w = Routine(
         "internal ptr @plain(ptr %first, i32 %number, i64 %k, ptr %item, i32 %flags) alwaysinline"
@@ -86,10 +86,11 @@ def plain() -> str:
 
 
 def prepared() -> str:
-    """Write a function that finds an argument's address, %data, and row %stride (bytes).
+    """Write a function that sets %data and %stride, an argument's address and row stride (bytes).
 
-    %lead, %dims, %count: the number of leading axes of the batch, their sizes and their product;
-    for one state 0, any value and 1. Gathered numbers are written to %room, which is advanced.
+    %lead, %dims, %count: the number of leading axes of the batch, their sizes, and the product of
+    the sizes. For one state, they are 0, any value, and 1. Gathered numbers are written to %room,
+    which is advanced.
     """
     w = Routine(
         "internal i1 @prepared(ptr %way, i64 %k, ptr %item, i64 %lead, ptr %dims, i64 %count,"
@@ -110,7 +111,7 @@ def prepared() -> str:
     w.leave(w.compare("ne", array.order, ord("="), "i8"), no)
     inner = w.at(array.shape, ahead, "i64")
     equal_sizes(w, inner, variable.shape, variable.rank, no)
-    # Number and stride of rows, and number and stride of the numbers in each row.
+    # Find the number and stride of the rows, and those of the numbers in each row.
     right = w.compare("eq", array.number, word(w, "number", "i32"), "i32")
     plain = w.both(right, array.has(w, PLAIN))
     spread = w.variable("i64", row)
@@ -132,7 +133,7 @@ def prepared() -> str:
         w.set("%data", f"ptr {array.data}")
         w.set("%stride", f"i64 {w.get(spread)}")
         w.answer("i1 true")
-    # Gaps, another order of axes or another number type: rows, or rows of rows.
+    # An array with gaps, another order of axes or another type is read as rows, or rows of rows.
     flat = array.has(w, PLAIN)
     step, jump, size = (w.variable("i64", "0") for _ in range(3))
     with w.when(flat, go=whole):  # only the type differs: all numbers form one row
@@ -172,7 +173,7 @@ def prepared() -> str:
     used = w.times(w.times(w.get(rows), w.get(size)), bytes_)
     w.set("%room", f"ptr {w.at(room, used)}")
     w.answer("i1 true")
-    # Lists, tuples, and numbers for scalars: one row shared by all states.
+    # A list, a tuple, or a number for a scalar is one row, shared by all states.
     w.start(other)
     w.leave(w.is_null(room), no)
     with w.when(w.compare("eq", variable.rank, 0), go=further):
@@ -192,7 +193,7 @@ def prepared() -> str:
 
 
 def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
-    """Return the number, sizes and product of the leading axes of the batch."""
+    """Return the number of leading axes of the batch, their sizes, and the product of the sizes."""
     lead, dims = w.variable("i64", "0"), w.variable("ptr", "null")
     with w.each(word(w, "inputs")) as (k, further):
         item = w.entry_of("%items", k, "ptr")
@@ -201,7 +202,7 @@ def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
         ahead, shape = w.minus(rank, Variable(w, k).rank), w.field(item, SHAPE, "ptr")
         w.leave(w.compare("slt", ahead, w.get(lead)), further)
         w.leave(w.compare("eq", ahead, 0), further)
-        # Of two batches with one axis, use the longer one, since the other may be one shared row.
+        # Use the longer of two batches with one axis, since the shorter may be one shared row.
         longer = w.compare("sgt", ahead, w.get(lead))
         with w.when(w.opposite(longer)):
             now = w.entry_of(w.get(dims, "ptr"), "0", "i64")
@@ -221,8 +222,8 @@ def batch_shape(w: Routine, no: str) -> tuple[str, str, str]:
 def quaternions(w: Routine, inputs: tuple[str, str], batch: str, count: str, no: str) -> None:
     """Branch to `no` if a quaternion may be zero.
 
-    For one state, all four numbers are checked; for a batch, only the first number of each
-    quaternion, and the Python path checks the others.
+    For one state, all four numbers are checked. For a batch, only the first number of each
+    quaternion is checked; if it is zero, the Python path checks the others.
     """
     records = word(w, "quaternions", "ptr")
     short = w.compare("ne", word(w, "element"), 0)

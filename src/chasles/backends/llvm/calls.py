@@ -40,7 +40,7 @@ def _targets(
     outputs: tuple[str, str],
     no: str,
 ) -> None:
-    """Check `out=`, one array or a tuple of them.
+    """Check `out=`, an array or a tuple of arrays.
 
     The arrays must not overlap each other or the inputs, except that the only result of a batch may
     coincide with an input.
@@ -98,7 +98,7 @@ def _targets(
 def _made(
     w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str, heap: str
 ) -> None:
-    """Make new arrays; if memory is exhausted, an exception is set: free `heap` and return null."""
+    """Make new arrays. If memory is exhausted, free `heap` and return null, with an exception."""
     lead, dims, _ = shape
     room, taken, batch = w.room(2 * MOST_RANK, "i64"), word(w, "inputs"), lead != "0"
     with w.each(lead) as (k, _):
@@ -142,7 +142,7 @@ def _delivered(w: Routine, lead: str, made: str) -> str:
 
 
 def _guard(w: Routine, count: str, made: str, no: str) -> None:
-    """Check the last result, (gap, margin) of each state; then deliver the shown results.
+    """Check the last result, (gap, margin) of each state, and then deliver the shown results.
 
     Results are kept in separate arrays until the check has passed.
     """
@@ -177,7 +177,7 @@ def _guard(w: Routine, count: str, made: str, no: str) -> None:
 
 
 def single(w: Routine, no: str) -> None:
-    """Emit code that handles one state if all arguments are plain arrays; else go to label `no`.
+    """Emit code that handles one state if all arguments are plain arrays, else jumps to `no`.
 
     This is the usual case, without the overhead of batches and other arguments. The code reads
     %way, %items and %out, and returns from the routine.
@@ -227,7 +227,7 @@ def _run_given(w: Routine, in_places: str, out_places: str) -> None:
 
 
 def answered() -> str:
-    """Write a function that returns a kernel's results, null with an exception, or NOT_TAKEN.
+    """Write a function that returns a kernel's results, null with an exception set, or NOT_TAKEN.
 
     %limit: number of states up to which a batch is handled even if several threads would be faster.
     """
@@ -268,7 +268,7 @@ def answered() -> str:
         operands += [f"ptr {dims}", f"i64 {count}", f"ptr {room}"]
         operands += [f"ptr {w.at(in_places, k, 'ptr')}", f"ptr {w.at(in_steps, k, 'i64')}"]
         w.leave(w.called("i1", "@prepared", "ptr %way", *operands), further)
-        w.leave(w.opposite(w.is_null(w.get(heap, "ptr"))), no)  # there was room
+        w.leave(w.opposite(w.is_null(w.get(heap, "ptr"))), no)  # memory was allocated before
         w.leave(w.opposite(batch), no)
         size = w.times(w.times(numbers, count), 8)
         w.leave(w.compare("ugt", size, UNBOUNDED), no)

@@ -1,4 +1,4 @@
-"""A debug mode, `CHASLES_CHECKED=1`: generated code checks every load and store.
+"""A debug mode, `CHASLES_CHECKED=1`, in which generated code checks every load and store.
 
 The text of a module is instrumented before it is compiled. Memory that code may access is listed in
 a table of regions: arrays and tables passed from Python (`address`, `start_of`), NumPy arrays of
@@ -27,7 +27,7 @@ from chasles.backends import objects
 from chasles.backends.llvm.regions import ARRAY, HELPERS, LENGTH, SLOTS, WORDS
 
 ON = os.environ.get("CHASLES_CHECKED", "0") not in ("", "0")
-"""True if generated code is checked; set when chasles is imported."""
+"""True if generated code is checked. The value is set when chasles is imported."""
 
 TABLE = objects.for_ever((ctypes.c_int64 * LENGTH)())
 _VIEW = np.frombuffer(TABLE, np.int64)
@@ -51,12 +51,12 @@ def enter(start: int, end: int) -> int:
 
 
 def _note(start: int, end: int, owner: object) -> None:
-    """Allow access to memory in this thread's next call; keep its owner alive until then."""
+    """Allow this thread's next call to access memory; keep the memory's owner alive until then."""
     _OWN.__dict__.setdefault("slots", []).append((enter(start, end), owner))
 
 
 def _leave() -> None:
-    """Forget the regions that this thread has noted, after the call that needed them."""
+    """Forget the regions that this thread noted for the call that has ended."""
     noted = _OWN.__dict__.pop("slots", ())
     with _LOCK:
         for slot, _ in noted:
@@ -76,14 +76,14 @@ def _bounds(a: np.ndarray) -> tuple[int, int]:
 
 
 def _noted_array(a: np.ndarray) -> int:
-    """Return the address of an array's first number; code may access its whole memory range."""
+    """Return the address of an array's first element, and allow access to its memory range."""
     if a.size:
         _note(*_bounds(a), a)
     return objects.address(a)
 
 
 def _start(table: "array[int]") -> int:
-    """Return the address of the words of a table."""
+    """Return the address of a table's words."""
     return table.buffer_info()[0]
 
 
@@ -94,10 +94,10 @@ def _noted_start(table: "array[int]") -> int:
 
 
 address: Callable[[np.ndarray], int] = _noted_array if ON else objects.address
-"""Address of an array's first number, for the code that is called next."""
+"""Function that returns the address of an array's first element, for the code called next."""
 
 start_of: Callable[["array[int]"], int] = _noted_start if ON else _start
-"""Address of the words of a table, for the code that is called next."""
+"""Function that returns the address of a table's words, for the code called next."""
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -119,7 +119,7 @@ def ends(function: F) -> F:
 
 
 def symbols() -> dict[str, int]:
-    """Return the functions that checked code calls, and the table."""
+    """Return the addresses of the functions that checked code calls, and of the regions' table."""
     windows = sys.platform == "win32"
     library = ctypes.CDLL("ucrtbase" if windows else None)
     found = {"chasles_write": "_write" if windows else "write", "chasles_abort": "abort"}
@@ -142,15 +142,15 @@ _MALLOC = re.compile(r"\s*(%[\w.]+) = call ptr @malloc\(i64 (%?[\w.]+)\)")
 _FREE = re.compile(r"\s*call void @free\(ptr (%[\w.]+)\)")
 _GLOBAL = re.compile(r"@([\w.]+) = internal constant \[(\d+) x (\w+)\]")
 _NOTE = re.compile(r"\s*; (array|room) (%[\w.]+)(?: (%?[\w.]+))?$")
-"""Annotations for this mode: `; array %x`, an object that may be a NumPy array, and `; room %x %n`,
-memory of n bytes.
+"""Annotations for this mode: `; array %x` marks an object that may be a NumPy array, and
+`; room %x %n` marks memory of n bytes.
 """
 
 _SIZES = {"double": 8, "float": 4, "ptr": 8, "i64": 8, "i32": 4, "i16": 2, "i8": 1, "i1": 1}
 
 
 def _bytes(kind: str) -> int:
-    """Return the size of a value of a type."""
+    """Return the size (bytes) of a value of an LLVM type."""
     vector = re.fullmatch(r"<(\d+) x (\w+)>", kind)
     return int(vector[1]) * _SIZES[vector[2]] if vector else _SIZES[kind]
 
@@ -158,7 +158,7 @@ def _bytes(kind: str) -> int:
 def instrumented(text: str, *, opaque: bool = False) -> str:
     """Return a module's text with checks of its loads and stores.
 
-    opaque: pointers into memory that no region holds are not checked.
+    opaque: True to skip the check of pointers that lie in no region.
     """
     sizes = {f"@{name}": int(n) * _SIZES[kind] for name, n, kind in _GLOBAL.findall(text)}
     module = _Module(sizes, opaque)

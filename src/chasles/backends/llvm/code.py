@@ -1,9 +1,10 @@
 """Machine code by LLVM: compiled from text, linked on use, freed with its last reference.
 
-LLVM takes seconds for the long functions of a large robot, and llvmlite holds one lock for a whole
-process, so long functions are pieces that other processes of this Python compile (`llvm.worker`).
-They communicate through files, need no guard in the caller's main module, and end with the call. A
-piece whose process was killed or could not start is compiled here.
+LLVM takes seconds for the long functions of a large robot, and llvmlite holds one lock for the
+whole process. Therefore long functions become separate pieces, which other Python processes compile
+(`llvm.worker`). These processes communicate through files, need no guard in the caller's main
+module, and end with the call. A piece whose process was killed or could not start is compiled in
+this process.
 
 LLVM's linker keeps some kilobytes for every unloaded piece of code until the linker itself is
 freed. Therefore a linker is replaced after `SHARED` pieces, and freed with the last of them.
@@ -37,25 +38,25 @@ from chasles.backends.llvm import checked
 from chasles.errors import ArgumentError
 
 SHARED = 64
-"""Number of pieces of code that one linker loads."""
+"""Largest number of pieces of code that one linker loads."""
 
 LONG = 2000
 """Number of lines above which a function is a separate piece."""
 
 WORTH = 10_000
-"""Total lines of long functions above which processes are started: about a second of compiling."""
+"""Total lines of long functions above which processes are started (about a second of compiling)."""
 
 _GLOBAL = re.compile(r"@([A-Za-z_][\w.]*)")
 
 _MAGIC = b"chasles objects\n"
-"""First bytes of code with several objects."""
+"""First bytes of machine code that consists of several objects."""
 
 _LINKER: list[Any] = []
 _SERIAL = itertools.count()
 _GONE: collections.deque[Any] = collections.deque()
 """Code to be unloaded."""
 BUSY = threading.Lock()
-"""Lock held during long work of LLVM. Unloading of code waits for it, but owners of code do not."""
+"""Lock held while LLVM works for long. Unloading code waits for it; owners of code do not."""
 _FORKING: list[None] = []
 """Nonempty while the process forks."""
 _SWEEPING: list[int] = []
@@ -90,7 +91,7 @@ class Machine:
     @staticmethod
     @functools.cache
     def host() -> "Machine":
-        """Return this computer, with its widest vectors of doubles."""
+        """Return this computer's processor, with its widest vectors of doubles."""
         found, triple, cpu = undisturbed(_facts)
         widest = found.get("avx512f") and found.get("avx512dq")
         width = 8 if widest else 4 if found.get("avx") else 2
@@ -99,12 +100,12 @@ class Machine:
         return Machine(triple, cpu, found.flatten(), width, fuse)
 
     def without_fma(self) -> "Machine":
-        """Return the same processor, used as if it had no fused multiply-add."""
+        """Return the same processor without fused multiply-add."""
         return replace(self, fuse=False)
 
 
 def _facts() -> tuple[Any, str, str]:
-    """Return features of this processor, the system's triple, and the processor's name."""
+    """Return the features of this processor, the system's triple, and the processor's name."""
     return llvm.get_host_cpu_features(), llvm.get_process_triple(), llvm.get_host_cpu_name()
 
 
@@ -151,7 +152,7 @@ def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
 
 @dataclass(frozen=True)
 class Function:
-    """A function of a module: its head up to the brace, and the lines after it."""
+    """A function of a module: its head up to the brace, and the lines after the head."""
 
     head: str
     body: tuple[str, ...]
@@ -162,22 +163,22 @@ class Function:
 
     @functools.cached_property
     def used(self) -> set[str]:
-        """Names of the functions and data that it uses."""
+        """Names of the functions and data that the function uses."""
         return set(_GLOBAL.findall("\n".join(self.body)))
 
     @property
     def declaration(self) -> str:
-        """Return the declaration for another module, without parameter names or attributes."""
+        """Return a declaration for other modules, without parameter names or attributes."""
         kind, rest = self.head.removeprefix("define internal ").split(" @", 1)
         name, parameters = rest.split("(", 1)
         types = [p.strip().split()[0] for p in parameters[: parameters.rindex(")")].split(",") if p]
         return f"declare hidden {kind} @{name}({', '.join(types)})"
 
     def text(self, shared: bool) -> str:
-        """Return the function; if shared, other pieces of its module can call it.
+        """Return the function's text. If `shared`, other pieces of its module can call it.
 
-        A long function is not tuned for a processor: the time of scheduling by the processor's
-        model grows faster than the length of the function, without a measurable gain.
+        A long function is not tuned for a processor: the time to schedule it with the processor's
+        model grows faster than its length, without a measurable gain.
         """
         head = self.head.replace("define internal", "define hidden") if shared else self.head
         if len(self.body) > LONG:
@@ -186,7 +187,7 @@ class Function:
 
 
 def split(text: str, count: int) -> list[str]:
-    """Split a module into one with short functions, and at most `count` with long functions.
+    """Split a module into one of short functions and at most `count` modules of long functions.
 
     If there is too little work to divide, return only the module itself.
     """
@@ -238,7 +239,7 @@ def _parsed(text: str) -> tuple[list[str], list[Function]]:
 
 
 def interpreter() -> str | None:
-    """Return the Python executable; None in an application that embeds Python."""
+    """Return the Python executable, or None in an application that embeds Python."""
     name = Path(sys.executable or "").name.lower()
     plain = name.startswith(("python", "pypy")) and not getattr(sys, "frozen", False)
     return sys.executable if plain else None
@@ -249,7 +250,7 @@ def compiled(
 ) -> bytes:
     """Return the machine code of a module, in the format of `joined`.
 
-    machine: triple, cpu, features and effort. assemble: compiles in this process.
+    machine: triple, cpu, features and effort. assemble: function that compiles in this process.
     """
     first, *others = split(text, cores if interpreter() else 1)
     with contextlib.ExitStack() as stack:
@@ -264,7 +265,7 @@ Running = tuple[subprocess.Popen[bytes], IO[bytes]]
 
 
 def _started(text: str, machine: Mapping[str, Any], stack: contextlib.ExitStack) -> Running | None:
-    """Return a process that compiles a text, and ends with the stack; None if it cannot start."""
+    """Start a process that compiles a text and ends with the stack; None if it cannot start."""
     folder = str(Path(llvmlite.__file__).parent.parent)
     script = str(Path(__file__).with_name("worker.py"))
     try:
@@ -293,7 +294,7 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 
 def _result(running: Running | None) -> bytes | None:
-    """Return the machine code that a process made; None if it failed."""
+    """Return the machine code that a process made, or None if it failed."""
     if running is None:
         return None
     process, answer = running
@@ -305,7 +306,7 @@ def _result(running: Running | None) -> bytes | None:
 
 
 def joined(objects: Sequence[bytes]) -> bytes:
-    """Return several objects as one byte string; a single object is unchanged."""
+    """Combine several objects into one byte string. A single object is unchanged."""
     if len(objects) == 1:
         return objects[0]
     sizes = json.dumps([len(each) for each in objects]).encode()
@@ -329,10 +330,10 @@ def objects(code: bytes) -> list[bytes]:
 
 
 class Piece:
-    """Resources that a piece of code needs while it may run.
+    """Resources that a piece of code needs as long as it may run.
 
-    loaded: the code. linker: must outlive the code it loaded. others: code that this code calls.
-    kept: Python objects that the code or its callers point to, by name.
+    loaded: the code. linker: the linker, which must outlive the code that it loaded. others: code
+    that this code calls. kept: Python objects that the code or its callers point to, by name.
     """
 
     def __init__(self, loaded: Any, linker: Any, others: tuple["Code", ...]) -> None:
@@ -365,7 +366,7 @@ class Code(NamedTuple):
 
     @property
     def piece(self) -> Piece:
-        """The code itself; callers must not keep it."""
+        """The piece of code itself. Callers must not keep it."""
         found: Piece = self.hidden.item()
         return found
 
@@ -375,7 +376,7 @@ class Code(NamedTuple):
 
 
 def sweep() -> None:
-    """Unload code without references, unless the process is about to fork.
+    """Unload code that has no references, unless the process is about to fork.
 
     The function acquires no lock of this module: an interrupt could leave the lock acquired, and an
     owner that is freed while another thread compiles must not wait.
@@ -418,7 +419,7 @@ if hasattr(os, "register_at_fork"):
 def load(
     code: bytes, symbols: Mapping[str, int], names: Iterable[str], others: tuple[Code, ...] = ()
 ) -> Code:
-    """Link machine code with `symbols` at given addresses, and export some of its names.
+    """Link machine code with `symbols` at given addresses, and export the functions `names`.
 
     others: other code that this code calls.
     """
@@ -434,7 +435,7 @@ def _linked(
     sweep()
     number = next(_SERIAL)
     if number % SHARED == 0 or not _LINKER:
-        newer = sys.platform != "win32"  # the newer linker takes less memory, fewer mappings
+        newer = sys.platform != "win32"  # the newer linker needs less memory and fewer mappings
         _LINKER[:] = [llvm.create_lljit_compiler(use_jit_link=newer)]
     builder = llvm.JITLibraryBuilder()
     for piece in objects(code):

@@ -2,12 +2,12 @@
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries of a process
 share this code; they differ in their `__self__`, an `llvm.kernel.Owner`, which begins with ways of
-calling. A way is a tuple whose first item is an array of the words of `objects.WAY`, and whose
-other items keep alive the objects that these words point to. It specifies options and their values,
-the address of its kernel, and the kernel's inputs and outputs.
+calling a kernel. A way is a tuple whose first item is an array of the words of `objects.WAY`, and
+whose other items keep alive the objects that these words point to. It specifies options and their
+values, the address of its kernel, and the kernel's inputs and outputs.
 
 The entry handles only the calls that it can prove safe. These have the keywords of a way, and
-arrays, lists, tuples and numbers with the kernel's shapes, for one state or one batch; an argument
+arrays, lists, tuples and numbers with the kernel's shapes, for one state or one batch. An argument
 may be shared by all states. They may have `out=` in C order, and `threads=1`. A string as the last
 positional argument is the option `frame`. Numbers of another type or with gaps are gathered first.
 For all other calls, the entry calls its `__self__`, the Python path. It reaches other code only
@@ -58,7 +58,7 @@ def module() -> str:
 
 
 def _same_number() -> str:
-    """Write a function that tests if two objects are identical, or floats with the same bits."""
+    """Write a function that tests if two objects are identical or are floats with equal bits."""
     w = Routine("internal i1 @same_number(ptr %a, ptr %b)")
     with w.when(w.same("%a", "%b")):
         w.answer("i1 true")
@@ -98,7 +98,7 @@ def _same() -> str:
 
 
 def _loads() -> str:
-    """Write a function that tests if a dictionary holds the wrenches of a way, in its order.
+    """Write a function that tests if a dictionary holds the wrenches of a way in the same order.
 
     The wrenches are stored in %found. A wrench is an array, or an object of the way's type, whose
     fields are read directly.
@@ -205,7 +205,10 @@ def _fits() -> str:
 
 
 def _entry() -> str:
-    """Write the entry: try one state by the first way, at most with `out=`; else call `general`."""
+    """Write the entry.
+
+    It handles one state by the first way, with or without `out=`. All other calls go to `general`.
+    """
     w = Routine("ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)")
     general, out, none = w.label(), w.variable("ptr", "null"), context(w, "none")
     with w.when(w.opposite(w.is_null("%kwnames"))):
@@ -228,7 +231,7 @@ def _entry() -> str:
 
 
 def _general() -> str:
-    """Write a function that sorts keywords and takes a fitting way, else the Python path."""
+    """Write a function that sorts keywords and takes a way that fits, or else the Python path."""
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
@@ -250,7 +253,7 @@ def _general() -> str:
     call = ["ptr %args", f"i64 {w.get(arrays)}", f"ptr {names}", f"ptr {values}", *ask]
 
     def attempt(candidate: str) -> None:
-        """Take a way if it fits. A way is a tuple whose first item is the array of words."""
+        """Take a way, a tuple whose first item is the array of words, if it fits."""
         words = w.field(w.field(candidate, TUPLE, "ptr"), HEAD, "ptr")
         room = f"ptr {wrenches}", f"ptr {items}"
         fits = w.called("ptr", "@fits", f"ptr {words}", *call, *room)
@@ -291,7 +294,7 @@ def _general() -> str:
 def _keywords(
     w: Routine, slow: str, places: tuple[str, str, str, str], lists: tuple[str, str]
 ) -> None:
-    """Store `out=`, `threads=1` and `f_ext=` in their places, other keywords in lists."""
+    """Store `out=`, `threads=1` and `f_ext=` in their places, and other keywords in lists."""
     out, given, limit, options = places
     none = context(w, "none")
     with w.each(w.field("%kwnames", HEAD, "i64")) as (k, further):
@@ -315,10 +318,10 @@ def _keywords(
 
 
 def _called() -> str:
-    """Write `tp_call` of a class whose objects keep a fast entry in their first slot.
+    """Write the `tp_call` of a class whose objects keep a fast entry in their first slot.
 
-    Without an entry, or if the first argument is not an array, list or tuple, it calls Python's own
-    `tp_call`.
+    If there is no entry, or if the first argument is not an array, list or tuple, the function
+    calls Python's own `tp_call`.
     """
     w = Routine("ptr @called(ptr %self, ptr %args, ptr %named)")
     usual = w.label()

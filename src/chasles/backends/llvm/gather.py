@@ -1,4 +1,4 @@
-"""Code in LLVM IR that gathers numbers of Python and NumPy objects for the fast entry.
+"""Code in LLVM IR that gathers numbers from Python and NumPy objects for the fast entry.
 
 The numbers come from lists and tuples of floats and integers, and from arrays of another type, with
 gaps, or in Fortran order. No code of the caller runs, because types must match exactly.
@@ -10,19 +10,19 @@ from chasles.backends.llvm.routine import Routine
 from chasles.backends.objects import CONTEXT, HEAD, LIST, TUPLE, WAY
 
 NUMBERS = {12: "double", 11: "float", 9: "i64", 7: f"i{8 * ctypes.sizeof(ctypes.c_long)}", 5: "i32"}
-"""NumPy's numbers of the readable element types, and their names in LLVM."""
+"""Element types that can be read: NumPy's type numbers, and the names in LLVM."""
 
 ELEMENTS = ("double", "float")
-"""Number types of kernels; a way's word `element` is the index."""
+"""Number types of kernels, indexed by a way's word `element`."""
 
 
 def context(w: Routine, name: str) -> str:
-    """Return a pointer of @context."""
+    """Load a pointer from @context."""
     return w.field("@context", 8 * list(CONTEXT).index(name), "ptr")
 
 
 def word(w: Routine, name: str, kind: str = "i64", base: str = "%way") -> str:
-    """Return a word of a way."""
+    """Load a word of a way."""
     return w.field(base, 8 * WAY.index(name), kind)
 
 
@@ -32,9 +32,9 @@ def kind_of(w: Routine, item: str) -> str:
 
 
 def number() -> str:
-    """Write a function that tests if an object is a float or an integer, and sets %value.
+    """Write a function that tests if an object is a float or an integer and stores it in %value.
 
-    Floats may be Python's or NumPy's.
+    Python floats and NumPy's float64 are accepted.
     """
     w = Routine("internal i1 @number(ptr %item, ptr %value)")
     kind = kind_of(w, "%item")
@@ -56,7 +56,7 @@ def number() -> str:
 
 
 def sequence() -> str:
-    """Write a function that copies a list or tuple of numbers to %to; true if its length fits."""
+    """Write a function that copies a list or tuple of numbers to %to, if its length fits."""
     w = Routine("internal i1 @sequence(ptr %item, i64 %size, ptr %to, i64 %element)")
     kind, items, value = kind_of(w, "%item"), w.variable("ptr", "null"), w.room(1, "double")
     with w.when(w.same(kind, context(w, "list_type"))):
@@ -79,7 +79,7 @@ def sequence() -> str:
 
 
 def put_number(w: Routine, to: str, k: str, value: str, element: str) -> None:
-    """Set an entry of an array, of some element type, to a double."""
+    """Set an entry of an array to a double, converted to the array's element type."""
     short, after = w.compare("ne", element, 0), w.label()
     with w.when(short, go=after):
         w.put(to, k, "float", w.emit(f"fptrunc double {value} to float"))
@@ -90,8 +90,8 @@ def put_number(w: Routine, to: str, k: str, value: str, element: str) -> None:
 def copied() -> list[str]:
     """Return functions that copy rows with any strides into contiguous rows.
 
-    There is one function for each pair of input and output types; `copied` selects it, or returns
-    false if there is none.
+    There is one function for each pair of input and output types. The function `copied` selects it,
+    or returns false if there is none.
     """
     texts = []
     w = Routine(

@@ -1,4 +1,4 @@
-"""Gram matrices W'W of several blocks of columns of W, summed in registers.
+"""Gram matrices W'W of several blocks of columns of a matrix W, summed in registers.
 
 A Gram matrix is cut into squares that are one vector wide. Up to `ABREAST` adjacent squares are
 summed at once, over all rows of W, so that each number is loaded only a few times and each sum is
@@ -18,20 +18,19 @@ from chasles.backends.llvm.code import Code, Machine, assemble, load
 from chasles.backends.llvm.math import Writer
 
 ABREAST = 3
-"""Number of squares that are summed at once; with 8 lanes, they take 24 of 32 registers."""
+"""Number of squares that are summed at once. With 8 lanes, they take 24 of 32 registers."""
 
 
 def lanes() -> int:
-    """Return the number of doubles in a vector of this computer, the size of column groups."""
+    """Return the number of doubles in a SIMD vector. Widths of blocks are multiples of it."""
     return Machine.host().width
 
 
 def _square(w: Writer, many: int) -> str:
-    """Return the function that adds to `many` adjacent squares.
+    """Return the function that accumulates `many` adjacent squares.
 
-    left, right: addresses of the first numbers of the squares' columns in the first row of W. row,
-    far: lengths of a row of W and of the Gram matrix. sums: address of the squares in the Gram
-    matrix.
+    left, right: addresses, in the first row of W, of the squares' first columns. row, far: lengths
+    of a row of W and of the Gram matrix. sums: address of the squares in the Gram matrix.
     """
     width, each = w.width, range(many)
     cells = [(i, v) for i in range(width) for v in each]
@@ -67,7 +66,7 @@ def _loaded(w: Writer, place: str) -> str:
 
 
 def _source(machine: Machine) -> str:
-    """Return the module: `gram` adds the Gram matrix of one block of columns."""
+    """Return the LLVM module. Its function `gram` accumulates the Gram matrix of one block."""
     width = machine.width
     functions = [_square(Writer(width, machine.fuse), many) for many in range(1, ABREAST + 1)]
     calls = []
@@ -122,9 +121,9 @@ def _loaded_code() -> tuple[Code, Callable[..., None]]:
 
 
 class Grams:
-    """Sums of W'W for blocks of columns of W, each a multiple of `lanes()` columns wide.
+    """Accumulated W'W for blocks of columns of W, each a multiple of `lanes()` columns wide.
 
-    sums: one array (width, width) for each block; entries below the diagonal squares are zero.
+    sums: an array (width, width) for each block. Entries below the diagonal squares are zero.
     """
 
     def __init__(self, widths: Sequence[int]) -> None:
@@ -135,7 +134,7 @@ class Grams:
         self.places = [slice(end - width, end) for end, width in pairs]
 
     def add(self, rows: np.ndarray) -> None:
-        """Add rows of W, with all blocks side by side; float64, C-contiguous."""
+        """Add rows of W, with all blocks side by side, as a C-contiguous float64 array."""
         size = self.places[-1].stop if self.places else 0
         assert rows.shape[1:] == (size,)
         assert rows.dtype == float

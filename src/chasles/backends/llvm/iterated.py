@@ -5,17 +5,18 @@
     rescue(point, memory, data) -> point, memory
     end(inputs, point, memory, data) -> outputs
 
-The first number of a memory is 0 until its state has converged. An iteration returns a converged
-state unchanged, so that a result does not depend on its neighbors in a batch. `rescue` is optional:
-it replaces `refine` for states with `quick` iterations or more, their number being the second
-number of a memory; `refine` returns these unchanged. The combined kernel has the function `batch`
-of all kernels, so loops and threads can use it like any other; one state is a batch of one.
+The first entry of a memory is 0 until its state has converged; the second is the number of
+iterations. An iteration returns a converged state unchanged, so that a result does not depend on
+its neighbors in a batch. `rescue` is optional. It replaces `refine` for late states, those with
+`quick` iterations or more, which `refine` returns unchanged. The combined kernel has the function
+`batch` of all kernels, so loops and threads can use it like any other kernel. One state is a batch
+of one.
 
 A batch runs in chunks of a few tiles of lanes. Points, memories and data stay in tiles
 (`Program.tiled`), without a transpose between programs. A tile is refined as a whole while at least
-half of its states have not converged. Then the remaining states of all tiles are refined in one
-other tile, which takes the next one as soon as a state has converged or is late. Last, late states
-are rescued in the same way.
+half of its states have not converged. Then the remaining states of all tiles are refined in a
+separate tile. As soon as a state in it has converged or is late, the next state takes its lane.
+Finally, late states are rescued in the same way.
 """
 
 from collections.abc import Sequence
@@ -31,13 +32,13 @@ from chasles.backends.llvm.kernel import Kernel, exact
 from chasles.expr import Interface
 
 USUAL_REFINEMENTS = 2
-"""Typical number of iterations of a state, for the estimate of the work."""
+"""Typical number of iterations per state, for an estimate of the work."""
 
 PARTS = ("begin", "refine", "rescue", "end")
 
 
 class Iterated(Kernel):
-    """Several kernels as one (see the module)."""
+    """A kernel that combines several kernels (see the module's description)."""
 
     alone = False
 
@@ -73,6 +74,6 @@ class Iterated(Kernel):
 
 
 def iterated(kernels: Sequence[Any], quick: int = 0) -> Iterated:
-    """Return the kernel of a beginning, one or two iterations and an end, all of one dtype."""
+    """Combine the kernels of a beginning, one or two iterations and an end, all of one dtype."""
     assert len({np.dtype(kernel.dtype) for kernel in kernels}) == 1
     return Iterated(kernels, quick)

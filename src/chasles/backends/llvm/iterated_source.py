@@ -1,10 +1,10 @@
-"""Source of a kernel that iterates (`llvm.iterated`), in LLVM IR."""
+"""Source of an iterative kernel (`llvm.iterated`), in LLVM IR."""
 
 from collections.abc import Sequence
 
 TILES, CACHED = 16, 600_000
-"""Largest number of tiles in a chunk of states, and the bytes that they may occupy. With more
-tiles, fewer lanes are idle when few states have not converged.
+"""Largest number of tiles in a chunk of states, and number of bytes that they may occupy. With more
+tiles, fewer lanes are idle when most states have converged.
 """
 
 TAKEN = "i64, ptr, ptr, ptr, ptr, ptr"
@@ -14,8 +14,8 @@ class Layout:
     """Layout of a thread's memory: kernel workspace, tables of addresses, and tiles.
 
     inputs, outputs: numbers of inputs and outputs. sizes: numbers of entries of a state's point,
-    memory and data. size: bytes of a number. quick: number of iterations after which states are
-    rescued; 0 if they are not.
+    memory and data. size: bytes per number. quick: number of iterations after which states are
+    rescued, or 0 if they are not rescued.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Layout:
 
 
 def even(place: int) -> int:
-    """Return an offset rounded up to the alignment of a vector."""
+    """Round an offset up to the alignment of a vector."""
     return -(-place // 64) * 64
 
 
@@ -97,7 +97,7 @@ entry:
 
 
 def _lanes(layout: Layout) -> str:
-    """Return functions on lanes: how many are open, and copies of numbers `wide` apart."""
+    """Return functions that count unconverged lanes, copy numbers `wide` apart, and find a lane."""
     kind, lanes = layout.kind, layout.lanes
     return f"""
 define internal i64 @open(ptr %tile) {{
@@ -231,7 +231,7 @@ end:
 
 
 def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
-    """Return code that decides if a state needs an iteration of a kind, from its memory."""
+    """Return code that decides, from a state's memory, if it must be refined or rescued."""
     kind, p = layout.kind, prefix
     lines = [
         f"  %{p}_status = load {kind}, ptr {status}",
@@ -251,8 +251,8 @@ def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
 def _batch(layout: Layout) -> str:
     """Return the function for many states, in chunks of several tiles.
 
-    Each program runs for all tiles before the next one, so that its code stays in the cache.
-    The last tile repeats its last row in the lanes that are left. These lanes are iterated like the
+    Each program runs for all tiles before the next program, so that its code stays in the cache.
+    The last tile repeats its last row in the remaining lanes. These lanes are iterated like the
     others, since the end writes all of them to that row.
     """
     n, lanes = layout.inputs, layout.lanes

@@ -1,7 +1,7 @@
 """Machine code for one program, compiled by LLVM: scalar for one state, SIMD for batches.
 
-A built-in function around a kernel, the fast entry, adds tens of nanoseconds to the program. It
-holds its code, and the objects that CPython's function object points to, by references that the
+A built-in function around a kernel, the fast entry, adds tens of nanoseconds to the program's time.
+It holds its code, and the objects that CPython's function object points to, by references that the
 garbage collector cannot clear (`llvm.code.Code`). A way of calling a kernel is a tuple: an array of
 words that the machine code reads (`objects.WAY`), and the objects that these words point to. Tuples
 and numeric arrays are never cleared while they are referenced. Therefore no order of garbage
@@ -37,9 +37,9 @@ from chasles.errors import StateError
 from chasles.expr import Interface, Program, Staged
 
 SHARE = 64
-"""Threads take rows in multiples of this number, so that they process whole tiles."""
+"""Threads take multiples of this number of rows, so that they process whole tiles."""
 RECENT = 32
-"""Number of unused kernels that stay loaded, for robots that are created again."""
+"""Number of unused kernels that stay loaded, in case an equal robot is created again."""
 
 _LOADED: WeakValueDictionary[str, "Kernel"] = WeakValueDictionary()
 """Kernels in use, by recipe, so that equal robots share their code."""
@@ -49,7 +49,7 @@ _RECENT: OrderedDict[str, "Kernel"] = OrderedDict()
 
 @functools.cache
 def exact() -> dict[str, int]:
-    """Return the C library's sine and cosine, for angles too large to reduce in the vector code."""
+    """Return the C library's sine and cosine, used for angles too large for the vector code."""
     library = ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
     return {f"chasles_{f}": objects.at_address(getattr(library, f)) for f in ("sin", "cos")}
 
@@ -84,8 +84,8 @@ def build(
 class Kernel:
     """A compiled and loaded program. Threads may share it.
 
-    block: number of states that loops should pass together; 0 for the usual number. alone: True if
-    one state has its own function, so that it need not run as a batch of one.
+    block: number of states that loops should pass together, or 0 for the usual number. alone: True
+    if one state has its own function, so that it need not run as a batch of one.
     """
 
     block = 0
@@ -105,9 +105,9 @@ class Kernel:
         self._one = checked.ends(one) if checked.ON else one
 
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
-        """Run on rows: arrays (count, size), each row contiguous, any row stride.
+        """Run on arrays (count, size) of contiguous rows, with any stride between rows.
 
-        No output may overlap an input, except that several rows may coincide with an input.
+        An output must not overlap an input. If there are several rows, it may coincide with one.
         """
         count = outputs[0].shape[0] if outputs else 0
         if count == 0:
@@ -137,7 +137,7 @@ class Kernel:
 
 
 class Prepared:
-    """A kernel on rows of fixed arrays."""
+    """A kernel that is called repeatedly on rows of fixed arrays."""
 
     def __init__(self, kernel: Kernel, inputs: Rows, outputs: Rows) -> None:
         self.code, space = kernel.code, np.empty(kernel.artifact.workspace // 8 + 8)
@@ -177,11 +177,11 @@ keyword arguments that returns the result or NotImplemented."""
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Use of a way for arguments that are all float32."""
+"""Use of a way for calls in which all arguments are float32."""
 
 
 def _plain_way(kernel: Kernel) -> Way | None:
-    """Return the way for arrays only; None if the kernel has too many arrays."""
+    """Return the way for calls with arrays only, or None if the kernel has too many arrays."""
     interface = kernel.interface
     variables = (*interface.inputs, *interface.outputs)
     few = 0 < len(interface.outputs) <= objects.MOST_OUTPUTS
@@ -261,7 +261,7 @@ class Owner(tuple[Any, ...]):
     """The `__self__` of a fast entry, called for arguments that the machine code does not handle.
 
     The items are the way for arrays only (or None); a list of learned ways; the holder of the entry
-    and its name there, by which an unpickled entry is found; the Python path (`fallback`); the path
+    and the entry's name there, by which unpickling finds it; the Python path (`fallback`); the path
     tried before it (`again`); and a set that identifies the learned ways.
     """
 
@@ -292,11 +292,11 @@ def _without_code(holder: Any, name: str) -> Owner:
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
 _DEFINITIONS: dict[str, tuple[np.ndarray, Any]] = objects.for_ever({})
-"""Method definitions by name, signature and documentation; CPython reads them until exit."""
+"""Method definitions by name, signature and docstring. CPython reads them until exit."""
 
 
 def _definition(name: str, text: str, entry: int) -> int:
-    """Return the address of a method definition, which is kept forever, one per function."""
+    """Return the address of a function's method definition, which is made once and kept forever."""
     if text not in _DEFINITIONS:
         held = ctypes.c_char_p(name.encode()), ctypes.c_char_p(text.encode())
         start, end = (ctypes.cast(x, ctypes.c_void_p).value or 0 for x in held)
@@ -315,12 +315,13 @@ def fast_entry(
     fallback: Callable[..., Any],
     again: Again | None = None,
 ) -> Callable[..., Any]:
-    """Return a built-in function that calls a kernel, or only calls learned from its fallback.
+    """Return a built-in function that calls a kernel and repeats calls learned from its fallback.
 
-    Return the fallback itself if Python or the kernel does not support such a function. holder:
-    object on which the function is found by name when it is unpickled. fallback: function that
-    accepts all forms of the same arguments; called when the machine code does not handle a call.
-    again: faster path tried before the fallback, for arrays that only need another memory layout.
+    Without a kernel, it only repeats learned calls. Return the fallback itself if Python or the
+    kernel does not support such a function. holder: object on which unpickling finds the function
+    by name. fallback: function that accepts all forms of the same arguments and is called when the
+    machine code does not handle a call. again: faster path that is tried before the fallback, for
+    arrays that only need another memory layout.
     """
     way = None if kernel is None else _plain_way(kernel)
     if not objects.supported() or (kernel is not None and way is None):
@@ -337,7 +338,7 @@ def fast_entry(
 
 @functools.cache
 def _shared() -> Any:
-    """Load the code of all fast entries; never freed, since finalizers may call it."""
+    """Load the code of all fast entries, which is never freed, since finalizers may call it."""
     name = _entry("entry", "float64")
     found = cache.load(name)
     if found is None:
@@ -349,11 +350,11 @@ def _shared() -> Any:
 
 
 def called_by_slot(kind: type, sample: Any) -> None:
-    """Make calls of a class's objects use the fast entry in their first slot.
+    """Make a class's objects callable through the fast entry in their first slot.
 
-    CPython calls an object by its class's `tp_call`, by default a wrapper of `__call__`. Machine
-    code replaces this wrapper, and forwards to it calls that it does not handle. Other tools, such
-    as PyTorch's compiler, still see the method `__call__`.
+    CPython calls an object through its class's `tp_call`, by default a wrapper of `__call__`.
+    Machine code replaces this wrapper, and forwards to it the calls that it does not handle. Other
+    tools, such as PyTorch's compiler, still see the method `__call__`.
     """
     if not objects.supported():
         return

@@ -1,4 +1,4 @@
-"""Code for one state of a robot with limbs of equal form: limbs in lanes, the trunk as scalars.
+"""Code for one state of a robot with similar limbs: the limbs in lanes, the trunk as scalars.
 
 Instructions that are the same for several limbs (`Program.alike`) become one vector operation. The
 operations are those of the program, so results are bitwise identical to those of other code.
@@ -18,7 +18,7 @@ LANES = frozenset({"input", "const", "sin", "cos", *SPELLING} - {"atan2"})
 
 
 def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
-    """Return the group of each instruction that runs in lanes; none if there are several parts."""
+    """Return the group of each instruction that runs in lanes, or {} if there are several parts."""
     if len(lowered.parts) > 1:
         return {}
     together = (pack for pack in program.alike if lowered.code[pack[0]].op in LANES)
@@ -26,7 +26,7 @@ def packed(program: Program, lowered: Lowered) -> dict[int, tuple[int, ...]]:
 
 
 class LimbBody(Body):
-    """Writer of a program for one state, with limbs in lanes."""
+    """Writer of a program for one state, with the limbs in lanes."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class LimbBody(Body):
             super()._store(each)
 
     def _together(self, column: tuple[int, ...]) -> str:
-        """Return a vector of some values, one in each lane."""
+        """Return a vector of several values, one in each lane."""
         if column not in self._lanes:
             self._lanes[column] = self._gathered(column)
         return self._lanes[column]
@@ -101,7 +101,7 @@ class LimbBody(Body):
 
 
 def _ordered(lowered: Lowered, pack: Mapping[int, tuple[int, ...]]) -> Part:
-    """Return the stages of the only part, ordered so that limbs run together.
+    """Return the only part, with its stages ordered so that limbs run together.
 
     A stage lists only the first of the instructions that run together.
     """

@@ -1,7 +1,7 @@
 """A kernel repeated in machine code, with controls and records along the steps.
 
-The outputs of a step replace the first inputs of the next one, in place. After every few steps,
-some (the first) or all outputs are copied to records.
+The outputs of a step replace, in place, the first inputs of the next step. After every `every`
+steps, the first outputs or all of them are copied to records.
 """
 
 import array as standard
@@ -37,7 +37,7 @@ class Call(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """A range of steps and the records that it fills, if any, one after every `every` steps."""
+    """A range of steps, and the records that it fills, if any: one after every `every` steps."""
 
     step: int
     steps: int
@@ -82,11 +82,11 @@ class Loop:
         every: int,
         threads: int | None = None,
     ) -> None:
-        """Advance states (count, size), in place and contiguous, by a number of steps.
+        """Advance contiguous states (count, size) in place, by a number of steps.
 
         controls: the other inputs (count or 1, steps or 1, size); an axis of length 1 is shared.
-        records: an array (count, kept, size) for each of the first states, or all, filled after
-        every `every` steps and after the last.
+        records: an array (count, kept, size) for each state or for the first states, filled after
+        every `every` steps and after the last step.
         """
         self.sizes.check(states, controls, records, steps, every)
         assert all(a.flags.c_contiguous for a in states), "states are advanced in place"
@@ -101,7 +101,7 @@ class Loop:
     def _part(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
     ) -> None:
-        """Run one part, which has so few steps that interrupts can wait for it."""
+        """Run one part, which is so short that interrupts can wait for its end."""
         given, run = self.given(states, controls, records, steps, every), pool()
         work = steps * self.kernel.artifact.work
         run(self.blocks, start_of(given.row), len(states[0]), self.block, threads, work)
@@ -109,7 +109,7 @@ class Loop:
     def given(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int
     ) -> "_Given":
-        """Return arguments of `blocks` for these arrays."""
+        """Return the arguments of `blocks` for these arrays."""
         at = _Tables(states, controls, records)
         near = [AT_ONCE * size for size in at.sizes[: len(records)]]
         taken = 8 * (len(at.ins) + len(at.records) + len(at.sizes))
@@ -124,15 +124,15 @@ class Loop:
         return _Given(words((*numbers, *map(start_of, kept))), kept)
 
     def prepared(self, states: Rows, controls: Rows, records: Rows, steps: int) -> "Prepared":
-        """Return a function that runs steps on fixed arrays and records each, for many calls.
+        """Return a function for many calls that runs steps on fixed arrays and records each step.
 
-        The function runs on this thread, as one call; interrupts wait for its end.
+        The function runs on the calling thread, as one call; interrupts wait for its end.
         """
         self.sizes.check(states, controls, records, steps, 1)
         return Prepared(self, (states, controls, records, steps, 1))
 
     def call(self, states: Rows, controls: Rows, records: Rows, steps: int, every: int) -> Call:
-        """Return a call of `repeat` for few enough states that they stay in the cache."""
+        """Return a call of `repeat` for a block of states small enough to stay in the cache."""
         at, fresh = _Tables(states, controls, records), [np.empty_like(a[0]) for a in states]
         tables = [at.ins, at.in_rows, at.in_steps, [address(a) for a in states], at.sizes]
         tables += [at.records, at.record_rows, at.record_steps, [address(a) for a in fresh]]
@@ -143,7 +143,7 @@ class Loop:
 
 
 class Prepared:
-    """Steps of a loop on fixed arrays."""
+    """Steps of a loop that are run repeatedly on fixed arrays."""
 
     def __init__(self, loop: Loop, rows: tuple[Rows, Rows, Rows, int, int]) -> None:
         self.code, self._loop, self._rows = loop.code, loop, rows
@@ -193,7 +193,7 @@ def workspace(kernel: Kernel) -> np.ndarray:
 
 
 def fitting_threads(count: int, work: int, threads: int | None) -> int:
-    """Return the number of threads: `threads` if given, else all cores if the work is worth it."""
+    """Return the number of threads: `threads` if given, else all cores if there is enough work."""
     if threads is not None:
         return threads
     return arrays.cores() if count * work > WORTH_THREADS and count > BLOCK else 1

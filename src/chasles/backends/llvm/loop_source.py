@@ -3,15 +3,15 @@
 from chasles.backends.llvm.threads import MOVED, field
 
 BLOCK = 64
-"""Usual number of states in a block. A block runs all steps before the next one begins, so that its
-states stay in the cache."""
+"""Usual number of states in a block. A block runs all steps before the next block begins, so that
+its states stay in the cache."""
 
 AT_ONCE = 64
 """Number of records of a row that are collected in the cache and then written together. The records
 of one row are contiguous, but the rows of a block are far apart."""
 
 NUMBERS, TABLES = 6, 10
-"""Numbers of integer parameters of `repeat`, and of address parameters after them."""
+"""Number of integer parameters of `repeat`, and number of address parameters, which follow them."""
 
 GIVEN = (
     *((name, "i64") for name in ("steps", "every", "inputs", "outputs", "kept", "size", "space")),
@@ -19,9 +19,10 @@ GIVEN = (
     *((name, "ptr") for name in ("records", "record_rows", "record_steps")),
     *((name, "ptr") for name in ("fresh_places", "near_places", "near_rows")),
 )
-"""Arguments of `blocks`: numbers of steps, steps between records, inputs, outputs and records;
-bytes of memory, and the offset of the workspace in it; tables of the inputs and records of the
-first state, as for `repeat`; and offsets in the memory where results and records are collected."""
+"""Arguments of `blocks`: the numbers of steps, steps between records, inputs, outputs and records;
+the size (bytes) of the memory, and the offset of the workspace in it; tables of the inputs and
+records of the first state, as for `repeat`; and offsets in the memory where results and records are
+collected."""
 
 
 def place(name: str, kind: str, table: str, index: str) -> str:
@@ -66,10 +67,10 @@ end:
   ret void
 }}
 
-; Tables: of inputs, addresses, strides between rows and between steps; of outputs, addresses (of
-; the states themselves), sizes of a row, and of records (as many as `kept`), addresses and strides
-; between rows and between records. `fresh` is where one state's results go before they become the
-; state.
+; Repeat a step. Tables: for the inputs, addresses and strides between rows and between steps; for
+; the outputs, addresses (of the states themselves) and sizes of a row; for the `kept` records,
+; addresses and strides between rows and between records. `fresh` receives the results of a single
+; state before they become the state.
 define void @repeat(i64 %rows, i64 %steps, i64 %every, i64 %inputs, i64 %outputs, i64 %kept,
                     ptr %in, ptr %in_rows, ptr %in_steps, ptr %state, ptr %sizes,
                     ptr %record, ptr %record_rows, ptr %record_steps, ptr %fresh, ptr %workspace) {{
@@ -131,7 +132,7 @@ end:
   ret void
 }}
 
-; Places at some distances from another.
+; Compute addresses at given offsets from a base address.
 define internal void @placed(i64 %count, ptr %to, ptr %from, ptr %far) {{
 entry:
   br label %loop
@@ -150,8 +151,8 @@ end:
   ret void
 }}
 
-; A body (`llvm.threads`): the steps of some states, a block of them at a time. What is kept of a
-; block is collected in `near`, and written many records at a time.
+; A body (`llvm.threads`) that runs the steps of some states, one block of states at a time. The
+; records of a block are collected in `near`, and many are written at a time.
 define i64 @blocks(ptr %given, i64 %first, i64 %last) {{
 entry:
 {chr(10).join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))}
@@ -244,6 +245,6 @@ end:
 
 
 def source(block: int, alone: bool = True) -> str:
-    """Return the source for blocks of a number of states; alone: one state has its own function."""
+    """Return the source for blocks of `block` states. alone: True if one state has a function."""
     text = SOURCE.replace("BLOCK", str(block)).replace("ALONE", str(int(alone)))
     return text if alone else text.replace(_ONE[0], "").replace(_ONE[1], "")

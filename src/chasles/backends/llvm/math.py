@@ -1,9 +1,10 @@
 """Sine, cosine and arctangent as branch-free vector code in LLVM IR.
 
-Sine and cosine: reduction by multiples of pi/2 in three parts (Cody and Waite), then the kernel
-polynomials of fdlibm (Sun Microsystems 1993) on [-pi/4, pi/4], in single precision those of Cephes
-(Moshier 1989); errors stay below 2 ulp for arguments up to a limit. Larger arguments are rare; they
-are passed to the C library, lane by lane. Arctangent: the approximations of Cephes.
+For sine and cosine, arguments are reduced by multiples of pi/2 in three parts (Cody and Waite).
+Then the kernel polynomials of fdlibm (Sun Microsystems 1993) are evaluated on [-pi/4, pi/4], in
+single precision those of Cephes (Moshier 1989). Errors stay below 2 ulp for arguments up to a
+limit. Larger arguments are rare; they are passed to the C library, lane by lane. For the
+arctangent, the approximations of Cephes are used.
 """
 
 import struct
@@ -14,12 +15,12 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Element:
-    """A floating-point type: names in LLVM and NumPy, size, and constants of its functions.
+    """A floating-point type: its names in LLVM and NumPy, size, and constants of its functions.
 
     half_pi: pi/2 in parts whose products with the number of quarter turns are exact, fused or not.
-    limit: angles (rad) above this are reduced exactly, out of line. shift: number whose addition
-    rounds to an integer and leaves that integer in the low bits. bend: ratios above this are folded
-    before the arctangent's fraction (numerator, denominator) is used.
+    limit: angles (rad) above this limit are reduced exactly, out of line. shift: number whose
+    addition rounds to an integer and leaves that integer in the low bits. bend: ratios above this
+    value are folded before the arctangent's fraction (numerator, denominator) is used.
     """
 
     name: str
@@ -42,7 +43,7 @@ class Element:
         return self.bits // 8
 
     def spelled(self, value: float) -> str:
-        """Return a number in LLVM's spelling: the bits of a double, exactly representable."""
+        """Return a number in LLVM's notation, the bits of a double that represents it exactly."""
         rounded = value if self.bits == 64 else float(np.float32(value))
         return f"0x{struct.pack('>d', rounded).hex().upper()}"
 
@@ -68,7 +69,7 @@ DOUBLE = Element(
     shift=6755399441055744.0,
 )  # fmt: skip
 
-# Single precision has too few bits to reduce angles without fusing, so all are reduced out of line.
+# Without fusing, single precision has too few bits to reduce angles; all are reduced out of line.
 SINGLE = Element(
     name="float",
     dtype="float32",
@@ -91,7 +92,7 @@ ELEMENTS = {element.dtype: element for element in (DOUBLE, SINGLE)}
 
 @dataclass
 class Writer:
-    """Writer of operations on vectors of `width` numbers, each with a new name.
+    """Writer of operations on vectors of `width` numbers. Each result has a new name.
 
     widest: number of elements in the machine's widest vectors.
     """
@@ -110,9 +111,9 @@ class Writer:
     def take(self, width: int) -> None:
         """Write operations on vectors of `width` numbers from here on.
 
-        Types are spelled once, since a function has many thousands of operations. type, mask,
-        integers: vectors of numbers, flags and integers. bytes: the size of a vector of numbers.
-        suffix: end of the names of LLVM's functions on such vectors.
+        The names of types are made once, since a function has many thousands of operations. type,
+        mask, integers: vectors of numbers, flags and integers. bytes: the size of a vector of
+        numbers. suffix: end of the names of LLVM's functions on such vectors.
         """
         self.width, bits = width, self.element.bits
         self.type = f"<{self.width} x {self.element.name}>"
@@ -140,7 +141,7 @@ class Writer:
         return self.emit(f"getelementptr {kind}, ptr {base}, i64 {offset}")
 
     def field(self, base: str, offset: int, kind: str) -> str:
-        """Return a field of a structure."""
+        """Load a field of a structure."""
         return self.emit(f"load {kind}, ptr {self.at(base, offset)}")
 
     def store(self, base: str, offset: int, value: str) -> None:
@@ -148,13 +149,13 @@ class Writer:
         self.raw(f"  store {value}, ptr {self.at(base, offset)}")
 
     def room(self, count: int, kind: str) -> str:
-        """Return a place on the stack for numbers or addresses."""
+        """Reserve space on the stack for numbers or addresses."""
         name = self.name()
         self.reserved.append(f"  {name} = alloca [{count} x {kind}]")
         return name
 
     def reserve(self, count: int) -> str:
-        """Return a place on the stack for `count` vectors, made when the function is entered."""
+        """Reserve space on the stack for `count` vectors, when the function is entered."""
         name = self.name()
         self.reserved.append(f"  {name} = alloca [{count} x {self.type}], align 64")
         return name
@@ -210,7 +211,7 @@ class Writer:
         return self.emit(f"select {self.mask} {mask}, {self.type} {a}, {self.type} {b}")
 
     def polynomial(self, x: str, coefficients: tuple[float, ...]) -> str:
-        """Return the value of a polynomial at x (Horner); the constant coefficient comes first."""
+        """Evaluate a polynomial at x by Horner's rule. The constant coefficient comes first."""
         total = self.constant(coefficients[-1])
         for c in reversed(coefficients[:-1]):
             total = self.fma(total, x, self.constant(c))
@@ -224,7 +225,7 @@ class Writer:
 
 
 def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
-    """Emit sine and cosine of x, accurate up to the element's limit."""
+    """Emit the sine and cosine of x, which are accurate up to the element's limit."""
     e = w.element
     shifted = w.fma(x, w.constant(0.6366197723675814), w.constant(e.shift))
     turns = w.sub(shifted, w.constant(e.shift))
@@ -297,7 +298,7 @@ def limit(w: Writer) -> float:
 
 
 def cold_angles(w: Writer) -> str:
-    """Return the function that computes sines and cosines of large angles with the C library."""
+    """Return the function that computes sines and cosines of large angles by the C library."""
     t = w.element.name
     same = "fadd double {0}, 0x8000000000000000"
     to_double, back = (
@@ -342,10 +343,10 @@ end:
 def angles(w: Writer, arguments: list[str], label: str) -> tuple[str, str]:
     """Emit sines and cosines of several angles in a loop, with one check for large angles.
 
-    The results are in two arrays on the stack. The loop works on the widest vectors, each of one
-    argument or filled with several arguments and zeros. The check uses the sum of squares: it may
-    send small angles out of line, where each is checked separately, but it never misses a large
-    angle.
+    The results are in two arrays on the stack. The loop works on the widest vectors. A vector holds
+    one argument, or is filled with several arguments and zeros. The check uses the sum of squares.
+    It may send small angles out of line, where each is checked separately, but it never misses a
+    large angle.
     """
     given, share = w, w.widest // w.width
     n = -(-len(arguments) // share)

@@ -1,7 +1,7 @@
-"""Choice of the columns of a matrix that share a vector, if lanes are columns.
+"""Choice of the columns of a matrix that share a SIMD vector when lanes are columns.
 
 Rows of a branch-sparse matrix have entries only in the columns of a few limbs. If vectors are
-aligned with limbs, more of them are zero; zero vectors are neither kept nor multiplied.
+aligned with limbs, more vectors are zero; zero vectors are neither kept nor multiplied.
 """
 
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from chasles.expr import Staged
 
 Packing = list[tuple[int, ...]]
-"""The columns in each vector."""
+"""The columns held by each vector."""
 
 
 def packings(staged: Staged, width: int) -> list[Packing]:
-    """Return the cheaper packing for each result; results with equally many columns share it."""
+    """Return the cheaper packing for each result. Results with equally many columns share one."""
     sizes = [v.shape[1] for v in staged.outputs]
     found = {n: _best(staged, [k for k, m in enumerate(sizes) if m == n], width) for n in {*sizes}}
     return [found[n] for n in sizes]
@@ -49,8 +49,8 @@ def _work(staged: Staged, result: int, packing: Packing) -> int:
 def packed(patterns: Sequence[int], width: int) -> Packing:
     """Group columns into vectors so that rows need few vectors.
 
-    patterns: the rows in which each column is not zero, as bits. Of all pairs of groups that fit
-    into one vector, the pair with most common rows, such as columns of one limb, is joined first.
+    patterns: the rows in which each column is not zero, as bits. Of all pairs of groups that fit in
+    one vector, the pair with the most common rows, such as columns of one limb, is joined first.
     """
     packs: list[tuple[tuple[int, ...], int]]
     packs = [((c,), rows) for c, rows in enumerate(patterns)]

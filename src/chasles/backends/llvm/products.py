@@ -1,11 +1,11 @@
-"""Matrix products after a straight-line program, in LLVM IR, with lanes over columns.
+"""Matrix products after a straight-line program, in LLVM IR, with columns in lanes.
 
 The program of a large robot ends with the factors of its results (`Staged`). This module writes the
-remaining products of branch-sparse matrices. Each row of a product is a few vectors of columns;
-each vector is a sum of vectors of the right matrix, times entries of the left matrix. Blocks of
-columns that are zero are neither kept nor multiplied. One state and a state of a batch run the same
-code. If there are few products, the lanes of a batch are states instead (`Products.spread`), with
-the same sums.
+remaining products of branch-sparse matrices. Each row of a product consists of a few vectors of
+columns. Each vector is a sum of vectors of the right matrix, multiplied by entries of the left
+matrix. Blocks of columns that are zero are neither kept nor multiplied. A single state and a state
+of a batch run the same code. If there are few products, the lanes of a batch are states instead
+(`Products.spread`), with the same sums.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,20 +21,20 @@ from chasles.expr import Instruction, Program, Staged, Variable
 from chasles.expr.staged import is_zero
 
 TOGETHER = 2
-"""Number of rows that are summed at once; a block of the right matrix is loaded once for them."""
+"""Number of rows that are summed at once. They share each load of a block of the right matrix."""
 
 REGISTERS = {64: 24, 32: 12}
-"""Number of sums kept in registers, by vector size (bytes); 12 for shorter vectors."""
+"""Number of sums kept in registers, by vector size (bytes). For shorter vectors, it is 12."""
 
 Block = tuple[int, int]
-"""A result, and the index of a vector of its columns (`packing`)."""
+"""Index of a result, and index of a vector of its columns (`packing`)."""
 
 Blocks = dict[tuple[int, Block], int]
-"""Places of the blocks of several matrices side by side, by (row, block); other blocks are zero."""
+"""Places of the nonzero blocks of several matrices side by side, by (row, block)."""
 
 
 class Entry(NamedTuple):
-    """An entry of a left matrix: the place of its number, or its constant value."""
+    """An entry of a left matrix: the place of its value, or its constant value."""
 
     place: int = -1
     constant: float = 0.0
@@ -43,15 +43,15 @@ class Entry(NamedTuple):
 ONE = Entry(constant=1.0)
 
 Rows = tuple[dict[int, Entry], ...]
-"""The entries of a left matrix that are not zero, by row and column."""
+"""The nonzero entries of a left matrix, by row and column."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Results that share all factors except the last, and so one chain of products.
+    """Results that share all factors except the last, and therefore one chain of products.
 
-    lefts: the left matrices, in the order in which they are applied. kept: the blocks before each
-    product.
+    lefts: the left matrices, in the order in which they are applied. kept: the blocks that each
+    product reads.
     """
 
     results: tuple[int, ...]
@@ -62,7 +62,7 @@ class Group:
 class Products:
     """The products of a staged program for vectors of `width` numbers.
 
-    head: program that computes the entries of all left matrices and the blocks of right matrices.
+    head: program that computes the entries of the left matrices and the blocks of the right ones.
     """
 
     def __init__(self, staged: Staged, width: int) -> None:
@@ -126,7 +126,7 @@ class Products:
         return tuple(rows)
 
     def _right(self, results: Sequence[int]) -> Blocks:
-        """Return the nonzero blocks of the last factors of some results."""
+        """Return the nonzero blocks of the last factors of several results."""
         found: Blocks = {}
         for k in results:
             factor = self.staged.chains[k][-1]
@@ -153,7 +153,7 @@ class Products:
         return -(-len(self._entries) // self.width)
 
     def spread(self, code: Sequence[Instruction]) -> Program:
-        """Return the program with all products as instructions, for lanes over states.
+        """Return the program with all products as instructions, for states in lanes.
 
         code: the fused instructions of the head. The terms of a sum are added in the order of
         `functions`, so that results are bitwise identical.
@@ -209,8 +209,8 @@ class Products:
     def functions(self, w: Writer) -> str:
         """Return `prepare<k>` (all products except the last) and `product<k>` for each group.
 
-        w: any writer with vectors of the right width. `past<k>` is like `product<k>`, but writes
-        its results past the cache.
+        w: a writer with vectors of the right width. `past<k>` is like `product<k>`, but writes its
+        results past the cache.
         """
         texts = []
         for k, group in enumerate(self.groups):
@@ -229,7 +229,7 @@ class Products:
         return all(streams(w, v.size) for v in self.staged.outputs)
 
     def _prepare(self, w: Writer, k: int, group: Group) -> str:
-        """Return the function that computes the blocks before the last product, in `%ready`."""
+        """Return the function that computes, in `%ready`, the blocks for the last product."""
         source, blocks = "%blocks", self._places(group)
         for left, right, result in zip(group.lefts, group.kept, group.kept[1:], strict=False):
             target = "%ready" if result is group.kept[-1] else w.reserve(max(len(result), 1))
@@ -242,7 +242,7 @@ class Products:
         return w.function(f"internal void @prepare{k}({parameters}) {attributes(w)}")
 
     def _last(self, w: Writer, name: str, group: Group, to: Mapping[int, Kept | Stream]) -> str:
-        """Return the function of a group's last product, which writes results as in `to`."""
+        """Return the function of a group's last product, which writes to the targets in `to`."""
         blocks = self._places(group)
         for r, (k, b), value in _multiplied(w, group.lefts[-1], group.kept[-1], "%ready", blocks):
             to[k].add(r, self._packing[k][b], value)
@@ -256,7 +256,7 @@ class Products:
     def _calls(
         self, w: Writer, places: Sequence[str], outputs: Sequence[str], last: Sequence[str]
     ) -> None:
-        """Call all products of a state; last: the name of each group's last function."""
+        """Emit calls of all products of a state. last: the name of each group's last function."""
         for k, group in enumerate(self.groups):
             entries, ready = places
             if len(group.lefts) > 1:
@@ -280,9 +280,9 @@ class Products:
         return w.function(f"internal void @run({parameters}) nounwind")
 
     def finish(self, w: Writer) -> str:
-        """Return the function `finish`, which computes rows of results from slots of lanes.
+        """Return the function `finish`, which computes rows of results from a tile's slots.
 
-        %rows: memory for `width` times `row` vectors. %past: write results past the cache.
+        %rows: memory for `width` times `row` vectors. %past: true to write results past the cache.
         """
         size = w.bytes * self.row
         blocks = w.at("%rows", self._padded, w.type)
@@ -315,7 +315,7 @@ def _fresh(w: Writer) -> Writer:
 
 
 def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
-    """Yield rows that are summed at once, and the order of their terms, units first."""
+    """Yield rows that are summed at once and the order of their terms, unit entries first."""
     for top in range(0, len(left), TOGETHER):
         rows = range(top, min(top + TOGETHER, len(left)))
         terms = dict.fromkeys(k for r in rows for k in left[r])
@@ -325,7 +325,7 @@ def _orders(left: Rows) -> Iterator[tuple[range, list[int]]]:
 def _multiplied(
     w: Writer, left: Rows, right: Blocks, source: str, blocks: Sequence[Block]
 ) -> Iterator[tuple[int, Block, str]]:
-    """Yield the blocks of a product, some rows and as many blocks at a time as fit in registers."""
+    """Yield the blocks of a product. As many are computed at a time as fit in registers."""
     at_once = REGISTERS.get(w.bytes, 12) // TOGETHER
     for rows, ordered in _orders(left):
         for first in range(0, len(blocks), at_once):
@@ -346,7 +346,7 @@ def _multiplied(
 
 
 def _factor(w: Writer, entry: Entry) -> str:
-    """Return a number in all lanes."""
+    """Return a vector with an entry's value in all lanes."""
     if entry.place < 0:
         return w.constant(entry.constant)
     place = w.at("%entries", entry.place, w.element.name)

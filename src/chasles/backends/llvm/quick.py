@@ -1,6 +1,6 @@
 """Machine code compiled by LLVM without optimization, for the first tier of a function.
 
-The code compiles in about a sixth of the time, and takes about 1.5 times as long to run.
+The code compiles in about a sixth of the time, but takes about 1.5 times as long to run.
 """
 
 from dataclasses import replace
@@ -11,5 +11,5 @@ from chasles.expr import Program, Staged
 
 
 def compile(program: Program | Staged, dtype: str = "float64") -> llvm.Kernel:
-    """Return the kernel of a program, with the same results as that of `llvm`."""
+    """Return the kernel of a program. Its results equal those of the backend `llvm`."""
     return llvm.compile(program, replace(Machine.host(), effort=0), dtype)

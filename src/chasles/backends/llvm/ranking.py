@@ -1,11 +1,12 @@
-"""Code in LLVM IR that finds the starts of searches that are nearest to their goals."""
+"""Code in LLVM IR that finds, for each search, the starting points nearest to its goals."""
 
 import numpy as np
 
 from chasles.backends.llvm.threads import field
 
 LANES, CHAINS = 8, 4
-"""Number of starts in a vector, one of each group, and number of vectors summed at once."""
+"""Number of starts (starting points) in a vector, one of each group, and number of vectors summed
+at once."""
 
 
 def ranking(fuse: bool) -> str:
@@ -118,7 +119,7 @@ def ranking(fuse: bool) -> str:
 
 
 def _places(far: str) -> list[str]:
-    """Return lines that store the rank of each lane by distance; ties go to the lower lane."""
+    """Return lines that store the rank of each lane by distance. Ties go to the lower lane."""
     kind, flags, whole = (f"<{LANES} x {each}>" for each in ("double", "i1", "i64"))
     lines, sum_ = [], "zeroinitializer"
     for j in range(LANES):
@@ -140,8 +141,8 @@ def _places(far: str) -> list[str]:
 def table(met: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the table of starts for `rank`, (tiles, size + 1, LANES).
 
-    met (starts, size): the goals that each start meets. The distance is the weighted sum of squared
-    differences of goals.
+    met (starts, size): the goals that each start meets. The distance is the weighted sum of the
+    squared differences between these goals and those of the problem.
     """
     assert len(met) % (LANES * CHAINS) == 0
     rows = np.concatenate([-2.0 * weights * met, (weights * met * met).sum(1)[:, None]], axis=1)

@@ -1,25 +1,26 @@
-"""Functions for regions of memory that checked code calls (`llvm.checked`), in LLVM IR.
+"""Functions in LLVM IR with which checked code (`llvm.checked`) looks up regions of memory.
 
-Python owns the memory of the table. A slot is taken by one atomic exchange of its first word, so
-that threads need no lock; readers ignore slots that are being entered or left.
+Python owns the memory of the table of regions. A slot is taken by one atomic exchange of its first
+word, so that threads need no lock. Readers ignore slots that are being taken or freed.
 """
 
 from chasles.backends import objects
 from chasles.backends.objects import DATA, DESCR, HEAD, RANK, SHAPE, STRIDES, TYPE
 
 SLOTS = 4096
-"""Largest number of regions entered by Python, and of regions entered by machine code."""
+"""Largest number of regions entered by Python, and likewise by machine code."""
 
 WORDS = 3
-"""Number of words of a region: addresses of its first byte and its end (0 if free), its owner."""
+"""Number of words per region: the addresses of its first byte and its end (0 if the slot is free),
+and its owner."""
 
 LENGTH = 2 + 2 * SLOTS * WORDS
-"""Number of words of the table: the numbers of slots of Python and of machine code ever used, the
-slots of Python, and the slots of machine code."""
+"""Number of words of the table. It holds the numbers of slots that Python and machine code have
+used so far, the slots of Python, and the slots of machine code."""
 
 
 def _scan(name: str, first: int, count: str, inside: str) -> str:
-    """Return a loop over slots from a word of the table; `inside` branches to %{name}.next."""
+    """Return a loop over slots, starting at a word of the table; `inside` goes to %{name}.next."""
     n = name
     return f"""{n}:
   br label %{n}.loop
@@ -41,13 +42,13 @@ def _scan(name: str, first: int, count: str, inside: str) -> str:
 
 
 _MACHINE = 2 + SLOTS * WORDS
-"""The first word of the slots of machine code."""
+"""Index of the first word of machine code's slots."""
 
 
 def _searched(name: str, first: int, used: int) -> str:
-    """Return code that branches to %fine if a region that holds the pointer holds the access.
+    """Return code that branches to %fine if one region contains both the pointer and the access.
 
-    It sets %seen if any region holds the pointer.
+    The code sets %seen if any region contains the pointer.
     """
     n = name
     inside = f"""  %{n}.lo = load atomic i64, ptr %{n}.lo.at monotonic, align 8
@@ -97,7 +98,7 @@ HELPERS = f"""
 declare i64 @chasles_write(i32, ptr, i64)
 declare void @chasles_abort()
 
-; Let code touch memory, until its owner leaves.
+; Allow access to memory until its owner leaves.
 define internal void @chasles_enter(ptr %base, i64 %size, ptr %owner) noinline nounwind {{
 entry:
   %lo = ptrtoint ptr %base to i64
@@ -124,7 +125,7 @@ entry:
   ret void
 }}
 
-; Abort unless a region holds an access and the pointer that it is from.
+; Abort unless one region contains both an access and the pointer from which it was computed.
 define internal void @chasles_access(ptr %root, ptr %place, i64 %size, i1 %known, ptr %text,
                                      i64 %length) noinline nounwind {{
 entry:
@@ -153,7 +154,7 @@ fine:
 _ARRAY_KIND = 8 * list(objects.CONTEXT).index("array_type")
 
 ARRAY = f"""
-; Let code touch what lies between the first and the last number of NumPy's array, if it is one.
+; If an object is a NumPy array, allow access to the memory from its first to its last element.
 define internal void @chasles_array(ptr %item, ptr %owner) noinline nounwind {{
 entry:
   %kind.at = getelementptr i8, ptr %item, i64 {HEAD - 8}

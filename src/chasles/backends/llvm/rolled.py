@@ -15,7 +15,7 @@ from chasles.expr import Program
 
 
 def _tables(rolled: Rolled, target: Target) -> str:
-    """Return tables of numbers and places for each form, and the order in which segments run.
+    """Return the tables of constants and places of each form, and the order of the segments.
 
     A place is stored as a byte offset for one lane; the generated code multiplies it by the number
     of lanes.
@@ -35,7 +35,7 @@ def _array(name: str, kind: str, entries: Sequence[str]) -> str:
 
 
 class _Body(Body):
-    """Body that reads constants from a row of numbers, and other values from a row of places."""
+    """Body that reads constants from a row of numbers, and other values at a row's places."""
 
     def __init__(self, form: Form, lowered: Lowered, w: Writer) -> None:
         self._near = {"%in1": form.reads, "%write": form.writes}
@@ -76,7 +76,7 @@ def tiles_of_states(program: Program, rolled: Rolled, target: Target) -> str:
 
 
 def _functions(name: str, rolled: Rolled, target: Target, width: int) -> str:
-    """Return a function that runs all segments on the memory at an address, for some lanes."""
+    """Return a function that runs all segments on the memory at an address, for `width` lanes."""
     texts, cases, calls = [], [], []
     for f, form in enumerate(rolled.forms):
         w = target.writer(width)
@@ -119,7 +119,7 @@ end:
 
 
 def _copy(w: Writer, target: str, source: str, count: int) -> None:
-    """Copy numbers in whole vectors; the last two vectors may overlap."""
+    """Emit code that copies numbers in whole vectors. The last two vectors may overlap."""
     wide = f"<{w.widest} x {w.element.name}>"
     if count < w.widest:
         for k in range(count):
@@ -144,7 +144,7 @@ def _move(w: Writer, target: str, source: str, index: str, kind: str) -> None:
 
 
 def one_state(program: Program, rolled: Rolled, target: Target, w: Writer) -> str:
-    """Write code for one state: copy the caller's rows to memory, call `row`, copy results back."""
+    """Write code for one state, which copies the caller's rows, calls `row` and copies results."""
     kept = places(program)
     inputs = sum(v.size for v in program.inputs)
     memory, start = w.reserve(inputs + rolled.scratch + len(kept)), 0

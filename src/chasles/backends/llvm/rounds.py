@@ -1,7 +1,7 @@
-"""Rounds of kernels and loops on fixed arrays, run by one call until an array is zero.
+"""Repeated rounds of kernels and loops on fixed arrays, in one call, until a condition holds.
 
 A round runs its parts in order. A part is a prepared kernel, a prepared loop, or a question about
-an array: "stop" ends the rounds if an entry is nonzero, "done" if all entries are zero.
+an array. The question "stop" ends the rounds if an entry is nonzero, "done" if all are zero.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from chasles.backends.llvm.code import Machine, assemble, load
 from chasles.backends.llvm.threads import field
 
 PART = 8
-"""Number of words of a part: kind, address of the function or array, and up to six numbers."""
+"""Number of words per part: kind, address of the function or array, and up to six numbers."""
 
 
 ENDS = ("done", "stop", "most", "memory")
@@ -27,7 +27,7 @@ Part = kernel.Prepared | loop.Prepared | tuple[str, np.ndarray]
 """A prepared kernel or loop, or the name of a question and a contiguous array of flags."""
 
 QUESTIONS = ("stop", "done")
-"""Questions: end the rounds if an entry is nonzero; end them if all entries are zero."""
+"""Questions that end the rounds: "stop" if an entry is nonzero, "done" if all entries are zero."""
 
 _WORDS = "\n".join("  " + field(f"w{k}", "i64", "part", 8 * k) for k in range(PART))
 _POINTERS = "\n".join(f"  %p{k} = inttoptr i64 %w{k} to ptr" for k in range(1, PART))
@@ -54,7 +54,7 @@ none:
   ret i1 false
 }}
 
-; Parts (`PART` words each) in order, at most `most` times.
+; Run the parts (`PART` words each) in order, at most `most` times.
 define i64 @rounds(ptr %parts, i64 %count, i64 %most) {{
 entry:
   br label %round
@@ -112,7 +112,7 @@ def _machine_code() -> bytes:
 
 
 class Rounds:
-    """Parts run in order, at most `most` times, on this thread, as one call."""
+    """Rounds of parts that run in order, at most `most` times, in one call on this thread."""
 
     def __init__(self, parts: Sequence[Part], most: int = 1) -> None:
         self._parts, self._most = tuple(parts), most

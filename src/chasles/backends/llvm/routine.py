@@ -10,7 +10,7 @@ from chasles.backends.llvm.math import Writer
 
 
 class Routine(Writer):
-    """Writer of one function; `head` is its signature: "internal i1 @same(ptr %a, ptr %b)"."""
+    """Writer of one function. `head` is its signature, as "internal i1 @same(ptr %a, ptr %b)"."""
 
     def __init__(self, head: str) -> None:
         super().__init__(1, False)
@@ -38,7 +38,7 @@ class Routine(Writer):
         self.raw(f"  store {value}, ptr {place}")
 
     def entry_of(self, base: str, k: str, kind: str) -> str:
-        """Return an entry of an array, loaded."""
+        """Load an entry of an array."""
         return self.get(self.at(base, k, kind), kind)
 
     def put(self, base: str, k: str, kind: str, value: str) -> None:
@@ -76,7 +76,7 @@ class Routine(Writer):
         return self.emit(f"mul i64 {a}, {b}")
 
     def called(self, kind: str, function: str, *operands: str) -> str:
-        """Return the result of a call; operands are given with their types."""
+        """Emit a call and return its result. Operands are given with their types."""
         return self.emit(f"call {kind} {function}({', '.join(operands)})")
 
     def do(self, function: str, *operands: str) -> None:
@@ -90,7 +90,7 @@ class Routine(Writer):
         return f"l{self._labels}"
 
     def start(self, label: str) -> None:
-        """Start a label; the code before falls through to it."""
+        """Start a label. The code before it falls through to it."""
         self.raw(f"  br label %{label}\n{label}:")
 
     def answer(self, value: str) -> None:
@@ -99,20 +99,20 @@ class Routine(Writer):
 
     @contextmanager
     def when(self, condition: str, go: str = "") -> Iterator[None]:
-        """Emit code that runs if a condition holds; then continue after it, or at label `go`."""
+        """Emit code that runs if a condition holds, and then continues after it or at `go`."""
         yes, no = self.label(), self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
         yield
         self.raw(f"  br label %{go or no}\n{no}:")
 
     def leave(self, condition: str, to: str) -> None:
-        """Emit a branch to a label that is taken if a condition holds."""
+        """Emit a branch to a label, taken if a condition holds."""
         no = self.label()
         self.raw(f"  br i1 {condition}, label %{to}, label %{no}\n{no}:")
 
     @contextmanager
     def each(self, count: str | int) -> Iterator[tuple[str, str]]:
-        """Emit a loop over 0, ..., count - 1; yield the index and the next iteration's label."""
+        """Emit a loop over 0, ..., count - 1; yield the index and the label of the next turn."""
         place = self.variable("i64", "0")
         top, inside, further, end = (self.label() for _ in range(4))
         self.start(top)

@@ -1,6 +1,6 @@
 """Searches in machine code: a kernel repeated for many problems until each search has ended.
 
-A kernel advances states (a point and a memory) toward goals. The first number of the memory is the
+A kernel advances states (a point and a memory) toward goals. The first entry of the memory is the
 status of a search (0: running, 1: solved, 2: given up), the second its distance from the goal. A
 block of searches is advanced together, one per lane of a vector. A solved search is replaced by the
 next problem. A search that is given up restarts from another point. When all starting points are
@@ -50,7 +50,7 @@ class Search:
     table = staticmethod(table)
 
     def ranked(self, goals: np.ndarray, table: np.ndarray) -> np.ndarray:
-        """Return indices of starts (count, LANES): the nearest of each group, in order."""
+        """Return indices (count, LANES) of starts: the nearest one of each group, nearest first."""
         tiles, size, lanes = table.shape
         assert goals.shape[1] == size - 1 > 0
         assert lanes == LANES
@@ -73,9 +73,9 @@ class Search:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return points (count, n), final memories, and (steps, try) of each problem.
 
-        goals: the kernel's other inputs (count or 1, size); one row is shared by all problems.
+        goals: the kernel's other inputs (count or 1, size). A single row is shared by all problems.
         begins (count or 1, n): starts of the first tries. ranks (count, k): indices in `starts` for
-        the next tries; later tries use the rows of `starts` beginning with index `others`.
+        the next tries. Later tries use the rows of `starts` beginning with index `others`.
         memories: one for each try, and one for the last try, which starts at the best point.
         """
         inputs = self.kernel.interface.inputs
@@ -118,8 +118,8 @@ class Alone:
     A guess is tried by itself. After it, or without a guess, tries fill the lanes of a vector. The
     first solved try in order is used, so that the answer is bitwise identical to that of a batch.
 
-    constants: the kernel's inputs after the goals. offsets: offsets in the goals of the 12 numbers
-    of each pose. limits: limits of the point. For the other parameters, see `Search`.
+    constants: the kernel's inputs after the goals. offsets: offsets, in the goals, of the 12
+    entries of each pose. limits: limits of the point. For the other parameters, see `Search`.
 
     Attributes
     ----------
@@ -178,7 +178,7 @@ class Alone:
         ranking = self._table((goal, len(table), at(goals), 0, at(table), at(ranks)))
         outs = self._table(
             [begin + places[k] + sizes[k] for k in range(2)]
-        )  # addresses in the second row
+        )  # the second rows of points and memories
         places_of_poses = self._table(offsets)
         ways = []
         for own in (ranks[1:], ranks):  # without a guess, the first try is the nearest start
@@ -192,15 +192,18 @@ class Alone:
         self.plain, self.guessed = map(ctypes.c_void_p, ways)
         self._search, run = search, ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(search._alone)
         self.run: Callable[[ctypes.c_void_p], int] = self._checked(run) if checked.ON else run
-        """Solve the problem, `plain` or `guessed`; return 0, or `REFUSED` for invalid arguments."""
+        """Solve the problem with the parameters `plain`, or `guessed` to try the guess first.
+
+        Return 0, or `REFUSED` for invalid arguments.
+        """
 
     def _table(self, numbers: Sequence[int]) -> int:
-        """Return the address of a table of words; the table is kept alive."""
+        """Return the address of a new table of words, which is kept alive."""
         self._words.append(words(numbers))
         return self._words[-1].buffer_info()[0]
 
     def _checked(self, run: Any) -> Callable[[ctypes.c_void_p], int]:
-        """Return a function that notes the memory of `run` before each call of it."""
+        """Return a function that notes the memory that `run` may access before each call."""
         last = checked.ends(run)
 
         def noted(way: ctypes.c_void_p) -> int:
@@ -215,12 +218,12 @@ class Alone:
 
 
 def _layout(sizes: Sequence[int]) -> tuple[list[int], int, int]:
-    """Return the offsets in a block's memory: rows of inputs, table of searches, workspace."""
+    """Return offsets in a block's memory: of the input rows, table of searches, and workspace."""
     starting = itertools.accumulate((BLOCK * size for size in sizes), initial=8 * len(sizes))
     *places, table = (_even(place) for place in starting)
     return places, table, _even(table + 24 * BLOCK)
 
 
 def _even(place: int) -> int:
-    """Return an offset rounded up to the alignment of a vector."""
+    """Round an offset up to the alignment of a vector."""
     return -(-place // 64) * 64

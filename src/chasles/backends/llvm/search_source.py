@@ -9,12 +9,12 @@ RESULTS = ("points", "ends", "steps")
 GIVEN = (*((name, "i64") for name in NUMBERS), *((name, "ptr") for name in (*TABLES, *RESULTS)))
 """Parameters of `search`.
 
-Numbers: numbers of tries, of ranked tries and of inputs of the kernel; bytes of memory; offsets of
-the workspace and of the table of searches in memory; index of the first start that is not ranked.
-Tables: inputs of the problems (the first two are unused), bytes between their rows, and bytes of a
-row; offset of each input in memory; starts of the first tries, and bytes between their rows (a
-word); starts of the ranked tries; all starts; initial memories. Results: points, memories, and the
-numbers of steps and of the try.
+Numbers: the numbers of tries, ranked tries and kernel inputs; the size (bytes) of the memory; the
+offsets of the workspace and of the table of searches in the memory; the index of the first start
+that is not ranked. Tables: inputs of the problems (the first two are unused), bytes between their
+rows, and bytes of a row; offset of each input in the memory; starts of the first tries, and bytes
+between their rows (a word); starts of the ranked tries; all starts; initial memories. Results:
+points, memories, the number of steps, and the index of the try.
 """
 
 FIELDS = "\n".join("  " + field(*each, "given", 8 * k) for k, each in enumerate(GIVEN))
@@ -35,7 +35,7 @@ PLACES = """  %point.size = load i64, ptr %sizes
   %memory.rows.at = getelementptr ptr, ptr %memory, i64 1
   %memory.rows = load ptr, ptr %memory.rows.at
   %searches = getelementptr i8, ptr %memory, i64 %table"""
-"""Places of points, memories and the table of searches."""
+"""Code that computes the addresses of points, memories and the table of searches."""
 
 SHARED = f"{FIELDS}\n{PLACES}"
 
@@ -46,8 +46,8 @@ declare i64 @llvm.umin.i64(i64, i64)
 declare ptr @malloc(i64)
 declare void @free(ptr)
 
-; A try of the problem of a search begins: at its first point, a ranked start, another start, or
-; after the last try at the best point of all.
+; Begin a try of a search's problem: at its first point, at a ranked start, at another start, or,
+; after all other tries, at the best point found.
 define internal void @begin(ptr %given, ptr %memory, i64 %slot, i64 %problem, i64 %try) {{
 entry:
 {SHARED}
@@ -94,8 +94,8 @@ copy:
   ret void
 }}
 
-; A search takes a problem: its inputs are copied to the search's rows, those that all share only
-; to rows that are new (at clock 0).
+; Give a search a problem: copy the problem's inputs to the search's rows. Inputs that all problems
+; share are copied only to new rows (at clock 0).
 define internal void @take(ptr %given, ptr %memory, i64 %slot, i64 %problem, i64 %clock) {{
 entry:
 {SHARED}
@@ -132,7 +132,7 @@ end:
   ret void
 }}
 
-; The last search takes the place of another.
+; Move the last search to the place of another search.
 define internal void @move(ptr %given, ptr %memory, i64 %slot, i64 %last) {{
 entry:
 {SHARED}
@@ -157,7 +157,7 @@ end:
   ret void
 }}
 
-; What a search has found so far is kept.
+; Store what a search has found so far.
 define internal void @keep(ptr %given, ptr %memory, i64 %slot, i64 %problem) {{
 entry:
 {SHARED}
@@ -170,7 +170,7 @@ entry:
   ret void
 }}
 
-; A body (`llvm.threads`): some problems, of which a block is searched at a time.
+; A body (`llvm.threads`) that searches some problems, one block of problems at a time.
 define i64 @search(ptr %given, i64 %first, i64 %last) {{
 entry:
   %size.place = getelementptr i8, ptr %given, i64 {8 * NUMBERS.index("size")}

@@ -2,9 +2,9 @@
 
 `batch` processes `width` states at a time: it transposes their rows to tiles of lanes, runs the
 parts of the program, and transposes the results back. A tile has one vector of lanes for each
-number; with a single lane, it is the caller's own row. The last tile repeats its last row. A result
-that occurs several times in the outputs is stored once; constant results are written before the
-loop.
+number of a state; with a single lane, it is the caller's own row. The last tile repeats its last
+row. A result that occurs several times in the outputs is stored once. Constant results are written
+before the loop.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,23 +31,25 @@ from chasles.backends.rolling import Rolled, rolled
 from chasles.expr import Interface, Program, Staged
 
 WORTH_THREADS = 10_000_000
-"""Number of operations above which threads share a batch: about a third of a millisecond."""
+"""Number of operations above which threads share a batch (about a third of a millisecond)."""
 
 MANY, GROUP = 8, 4
 """If a program has more than MANY parts, each part runs for GROUP tiles before the next part."""
 
 LONGEST = 40000
-"""Largest number of instructions compiled as one part in reasonable time. A longer program runs as
-a loop over its segments if they have few forms."""
+"""Largest number of instructions that compile as one part in reasonable time. A longer program runs
+as a loop over its segments if they have few forms."""
 
 SPREAD = 8000
 """Number of products of matrix entries up to which the lanes of a batch are states, as in other
-programs. Above it, the code would not stay in the cache, and lanes are columns (`products`)."""
+programs. With more products, the code would not stay in the cache, so lanes are columns
+(`products`)."""
 
 FAR, LASTING = 100, 16_000
-"""Number of instructions after which a value that was not used is loaded again, and number of
-instructions of a program above which this applies. LLVM allocates the registers of a large robot's
-functions in two thirds of the time, and the code is as fast; shorter programs would lose 3 to 11 %.
+"""Number of instructions after which an unused value is loaded again, and length of a program
+(instructions) above which this applies. LLVM then allocates the registers of a large robot's
+functions in two thirds of the time, and the code is as fast. Shorter programs would be 3 to 11 %
+slower.
 """
 
 SHARE = 10000
@@ -56,7 +58,7 @@ SHARE = 10000
 
 @dataclass(frozen=True)
 class Module:
-    """The text, and the workspace (bytes, aligned to a vector) that `batch` needs."""
+    """The module's text, and the workspace (bytes, aligned to a vector) that `batch` needs."""
 
     text: str
     workspace: int
@@ -101,7 +103,7 @@ def module(whole: Program | Staged, target: Target) -> Module:
 
 
 def _lowered(program: Program, target: Target) -> Lowered | Rolled:
-    """Return the parts of a program, or a loop over the segments of a long one."""
+    """Return the parts of a program, or a loop over the segments of a long program."""
     if len(program.code) <= LONGEST:
         return lower(program, fuse=target.fuse, longest=LONGEST, far=_far(program))
     return rolled(program) or lower(program, fuse=target.fuse, longest=SHARE, far=FAR)
@@ -113,7 +115,7 @@ def _far(program: Program) -> int:
 
 
 class _Slots:
-    """The distinct results, and the slot of each entry of all outputs."""
+    """The distinct results of a program, and the slot of each entry of its outputs."""
 
     def __init__(self, program: Program) -> None:
         self.results = list(places(program))
@@ -137,7 +139,7 @@ _INTRINSICS = {"fma": 3, "fabs": 1, "sqrt": 1, "copysign": 2, "minimum": 2, "max
 
 
 def _declarations(target: Target, limbs: set[int]) -> str:
-    """Return declarations of LLVM's functions for one number, all lanes and several limbs."""
+    """Return declarations of LLVM's functions, for one number, for all lanes and for limbs."""
     lines = ['!0 = !{!"branch_weights", i32 1, i32 100000}', "!1 = !{i32 1}"]
     for width in sorted({1, target.width, *limbs}):
         w = target.writer(width)
@@ -158,7 +160,7 @@ def _parts(
     going: Mapping[int, list[Place]],
     pack: Mapping[int, tuple[int, ...]] | None = None,
 ) -> list[str]:
-    """Return the functions of all parts, for a number of lanes or with limbs in lanes."""
+    """Return the functions of all parts, for `width` lanes or with limbs in lanes."""
     texts = []
     for n, part in enumerate(lowered.parts):
         w, results = target.writer(width), {r: going[r] for r in part.results if r in going}
@@ -179,7 +181,7 @@ def _one(
     products: Products | None,
     target: Target,
 ) -> str:
-    """Return the function for one state on the caller's rows; outputs must not overlap inputs."""
+    """Return the function for one state on the caller's rows. Outputs must not overlap inputs."""
     inputs = [f"%in{k}" for k in range(len(program.inputs))]
     outputs = [f"%out{k}" for k in range(len(program.outputs))]
     texts = []
@@ -220,14 +222,14 @@ def _one_in_batch(program: Program, vectors: int, target: Target) -> str:
 
 
 def _pointers(w: Writer, taken: Interface) -> list[str]:
-    """Return pointers to the rows of a state, loaded from the arguments of `ONE`."""
+    """Load the pointers to the rows of a state from the arguments of `ONE`."""
     counts = (("in", len(taken.inputs)), ("out", len(taken.outputs)))
     places = [w.at(f"%{role}_pointers", k, "ptr") for role, n in counts for k in range(n)]
     return [w.emit(f"load ptr, ptr {place}") for place in places]
 
 
 def _run_parts(w: Writer, lowered: Lowered, pointers: Sequence[str]) -> None:
-    """Call all parts on rows, with the scratch array on the stack."""
+    """Emit calls of all parts on rows, with the scratch array on the stack."""
     scratch = w.reserve(lowered.scratch) if lowered.scratch else "null"
     operands = ", ".join(f"ptr {name}" for name in [*pointers, scratch])
     call = "call" if lowered.scratch else "tail call"
@@ -256,7 +258,7 @@ def _batch(
     products: Products | None,
     target: Target,
 ) -> tuple[str, int]:
-    """Return the loop over tiles, and the number of vectors of its workspace.
+    """Return the loop over tiles, and the size of its workspace in vectors.
 
     The code of a long program does not stay in the cache, so each of its parts runs for a group of
     tiles before the next part.
@@ -285,7 +287,7 @@ def _batch(
     rows = w.at("%workspace", used, w.type)
 
     def move(moves: list[tuple[str, int, str, str]], t: int, row: str, last: str) -> None:
-        """Transpose rows into tiles, or results out of them."""
+        """Transpose input rows into tiles, or results from tiles to rows."""
         first, suffix = w.emit(f"add i64 {row}, {t * w.width}"), "_last" if last else ""
         for function, k, pointer, stride in moves:
             place = w.at(pointer, w.emit(f"mul i64 {first}, {stride}"))
@@ -295,7 +297,7 @@ def _batch(
             w.raw(f"  call void {name}({tile}, ptr {place}, i64 {stride}{last})")
 
     def ask(row: str, count: int) -> None:
-        """Prefetch the cache lines in which rows of results meet.
+        """Prefetch the cache lines that two rows of results share.
 
         These lines are written through the cache, and stores past the cache would wait for them.
         """
@@ -307,7 +309,7 @@ def _batch(
                 w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
     def run(count: int, row: str, last: str) -> None:
-        """Process tiles starting at a row; with `last`, one tile that may lack its last rows."""
+        """Process tiles from a row onward; with `last`, one tile that may lack its last rows."""
         if not last:
             ask(row, count * w.width + 1)
         for t in range(count):
@@ -354,7 +356,7 @@ def _batch(
 
 
 def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: Target) -> str:
-    """Return the function for one tile; some arrays (`Program.tiled`) are tiles of the caller."""
+    """Return the function for one tile. The arrays in `Program.tiled` are tiles of the caller."""
     w = target.writer()
     sizes = (*(v.size for v in program.inputs), lowered.scratch, len(slots.results))
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
@@ -392,7 +394,7 @@ def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: T
 
 
 def _many(w: Writer, strides: Sequence[str]) -> str:
-    """Emit a test that is true if all outputs together, with these strides, exceed the cache."""
+    """Emit a test that is true if the outputs, with these strides, exceed the cache in total."""
     total = "0"
     for stride in strides:
         total = w.emit(f"add i64 {total}, {stride}")

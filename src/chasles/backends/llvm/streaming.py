@@ -1,8 +1,8 @@
-"""Writing of results past the cache (non-temporal stores), in whole cache lines.
+"""Writing results past the cache (non-temporal stores), in whole cache lines.
 
 The results are rows of tiles (`scatter_past`), or matrices computed row by row in vectors of
-columns. `packing` chooses the columns of a vector; here they are put back in order. Rows are not
-aligned with cache lines, so a matrix is written as one long row.
+columns. `packing` chooses the columns of a vector; this module puts them back in order. Rows are
+not aligned with cache lines, so a matrix is written as one long row.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Lines:
         self._first = w.at(base, self._ahead, w.element.name)
 
     def begin(self, vector: str) -> None:
-        """Write the numbers of the first vector that precede the first line."""
+        """Write the numbers of the first vector that precede the first whole line."""
         w = self._w
         missing = w.emit(f"sub i64 {w.width}, {self._ahead}")
         self._part(-w.width, vector, vector, "uge", missing)
@@ -77,7 +77,7 @@ class Lines:
         )
 
     def _spread(self, number: str) -> str:
-        """Return a number in all lanes."""
+        """Return a vector with a number in all lanes."""
         w, bits = self._w, self._w.element.bits
         short = number if bits == 64 else w.emit(f"trunc i64 {number} to i{bits}")
         one = w.emit(f"insertelement {w.integers} poison, i{bits} {short}, i32 0")
@@ -121,11 +121,11 @@ def scatter_past(w: Writer, output: int, n: int) -> str:
 # Matrices by rows ---------------------------------------------------------------------------------
 
 Lane = tuple[str, int]
-"""A vector, and the index of a lane in it."""
+"""A vector, and the index of one of its lanes."""
 
 
 def joined(w: Writer, lanes: Sequence[Lane]) -> str:
-    """Return a vector of lanes of other vectors; if there are too few, the last is repeated."""
+    """Return a vector of lanes of other vectors. If there are too few, the last is repeated."""
     lanes = [*lanes, *[lanes[-1]] * (w.width - len(lanes))]
     found, *others = dict.fromkeys(vector for vector, _ in lanes)
     taken = [lane if vector == found else k for k, (vector, lane) in enumerate(lanes)]
@@ -144,7 +144,7 @@ class Kept:
         self._waiting: dict[tuple[int, int], Lane] = {}
 
     def add(self, row: int, columns: Sequence[int], vector: str) -> None:
-        """Add some columns of a row; write the row when all of them are known."""
+        """Add some columns of a row, and write the row when all its columns are known."""
         w, n, element = self._w, self._columns, self._w.element
         self._waiting |= {(row, c): (vector, lane) for lane, c in enumerate(columns)}
         if any((row, c) not in self._waiting for c in range(n)):
@@ -178,7 +178,7 @@ class Stream:
         self._last = ""
 
     def add(self, row: int, columns: Sequence[int], vector: str) -> None:
-        """Add some columns of a row; write all lines that are complete."""
+        """Add some columns of a row, and write all lines that are complete."""
         w, first = self._w, row * self._columns
         self._waiting |= {first + c: (vector, lane) for lane, c in enumerate(columns)}
         while self._made < self._vectors:

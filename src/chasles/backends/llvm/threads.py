@@ -3,7 +3,7 @@
 A caller submits its work, takes part in it, and returns when all of it is done. This is one call of
 a C function, in which Python raises no interrupt. Therefore no interrupt can leave a lock acquired,
 or leave a thread that still writes to arrays which the caller frees. The threads are Python
-threads, but they wait for work in machine code forever, without holding Python's lock.
+threads, but they wait for work in machine code forever, without holding the GIL.
 """
 
 import _thread
@@ -19,19 +19,20 @@ from chasles.backends.llvm import checked
 from chasles.backends.llvm.code import Code, Machine, assemble, load
 
 PIECES = 8
-"""Number of ranges per thread; a thread that starts late or runs on a slower core takes fewer."""
+"""Number of row ranges per thread. A thread that starts late or is slower takes fewer ranges."""
 
 PATIENCE = 2_000_000_000
-"""Approximate number of operations in one call; Python raises interrupts between calls."""
+"""Approximate number of operations per call. Python raises interrupts between calls."""
 
 _LOCK, _WORK, _DONE, _JOBS, _SIZE = 0, 128, 256, 384, 448
-"""Offsets of the pool's lock, two conditions and list of jobs; size of the pool in bytes."""
+"""Offsets of the pool's lock, two condition variables and list of jobs, and the pool's size
+(bytes)."""
 
 _NEXT, _BODY, _GIVEN, _END, _SHARE, _TAKEN, _WANTED, _ACTIVE, _STATUS = range(0, 72, 8)
 """Offsets of the fields of a job, which is on its caller's stack: the next job; the function
-`body(given, first, last)`, which computes rows from first to before last and returns 0 on success,
-and its argument; the end of the rows, and the size of a range; the first row that is not taken; the
-numbers of threads that may still join and that have not left; a status other than 0, if any.
+`body(given, first, last)`, which computes rows first, ..., last - 1 and returns 0 on success; its
+argument; the end of the rows, and the size of a range; the first row that is not taken; the number
+of threads that may still join, and the number that have not left; and a nonzero status, if any.
 """
 
 
@@ -42,7 +43,7 @@ def field(name: str, kind: str, owner: str, place: int) -> str:
 
 
 MOVED = """
-; Where arrays have a certain row.
+; Compute the address of a row in each array.
 define internal void @moved(i64 %count, ptr %to, ptr %from, ptr %steps, i64 %row) {
 entry:
   br label %loop
@@ -104,7 +105,7 @@ return:
   ret void
 }}
 
-; A thread: wait for a job that may have more threads, help with it, and so on for ever.
+; The loop of a thread: wait for a job that may have more threads, help with it, and repeat forever.
 define void @serve(ptr %pool) {{
 entry:
   %work = getelementptr i8, ptr %pool, i64 {_WORK}
@@ -149,8 +150,8 @@ tell:
   br label %look
 }}
 
-; Do rows from first to last on several threads, the caller's and `helpers` others, in ranges of
-; multiples of `step`. The answer is 0, or the first of a body that was not.
+; Process rows first, ..., last - 1 on the caller's thread and `helpers` others, in ranges of
+; multiples of `step`. Return 0, or the first nonzero status of a body.
 define i64 @share(ptr %pool, ptr %body, ptr %given, i64 %first, i64 %last, i64 %step,
                   i64 %helpers) {{
 entry:
@@ -229,8 +230,8 @@ end:
   ret i64 %status
 }}
 
-; A body: rows of a kernel. Given: its function `batch`, the bytes of its workspace, how many inputs
-; and outputs, and its four tables for the first row.
+; A body that runs a kernel on rows. Given: the kernel's function `batch`, the size (bytes) of its
+; workspace, the numbers of inputs and outputs, and its four tables for the first row.
 define i64 @rows(ptr %given, i64 %first, i64 %last) {{
 entry:
   {field("batch", "ptr", "given", 0)}
@@ -262,7 +263,7 @@ go:
   ret i64 0
 }}
 {MOVED}"""
-"""Source of `share`, which callers call, `serve`, which threads run, and `rows`, the usual body."""
+"""Source of `share`, called by callers, `serve`, which threads run, and `rows`, the usual body."""
 
 _NAMES = ("lock", "unlock", "wait", "wake_one", "wake_all")
 _POSIX = (
@@ -278,7 +279,7 @@ functions with fewer parameters ignore the other arguments."""
 
 
 def _libraries() -> tuple[Any, Any]:
-    """Return the system's libraries with locks, and with the functions of C."""
+    """Return the system's library of locks, and the C library."""
     if sys.platform == "win32":
         return ctypes.CDLL("kernel32"), ctypes.CDLL("ucrtbase")
     return ctypes.CDLL(None), ctypes.CDLL(None)
@@ -318,7 +319,7 @@ class Pool:
             os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """Reset to no threads, no jobs and free locks, initially and after a fork."""
+        """Reset the pool to no threads, no jobs and free locks, initially and after a fork."""
         self._started = 0
         ctypes.memset(self.address, 0, _SIZE)
         if sys.platform != "win32":  # on Windows, zeros are valid locks
@@ -328,7 +329,7 @@ class Pool:
                 start(ctypes.c_void_p(self.address + place), None)
 
     def threads(self, wanted: int) -> int:
-        """Start threads for a call; return their number, without the calling thread."""
+        """Start threads for a call; return their number, not counting the calling thread."""
         helpers = min(wanted, max(arrays.cores(), 2)) - 1
         while self._started < helpers:
             try:
@@ -342,7 +343,7 @@ class Pool:
     def __call__(
         self, body: int, given: int, count: int, step: int, threads: int, work: int
     ) -> None:
-        """Process rows 0, ..., count - 1 with a body in machine code, by calls of `share`.
+        """Process rows 0, ..., count - 1 with a body in machine code, by calls to `share`.
 
         work: approximate number of operations per row. A pending interrupt is raised after every
         `PATIENCE` operations; the remaining rows are then not processed.
@@ -357,5 +358,5 @@ class Pool:
 
 @functools.cache
 def pool() -> Pool:
-    """Return the threads of this process."""
+    """Return the thread pool of this process."""
     return Pool(load(assemble(SOURCE, Machine.host()), symbols(), ("share", "serve", "rows")))

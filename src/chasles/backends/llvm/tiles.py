@@ -1,6 +1,6 @@
-"""Tiles of states, one state per lane: code of a program on a tile, and transposes.
+"""Tiles of states, one state per lane: the code of a program on a tile, and transposes.
 
-Rows in memory are transposed to tiles and back in registers. A tile of one lane is the row itself.
+Rows in memory are transposed to tiles and back, in registers. A tile of one lane is the row itself.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,11 +12,11 @@ from chasles.backends.llvm.math import DOUBLE, Element, Writer, angles, arctange
 from chasles.backends.lowering import Lowered, Part
 
 UNROLLED = 4
-"""Rows of up to this many vectors are moved without a loop."""
+"""Largest number of vectors of a row that is moved without a loop."""
 
 
 def _last_cache() -> int:
-    """Return the largest cache (bytes) of this computer; at least 32 MiB."""
+    """Return the size (bytes) of this computer's largest cache, at least 32 MiB."""
     sizes = [1 << 25]
     with suppress(OSError, ValueError):
         found = Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")
@@ -26,15 +26,15 @@ def _last_cache() -> int:
 
 
 PAST = _last_cache() // 2
-"""Bytes of results above which long rows are written past the cache, since they would not stay in
-it."""
+"""Size of results (bytes) above which long rows are written past the cache, since they would not
+stay in it."""
 
 AHEAD = 32
 """Number of columns ahead of a store at which the cache lines of long rows are prefetched."""
 
 
 def attributes(w: Writer) -> str:
-    """Return function attributes that let LLVM use a writer's vectors."""
+    """Return function attributes that let LLVM use vectors of the writer's width."""
     size = max(8 * w.bytes, 128)
     return f'noinline nounwind "prefer-vector-width"="{size}" "min-legal-vector-width"="{size}"'
 
@@ -44,14 +44,14 @@ def attributes(w: Writer) -> str:
 
 @dataclass(frozen=True)
 class Target:
-    """Target of code generation: number of lanes, fused products, dtype."""
+    """Target of code generation: the number of lanes, whether to fuse products, and the dtype."""
 
     width: int
     fuse: bool
     element: Element = DOUBLE
 
     def writer(self, width: int | None = None) -> Writer:
-        """Return a fresh writer for all lanes, or for another number of them."""
+        """Return a new writer for all lanes, or for another number of lanes."""
         return Writer(width or self.width, self.fuse, self.element, self.width)
 
 
@@ -76,14 +76,14 @@ comparisons and selections use masks."""
 COMPARISONS = {"less": "olt", "less_equal": "ole", "equal": "oeq"}
 
 Place = tuple[str, int]
-"""A tile and an index in it."""
+"""The name of a tile, and an index in the tile."""
 
 
 class Body:
     """Writer of one part of a lowered program for any number of lanes.
 
     results: destinations (tile, index) of values. A value is stored as soon as it is computed, so
-    that it need not be kept.
+    that it does not occupy a register.
     """
 
     def __init__(
@@ -135,9 +135,9 @@ class Body:
             self._value[k] = SPELLING[op](self.w, *map(self._use, args))
 
     def _use(self, k: int) -> str:
-        """Return the name of a value: computed here, an input, a constant, or in the scratch.
+        """Return the name of a value: computed here, an input, a constant, or in the scratch array.
 
-        A value that was not used for long is loaded again instead of occupying a register.
+        A value that has not been used for long is loaded again instead of occupying a register.
         """
         op, args, data = self.code[k]
         if op == "const":
@@ -176,7 +176,7 @@ class Body:
 def gather(w: Writer, n: int, *, clip: bool) -> str:
     """Return the function that makes a tile of n numbers from rows of n numbers.
 
-    With `clip` (for the last tile of a batch), rows after %last are copies of that row.
+    With `clip` (for the last tile of a batch), the row %last replaces the rows after it.
     """
     width, rows = w.width, row_places(w, clip)
 
@@ -276,7 +276,7 @@ def steady_block(w: Writer, output: int, start: str) -> str:
 
 
 def streams(w: Writer, columns: int) -> bool:
-    """Return True if rows of `columns` numbers can be written past the cache, by AVX-512."""
+    """Return True if rows of `columns` numbers can be written past the cache (with AVX-512)."""
     return -(-columns // w.width) > UNROLLED and w.bytes == 64
 
 
@@ -286,7 +286,7 @@ def from_two(w: Writer) -> str:
 
 
 def declared(w: Writer) -> list[str]:
-    """Return declarations of the LLVM functions that are used here."""
+    """Return declarations of the LLVM functions that this module uses."""
     masked = f"@llvm.masked.load.{w.suffix}.p0(ptr, i32, {w.mask}, {w.type})"
     lines = [f"declare {w.type} {masked}"]
     lines.append(f"declare void @llvm.masked.store.{w.suffix}.p0({w.type}, ptr, i32, {w.mask})")
@@ -298,7 +298,7 @@ def declared(w: Writer) -> list[str]:
 
 
 def _tables(w: Writer, output: int, columns: Sequence[int], constant: dict[int, float]) -> str:
-    """Return the slot and the constant value of each column, and the constant blocks."""
+    """Return tables of each column's slot and constant value, and of the constant blocks."""
     n, width, t = len(columns), w.width, w.element.name
     slots = ", ".join(f"i32 {c}" for c in columns)
     pattern = ", ".join(f"{t} {w.element.spelled(constant.get(c, 0.0))}" for c in columns)
@@ -348,7 +348,7 @@ def _half(w: Writer) -> str:
 
 
 def _halves(w: Writer, place: str) -> tuple[str, str]:
-    """Return a vector from memory as two half vectors, since joining halves is cheap."""
+    """Load a vector from memory as two half vectors, since joining halves is cheap."""
     upper = w.at(place, w.width // 2, w.element.name)
     return (
         w.emit(f"load {_half(w)}, ptr {place}, align {w.element.bytes}"),
@@ -368,7 +368,7 @@ def _masked_halves(w: Writer, place: str, n: int) -> tuple[str, str]:
 
 
 def _store_halves(w: Writer, rows: Sequence[str], start: str, vectors: Sequence[str]) -> None:
-    """Store vectors as halves; if rows are half-aligned, no store straddles a cache line.
+    """Store vectors as halves. If rows are half-aligned, no store straddles a cache line.
 
     The stores are volatile, because LLVM would otherwise join them again.
     """
@@ -386,7 +386,7 @@ def shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:
 
 
 def transposed(w: Writer, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Transpose rows, given as halves: join halves, then exchange ever smaller groups."""
+    """Transpose rows given as halves: join the halves, then exchange ever smaller groups."""
     size, step = w.width, w.width // 2
     vectors = [""] * size
     for i in range(step):

@@ -20,10 +20,10 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Let the entry of an owner remember the way of a call that took the Python path.
+    """Add the way of a call that took the Python path to its owner's fast entry.
 
-    The way is added if the machine code can handle it. make: function that returns the resolved
-    call, or None if no kernel's entry could be called directly.
+    The way is added only if the machine code can handle it. make: function that returns the
+    resolved call, or None if no kernel's entry could be called directly.
     """
     if not isinstance(owner, Owner) or len(owner[1]) >= MOST_WAYS:
         return
@@ -31,7 +31,7 @@ def learn(
         return
     given = {
         sys.intern(name): value for name, value in named.items()
-    }  # Python interns keywords, too
+    }  # Python also interns keywords
     options = {name: value for name, value in given.items() if name not in ("out", "threads")}
     bare = options.get("f_ext") is None
     if not bare:
@@ -62,7 +62,7 @@ def learn(
 
 
 def _reached(target: Target, short: bool) -> Way | None:
-    """Return the array-only way of a call's kernel; short: for float32 arguments."""
+    """Return the array-only way of a call's kernel. short: True for float32 arguments."""
     owner = getattr(target.entry, "__self__", None)
     if not isinstance(owner, Owner) or owner[0] is None or len(target.loads or ()) > MOST_WRENCHES:
         return None

@@ -1,4 +1,4 @@
-"""Compile one module in a separate process: text from standard input, code to standard output.
+"""Compile one module in a separate process, from text on standard input to code on standard output.
 
 The module runs as a script that imports nothing from chasles, so that it starts in a fraction of a
 second. The first line of the input describes the machine; the output begins with the SHA-256 of the
@@ -12,7 +12,7 @@ import sys
 
 
 def main() -> None:
-    """Read, compile, write. The only argument is the folder that contains llvmlite."""
+    """Read, compile and write. The only argument is the folder that contains llvmlite."""
     sys.path.append(sys.argv[1])
     import llvmlite.binding as llvm
 
