@@ -25,7 +25,7 @@ _POSE = {
 def described(source: TomlFile, *, floating: bool) -> Description:
     """Return the arm in a file, with links base, link1, ... and frames base, dh1, ..., tool.
 
-    floating: refused, because a table does not give the mass of the base.
+    floating: raises an error, because a table does not give the mass of the base.
     """
     if floating:
         problem = (
@@ -84,8 +84,8 @@ def write(
 ) -> None:
     """Write the table of a serial arm in SI units and radians; reading it gives the same arm.
 
-    convention, tool: as for `chasles.to_dh`, which also describes the arms that are refused. Fixed
-    links and frames other than the tool are not written.
+    convention, tool: as for `chasles.to_dh`, which also describes the arms that raise an error.
+    Fixed links and frames other than the tool are not written.
     """
     table = dh_table(build(description), convention, tool)
     top = {"convention": table.convention, "name": table.name, "gravity": table.gravity}

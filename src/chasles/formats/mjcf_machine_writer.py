@@ -68,7 +68,7 @@ def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> No
     named, taken = {joint.name for joint in source.joints}, {frame.name for frame in source.frames}
     for rotor in source.rotors:
         if not rotor.path and not named.issuperset(rotor.freedoms):
-            raise refusal("E-MJCF-220", rotor, "is wound on a ball or free joint", _ELSE)
+            raise refusal("E-MJCF-220", rotor, "acts on a ball or free joint", _ELSE)
         given = _tendon(source, rotor)
         if not rotor.path:
             tendon = added(tendons, "fixed", name=rotor.name, **given)

@@ -59,7 +59,7 @@ _MOST_FACES = 200_000
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a mechanism with all digits; read back, it moves the same, in MuJoCo's joint order.
+    """Write a mechanism with all digits; it is read back with the same motion, in MuJoCo's order.
 
     Joints with several degrees of freedom and screws are written as joints in series
     (`model.graph`). Joints that are connected by massless links are written as several joints of
@@ -108,7 +108,7 @@ def _apart(joint: JointData) -> bool:
 
 @dataclass
 class _Writer:
-    """A mechanism being written. named: links of the user. written: joints in the file's order."""
+    """A mechanism being written. named: links given by the user. written: joints in file order."""
 
     source: Description
     notes: list[str]
@@ -191,7 +191,7 @@ class _Writer:
         return body
 
     def _floats(self, joint: JointData, place: Transform) -> Transform:
-        """Return the zero pose of a free joint in the world, where MuJoCo defines coordinates."""
+        """Return a free joint's zero pose in the world, to which MuJoCo's coordinates refer."""
         link = joint.parent
         while link in self.joint_of and self.joint_of[link].kind == "fixed":
             held = self.joint_of[link]

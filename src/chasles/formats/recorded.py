@@ -20,7 +20,7 @@ Block = dict[str, np.ndarray]
 
 
 def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Yield the motion of a .npz file, `chunk` instants at a time; columns: names by quantity."""
+    """Yield the motion of a .npz file in blocks of `chunk` instants; columns: names by quantity."""
     found = read_archive(file, len(columns["q"]), len(columns["qd"]))
     for first in range(0, len(found["t"]), chunk):
         yield {name: array[first : first + chunk] for name, array in found.items()}

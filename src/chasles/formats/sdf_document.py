@@ -21,7 +21,7 @@ OLDEST, NEWEST = 4, 12
 
 _KEPT = {"name", "type", "version"}
 _INLINE = {"origin", "parent", "child", "gravity", "ambient", "diffuse", "specular", "emissive"}
-"""Changes after version 1.0: attributes that were kept, and elements whose attribute became text.
+"""Attributes of version 1.0 that later versions keep, and elements whose attribute became text.
 
 All other attributes became elements.
 """
@@ -48,7 +48,7 @@ MANIFEST = "model.config"
 
 @dataclass
 class Document:
-    """A file being read. world: `<world>`, or `<sdf>` without one. ties: names of joints."""
+    """A file being read. world: `<world>`, or `<sdf>` without one. ties: names of joints in use."""
 
     file: str
     world: Part
@@ -59,7 +59,7 @@ class Document:
     ties: set[str] = field(default_factory=set)
 
     def of(self, kind: str) -> Iterator[Node]:
-        """Return all links, joints or frames in the order of the file."""
+        """Yield all links, joints or frames in the order of the file."""
         return (node for node in self.nodes if node.kind == kind)
 
     def add(self, scope: Node, part: Part, name: str, **facts: Any) -> Node:

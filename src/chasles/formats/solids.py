@@ -60,7 +60,7 @@ def cylinder(radius: float, length: float) -> Solid:
 def capsule(radius: float, length: float) -> Solid:
     """Return a cylinder along z with hemispherical ends, which `length` does not include."""
     whole = length + 4.0 / 3.0 * radius
-    tube = length / whole if whole else 0.0  # its share of the volume
+    tube = length / whole if whole else 0.0  # the cylinder's share of the volume
     ends = 1.0 - tube
     along = radius * radius / 5.0 + 0.375 * radius * length + length * length / 4.0
     zz = tube * length * length / 12.0 + ends * along
@@ -161,7 +161,7 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 
 
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
-    """Return the set (collision, visual) with the largest shape; empty if a shape is unknown."""
+    """Return the role (collision or visual) with the largest shape; empty if a shape is unknown."""
     if any(solid is None for role in roles for solid in role):
         return ()
     known = [[solid for solid in role if solid is not None] for role in roles]

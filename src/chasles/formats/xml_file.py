@@ -19,7 +19,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import ROLES, SHAPE_TRAITS, JointData, ShapeData
 
 MAX_BYTES = 8 * 2**20
-"""Larger documents are refused unread; a robot file without meshes has less than 1 MB."""
+"""Largest size of a document in bytes; a robot file without meshes has less than 1 MB."""
 
 MAX_MARKS = 500_000
 """Largest number of "<" and "=" in a document.
@@ -298,7 +298,7 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
 
 
 def each(numbers: Mapping[str, Number]) -> dict[str, str]:
-    """Return each number as text with all its digits, by key."""
+    """Return each number as text with all its digits, under the same key."""
     return {key: words([x]) for key, x in numbers.items()}
 
 
@@ -309,7 +309,7 @@ def sizes(shape: ShapeData) -> dict[str, str]:
 
 
 def angles(pose: Transform) -> str:
-    """Return roll, pitch, yaw of a pose, with enough digits that a reader does not snap them."""
+    """Return roll, pitch, yaw of a pose as text, with enough digits that they are not snapped."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 
