@@ -1,4 +1,4 @@
-"""Contents of a robot file for lint (links, joints, text), even if it does not load; findings."""
+"""Contents of a robot file for lint (links, joints, text), and the findings about them."""
 
 import math
 import re
@@ -115,7 +115,7 @@ class Link(_Part):
     def second_moments(self) -> np.ndarray:
         """Second moments of mass about the principal planes, the smallest first.
 
-        A possible body has no negative ones. Together with the mass, they are the eigenvalues of
+        For a possible body, none is negative. Together with the mass, they are the eigenvalues of
         the pseudo-inertia about the center of mass (Wensing, Kim and Slotine 2018), which is
         positive definite if and only if all are positive.
         """

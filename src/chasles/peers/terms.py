@@ -1,4 +1,4 @@
-"""A robot here and in another library, term by term, and likely causes of their differences."""
+"""Comparison of a robot with another library, term by term, and likely causes of differences."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from chasles.robot import Robot
 class Answers:
     """Results of the other library at one state: poses (4, 4) and Jacobians (6, nv) of links.
 
-    Jacobians are along world axes, with angular rows first. inertias: ten numbers for each moving
+    Jacobians are along world axes, with angular rows first. inertias: ten parameters of each moving
     link and everything fixed to it, in the link's frame: mass, first moment, inertia about the
     frame's origin (xx, yy, zz, xy, xz, yz). bias_forces: with gravity, without damping; with
-    springs and compensated weight if the library has them. loops: closure errors, empty if there
+    springs and gravity compensation if the library has them. loops: closure errors, empty if there
     are no loops; None if the library does not report them. machine: results for the whole machine,
     None if not available.
     """
@@ -171,7 +171,7 @@ def mass_matrices(side: Side) -> Iterator[Term]:
 
 
 def gravities(side: Side) -> Iterator[Term]:
-    """Compare joint forces that hold the robot at rest."""
+    """Compare the joint torques that hold the robot at rest."""
     there = side.convention.from_effort(side.x, side.answers.gravity_forces)
     size = float(np.max(np.abs(side.mass_matrix), initial=0.0))
     yield term("gravity forces", "", side.dynamics("gravity_forces"), there, size)
