@@ -146,7 +146,7 @@ class _Source:
             if len(words) > len(names):
                 since = "" if first == line.number else f" since line {first}"
                 problem = f"found {len(words)} numbers{since}, but expected {len(names)}: {wanted}"
-                remedy = "add the missing number before them, or end the line after the last one"
+                remedy = "add the missing number, or end the line where the record ends"
                 raise self.error("E-DAT-007", problem, remedy, part=part)
             if len(words) == len(names):
                 return first, words
@@ -294,8 +294,10 @@ def _far_end(description: Description, link: str, gripper: str) -> tuple[float, 
             rows: np.ndarray = np.array(frame.pose.R.rows, dtype=float)
             a, b, z = map(float, frame.pose.r)
             if max(abs(z), abs(rows[0, 1]), abs(rows[0, 2]), 1.0 - rows[0, 0]) > _ROUNDING:
-                problem = "it does not end a Denavit-Hartenberg table"
-                raise ModelError("E-DAT-020", problem, "choose another", part=f"frame {gripper!r}")
+                problem = "its pose cannot end a Denavit-Hartenberg table"
+                raise ModelError(
+                    "E-DAT-020", problem, "choose another frame", part=f"frame {gripper!r}"
+                )
             return a, b, math.atan2(-rows[1, 2], rows[2, 2])
     problem = f"there is no frame {gripper!r} on the last link {link!r}"
     raise ModelError("E-DAT-021", problem, part=f"robot {description.name!r}")

@@ -41,9 +41,11 @@ def _table(source: TomlFile) -> DHTable:
     top = source.top(_TOP, {"base": _POSE, "tool": _POSE, "joint": FIELDS})
     if "convention" not in top:
         remedy = "give convention = 'modified' or 'standard'"
-        raise ModelError("E-TOML-002", "no convention", remedy, file=source.file, line=1)
+        raise ModelError(
+            "E-TOML-002", "the convention is missing", remedy, file=source.file, line=1
+        )
     if not isinstance(source.data.get("joint"), list) or not source.data["joint"]:
-        problem = "no joints"
+        problem = "the table has no joints"
         raise source.error("E-TOML-003", problem, "give one [[joint]] table for each row", "joint")
     about = {"inertia_about": top.pop("inertia_about", "center"), "kind": DHRow.kind}
     given = source.rows("joint", FIELDS, DHRow.kind)

@@ -95,7 +95,7 @@ def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
     if rotor.stiffness:
         lower, upper = (x - rotor.offset for x in rotor.rest)
         if lower == -1.0:
-            problem = "has a spring with rest length -1, which has another meaning in MuJoCo"
+            problem = "has a spring with rest length -1, a special value in MuJoCo"
             raise refusal("E-MJCF-401", rotor, problem, _ELSE)
         found["springlength"] = words([lower, upper])
     if rotor.limits != UNBOUNDED:

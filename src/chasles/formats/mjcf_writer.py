@@ -328,7 +328,7 @@ def _principal(link: LinkData) -> tuple[list[float], Matrix]:
         a, b, c = moments
         body = f"mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}"
         remedy = f"correct the inertia, or {_ELSE} or .urdf"
-        raise refusal("E-MJCF-013", link, f"has {body}, which is physically impossible", remedy)
+        raise refusal("E-MJCF-013", link, f"has the physically impossible {body}", remedy)
     moments[k] = min(moments[k], others)
     return [max(x, 0.0) for x in moments.tolist()], Matrix(tuple(map(tuple, axes.tolist())))
 

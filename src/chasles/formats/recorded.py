@@ -78,7 +78,7 @@ def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iter
             block["t"] = block["t"][:, 0]
             if np.any(np.diff(block["t"], prepend=last) < 0.0):
                 remedy = "sort the rows by time"
-                raise ModelError("E-FILE-090", "times decrease", remedy, file=file)
+                raise ModelError("E-FILE-090", "the times decrease", remedy, file=file)
             last = block["t"][-1]
         first += len(batch)
         yield block

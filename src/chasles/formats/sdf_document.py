@@ -228,7 +228,7 @@ def _overridden(model: Part, include: Part) -> Part:
     """Return a model with the values that an `<include>` overrides."""
     if include.find("placement_frame") is not None and include.find("pose") is None:
         raise include.error(
-            "E-SDF-022", "give placement_frame, which <pose> places", "add a <pose>"
+            "E-SDF-022", "placement_frame is given without a <pose>", "add a <pose>"
         )
     for key in ("name", "placement_frame"):
         if text := include.content(key):
