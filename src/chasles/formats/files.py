@@ -20,7 +20,7 @@ from chasles.writing import check_target
 
 
 class Format(NamedTuple):
-    """A file format. suffixes: suffixes of its files, the usual one first.
+    """A file format; `suffixes` begins with the usual suffix.
 
     reader: module with `read`, which takes a path and the options of `formats.read`. writer: module
     with `write`, which takes a description and a path. arguments: True if files take arguments.
@@ -167,7 +167,7 @@ def inputs(description: Description) -> set[str]:
 
 
 def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
-    """Return the format of a file from its suffix. written: the format must be writable."""
+    """Return the format of a file from its suffix; with `written`, only writable formats count."""
     suffix, known = Path(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
     if suffix not in known:
         fault = (
@@ -190,7 +190,7 @@ _COMMENT = re.compile(r"(^|\s)#.*")
 
 
 class Line(NamedTuple):
-    """A line that is not blank. number: line number, from 1. end: byte offset of its end."""
+    """A line that is not blank, its number (from 1), and the byte offset of its end."""
 
     file: str
     number: int

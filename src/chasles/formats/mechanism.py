@@ -205,7 +205,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def described(source: TomlFile, *, floating: bool) -> Description:
-    """Return the mechanism in a file. floating: put the root link on a free joint."""
+    """Return the mechanism in a file; `floating` puts the root link on a free joint."""
     top = source.top(_TOP, _TABLES)
     about = top.pop("inertia_about", "center")
     links = tuple(

@@ -168,7 +168,7 @@ def triangles(model: Any) -> dict[str, list[list[float]]]:
 
 
 def reflected(model: Any, what: str) -> dict[str, list[float]]:
-    """Return the armature or damping of joints and tendons: that of tendons and of actuators.
+    """Return armature or damping by joint and tendon: the tendons' own, plus that of actuators.
 
     The armature or damping of an actuator is multiplied by the square of its first gear, and
     applies to all degrees of freedom of a joint. Before version 3.5 of MuJoCo, actuators have

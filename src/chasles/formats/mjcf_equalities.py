@@ -58,7 +58,7 @@ class Equalities:
 
 @dataclass(frozen=True)
 class _Equality:
-    """The k-th equality of a file. ends: indices of its two parts; -1 for a missing part."""
+    """The k-th equality of a file; `ends` are the indices of its two parts (-1 if missing)."""
 
     source: Source
     k: int
@@ -209,7 +209,7 @@ def _coupling(
 
 
 def add_equalities(root: etree._Element, source: Description, bodies: Bodies) -> None:
-    """Add loops, mimic joints and couplings to a model; bodies: elements of bodies, by link."""
+    """Add loops, mimic joints and couplings to a model whose body elements are in `bodies`."""
     tendons = added(root, "tendon")
     equalities = added(root, "equality")
     taken, ties = taken_names(source)

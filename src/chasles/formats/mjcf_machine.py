@@ -93,7 +93,7 @@ def fluid(source: Source) -> FluidData | None:
 
 
 class Tendons:
-    """Tendons of a file. names: tendon names in the robot; sites: frames of unnamed sites."""
+    """Tendons of a file, with their `names` in the robot, and the frames of unnamed `sites`."""
 
     def __init__(self, source: Source, held: Mapping[str, float]) -> None:
         self.source, self.held = source, held

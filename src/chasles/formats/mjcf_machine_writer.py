@@ -145,7 +145,7 @@ def _actuator(data: ActuatorData) -> dict[str, str]:
 
 
 def add_keyframes(root: etree._Element, source: Description, order: Sequence[str]) -> list[str]:
-    """Write keyframes; order: the joints that are written, in MuJoCo's order.
+    """Write keyframes. The written joints, in MuJoCo's order, are `order`.
 
     If a joint that is not floating starts away from zero, the initial coordinates are written as
     the keyframe "start", because MuJoCo would start it at zero.

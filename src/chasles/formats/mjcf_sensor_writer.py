@@ -23,7 +23,7 @@ Bodies = Mapping[str | None, etree._Element]
 def add_sensors(
     root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
 ) -> list[str]:
-    """Write sensors and return notes on omitted ones; joints: the joints in the file."""
+    """Write sensors and return notes on omitted ones. The file contains the given `joints`."""
     writer, notes = _Writer(root, source, bodies, joints), []
     sensors = added(root, "sensor")
     for sensor in source.sensors:

@@ -108,7 +108,7 @@ def _apart(joint: JointData) -> bool:
 
 @dataclass
 class _Writer:
-    """A mechanism being written. named: links given by the user. written: joints in file order."""
+    """A mechanism being written; `named` are the user's links, `written` the joints so far."""
 
     source: Description
     notes: list[str]

@@ -73,7 +73,7 @@ _Row = tuple[Line, list[float]]
 
 @dataclass(frozen=True)
 class _Table:
-    """Rows of numbers and the columns of each quantity; step: the time between rows, if given."""
+    """Rows of numbers, the columns of each quantity, and the time step between rows, if given."""
 
     rows: Iterator[_Row]
     places: dict[str, list[int]]
@@ -235,7 +235,7 @@ def write(
     *,
     overwrite: bool = True,
 ) -> None:
-    """Write a .csv motion: times t (n,) in s; rows: q, or q and qd, or q, qd, qdd (n, ...)."""
+    """Write a .csv motion with times t (n,) in s; `rows` are q, or q and qd, or q, qd and qdd."""
     names, every = columns(model), [t[:, None], *rows]
     header = ["t", *itertools.chain.from_iterable(names[x] for x in QUANTITIES[: len(rows)])]
     with (

@@ -25,7 +25,7 @@ BUILT_IN = (
 
 
 class Found(NamedTuple):
-    """A robot file. name: file name without suffix. source: package that installed the file."""
+    """A robot file, its name (without suffix), and the package that installed it (`source`)."""
 
     name: str
     source: str

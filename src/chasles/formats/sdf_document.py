@@ -48,7 +48,7 @@ MANIFEST = "model.config"
 
 @dataclass
 class Document:
-    """A file being read. world: `<world>`, or `<sdf>` without one. ties: names of joints in use."""
+    """A file being read. `world` is `<world>` or else `<sdf>`; `ties` are joint names in use."""
 
     file: str
     world: Part
@@ -175,7 +175,7 @@ def _parts(document: Document, scope: Node, owner: Part, way: _Way) -> None:
 
 
 def _model(document: Document, scope: Node, part: Part, way: _Way, version: int = 0) -> None:
-    """Add a model and its parts. version: format version of its file."""
+    """Add a model and its parts; `version` is the format version of its file."""
     if len(way.above) > MAX_NESTING:
         raise part.error(
             "E-SDF-018",

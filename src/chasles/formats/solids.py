@@ -101,7 +101,7 @@ def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
 
 
 def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
-    """Return the solid of a shape in its link's frame; meshes: True to open mesh files.
+    """Return the solid of a shape in its link's frame; `meshes` allows mesh files to be opened.
 
     The result is None if the solid is unknown, or so large that its moments are not finite.
     """

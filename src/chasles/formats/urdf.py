@@ -65,7 +65,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 def described(
     file: str, root: etree._Element, notes: list[str], *, snap: bool, floating: bool
 ) -> Description:
-    """Return the robot in a document; notes: notes of the parser, to which more are added."""
+    """Return the robot in a document, with the `notes` of the parser and further ones."""
     if root.tag.rpartition("}")[2] != "robot":
         problem = f"the root element is <{root.tag}>"
         remedy = "use <robot> as the root element of a URDF file"
@@ -108,7 +108,7 @@ def _named(robot: Part, tag: str) -> Iterator[Part]:
 
 
 def _distinct(element: Part, first: dict[str, str]) -> Part:
-    """Return a link or joint as a named part; first: the places of earlier names."""
+    """Return a link or joint as a named part; `first` has the places of earlier names."""
     part, name = element.named(), element.text("name")
     if name in first:
         problem = f"{first[name]} has a {part.tag} of the same name"

@@ -35,11 +35,11 @@ class NotInstalled(ModelError):
 
 @dataclass(frozen=True)
 class Tool:
-    """Reader of a format. package: required package; extra: extra of chasles that installs it.
+    """Reader of a format. It needs `package`, which the extra `extra` of chasles installs.
 
-    program: Python file in this folder whose function `answer` runs the reader. seconds: limit of
+    program: Python file in this folder whose function `answer` runs the reader. seconds: limit on
     processor time. A process that waits for something else is stopped after `PATIENCE` times as
-    long, not counting time in which the machine sleeps or this process is stopped. memory: limit of
+    long, not counting time in which the machine sleeps or this process is stopped. memory: limit on
     the address space in bytes.
     """
 

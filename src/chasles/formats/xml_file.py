@@ -93,7 +93,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A file being read. space: prefix of the names of its tags, "" or "{namespace}".
+    """A file being read; `space` is the prefix of its tags, "" or "{namespace}".
 
     faults: list that collects unreadable numbers, which are replaced by their defaults or zero; if
     None, they raise an error.
@@ -210,7 +210,7 @@ class Part:
         return Vector(tuple(map(float, self.words(key, 3, default))))
 
     def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
-        """Return the finite numbers of a text, as printed; default: used if they are unreadable."""
+        """Return the finite numbers of a text as printed, or the default if they are unreadable."""
         words = text.split()
         if not all(map(is_number, words)) and "'" in (bare := text.replace('"', "'")):
             words = bare.replace("'", " ").split()

@@ -232,7 +232,7 @@ class Document:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """Contents of a file. document: the text for repairs; None if the file cannot be repaired.
+    """Contents of a file; `document` is its text for repairs, None if it cannot be repaired.
 
     references: references of transmissions and extensions to joints and links, as (where, who,
     "joint", "link" or "part", name). faults: invalid numbers. recovered: parts that are read
@@ -265,7 +265,7 @@ class Sheet:
         return {joint.child: joint for joint in self.joints if joint.kind != "fixed"}
 
     def carriers(self, *, fixed: bool) -> set[str | None]:
-        """Return links that have or carry a mass; fixed: consider only fixed joints."""
+        """Return links that have or carry a mass; `fixed` considers only fixed joints."""
         above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
         found: set[str | None] = set()
         for link in self.links:

@@ -87,7 +87,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
 
 
 def urdf(file: str, *, meshes: bool) -> Sheet:
-    """Survey a .urdf file; meshes: True to open its mesh files."""
+    """Survey a .urdf file; `meshes` allows its mesh files to be opened."""
     notes: list[str] = []
     document = _document(file, notes)
     return replace(_urdf(file, document.root, meshes, notes), document=document)
@@ -193,7 +193,7 @@ def _link(
     drawn: Callable[[Part], ShapeData],
     meshes: bool,
 ) -> Link:
-    """Return a link; inertial, drawn: functions that read its `<inertial>` and its shapes."""
+    """Return a link; `inertial` and `drawn` read its `<inertial>` and its shapes."""
 
     def solid(shape: Part) -> solids.Solid | None:
         try:

@@ -48,7 +48,7 @@ class Machine(NamedTuple):
 
 
 class Peer(Protocol):
-    """A robot in another library; circles: joints with a cosine and a sine as coordinates."""
+    """A robot in another library; joints in `circles` have a cosine and a sine as coordinates."""
 
     joints: tuple[str, ...]
     circles: tuple[str, ...]
@@ -282,7 +282,7 @@ def _some(where: str, names: Sequence[str]) -> str:
 
 
 def cause_of(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    """Return the likely cause of the first difference; renamed: the side matched by joint order."""
+    """Return the likely cause of the first difference; `renamed` matches joints by order."""
     cause = CAUSES[first.name]
     return cause.format(of=first.of) if isinstance(cause, str) else cause(sides, first, renamed)
 
