@@ -149,12 +149,12 @@ def compare(
     found = Agreement(robot.name, library, tolerance, ())
     different = unlike_joints(robot, peer)
     if different:
-        words = f"{robot.nv} degrees of freedom in chasles, {peer.nv} there"
+        words = f"{robot.nv} degrees of freedom in chasles, {peer.nv} in the other library"
         return replace(found, first=words, cause=different)
     pulled = robot.gravity - peer.gravity
     if np.max(np.abs(pulled)) > tolerance * max(1.0, float(np.max(np.abs(peer.gravity)))):
         here, there = (", ".join(f"{x:g}" for x in g) for g in (robot.gravity, peer.gravity))
-        words = f"gravity: ({here}) m/s2 in chasles, ({there}) there"
+        words = f"gravity: ({here}) m/s2 in chasles, ({there}) in the other library"
         return replace(
             found, first=words, cause="gravity: use the same gravity in both (with_gravity)"
         )
