@@ -618,8 +618,8 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
         raise ModelError("E-CONVENTION-001", problem, "reverse the joint, or lock it", part=library)
     if data.kind not in rows:
         why = data.traits.elsewhere.get(library, f"it has {', '.join(rows)}")
-        problem = f"{at} has type {data.kind}, which has other coordinates there ({why})"
-        remedy = "lock it, or replace it with joints that both sides support"
+        problem = f"{at} has type {data.kind}, which has other coordinates in the library ({why})"
+        remedy = "lock it, or replace it with joints that both libraries support"
         raise ModelError("E-CONVENTION-002", problem, remedy, part=library)
     across = data.traits.along and "x" in rows[data.kind].position.split()
     if across and tuple(data.axis) != (0.0, 0.0, 1.0):
@@ -629,7 +629,7 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
     if library in FREE_IN_WORLD and data.traits.floating:
         body = next(body for body in robot.model.bodies if body.data.name == name)
         if (body.parent, body.joint.placement) != (WORLD, Transform.identity()):
-            problem = f"{at} is a free joint, which is relative to the world there"
+            problem = f"{at} is a free joint, which is relative to the world in the library"
             remedy = "place the joint's frame at the world's origin"
             raise ModelError("E-CONVENTION-004", problem, remedy, part=library)
     return rows[data.kind]

@@ -181,7 +181,9 @@ def _tendon(equality: _Equality, t: int) -> dict[int, float]:
     gears = {} if t < 0 else equality.source.tendon(t)
     if gears is None:
         raise equality.error(
-            "E-MJCF-005", "spatial tendons are not supported here", "remove it from the file"
+            "E-MJCF-005",
+            "equalities of spatial tendons are not supported",
+            "remove it from the file",
         )
     return gears
 

@@ -104,11 +104,11 @@ def _link(node: Node, file: str) -> LinkData:
     """Return a link; its default inertia is 1 kg and 1 kg m2 about each axis."""
     part = node.part
     if not truth(part, "gravity", True):
-        part.note("gravity is turned off for it in the file, but acts on it here")
+        part.note("gravity is turned off for it in the file, but acts on it in chasles")
     if truth(part, "kinematic", False):
-        part.note("it is kinematic in the file, but moves under forces here")
+        part.note("it is kinematic in the file, but moves under forces in chasles")
     if any(child.tag in DEFORMABLE for child in part.element):
-        part.note("it is deformable in the file, but rigid here")
+        part.note("it is deformable in the file, but rigid in chasles")
     inertial = part.find("inertial")
     if inertial is None and not node.static:
         part.note(

@@ -149,7 +149,7 @@ def size(sheet: Sheet) -> Iterator[Found]:
     for link in sheet.links:
         distance = math.hypot(*link.center)
         if link.mass and distance > FAR:
-            yield link.found(f"its center of mass is {distance:g} m away")
+            yield link.found(f"its center of mass is {distance:g} m from its frame")
         for shape in link.shapes:
             edge = float(np.max(np.ptp(shape.corners, axis=0)))
             if edge > FAR:
@@ -263,7 +263,7 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
     elif not _mixed(a, b):
         yield (
             "a center of mass that is placed differently relative to its principal "
-            "axes (a sign, perhaps)"
+            "axes (check the signs)"
         )
 
 
