@@ -225,7 +225,7 @@ def _paired(source: Source, made: Mapping[int, ShapeData]) -> Iterator[tuple[Sha
 
 
 def _shapes(source: Source) -> Iterator[tuple[int, ShapeData]]:
-    """Yield all shapes in the frames of their bodies, except planes, height fields, lost meshes.
+    """Yield all shapes in body frames, except planes, height fields and missing meshes.
 
     MuJoCo stores half lengths, and places the frame of a mesh at its principal axes of inertia.
     """

@@ -161,7 +161,10 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 
 
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
-    """Return the role (collision or visual) with the largest shape; empty if a shape is unknown."""
+    """Return the collision shapes or the visual shapes, whichever include the largest one.
+
+    The result is empty if a shape is unknown.
+    """
     if any(solid is None for role in roles for solid in role):
         return ()
     known = [[solid for solid in role if solid is not None] for role in roles]
