@@ -192,7 +192,7 @@ def test_a_weld_to_a_mocap_body_is_no_weld_to_the_world(saved: Saved) -> None:
         robot = chasles.load(saved(document(f"{world}<equality>{weld}</equality>")))
         assert robot.loops == ()
         assert robot.nv == 6
-        assert any("'w' holds another body to" in x and "mocap" in x for x in robot.notes)
+        assert any("'w' attaches a body to" in x and "mocap" in x for x in robot.notes)
 
 
 def test_rotors_are_written_as_tendons(saved: Saved, tmp_path: Path) -> None:

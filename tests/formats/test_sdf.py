@@ -481,7 +481,7 @@ REFUSED = {
         chain(
             "<include><uri>model://gripper</uri><placement_frame>grip</placement_frame></include>"
         ),
-        "give placement_frame, which <pose> places; add a <pose>",
+        "placement_frame is given without a <pose>; add a <pose>",
     ),
     "absent": (
         chain("<include><uri>nowhere.sdf</uri></include>"),

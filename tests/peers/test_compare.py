@@ -199,7 +199,7 @@ def test_axis(written) -> None:
 def test_mass(written) -> None:
     found = chasles.compare(chasles.load(written("plain")), "pinocchio", written("heavy", mass=3))
     assert cause(found) == "mass"
-    assert "2 kg in chasles, 3 kg there" in found.cause
+    assert "2 kg in chasles, 3 kg in the other library" in found.cause
 
 
 def test_inertia(written) -> None:
@@ -270,11 +270,11 @@ def test_joints(written) -> None:
     robot = chasles.load(plain)
     found = chasles.compare(robot, "pinocchio", fixed)
     assert cause(found) == "joints"
-    assert found.first == "3 degrees of freedom in chasles, 2 there"
-    assert "only here 'wrist', only there none" in found.cause
+    assert found.first == "3 degrees of freedom in chasles, 2 in the other library"
+    assert "only in chasles: 'wrist', only in the other library: none" in found.cause
     found = chasles.compare(robot, "pinocchio", renamed)
     assert cause(found) == "joints"
-    assert "only here 'elbow', only there 'bend'" in found.cause
+    assert "only in chasles: 'elbow', only in the other library: 'bend'" in found.cause
 
 
 def test_moves_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +312,7 @@ def test_gravity_that_does_not_act(written, tmp_path: Path) -> None:
     (tmp_path / "off.xml").write_text(in_mjcf(robot, tmp_path).replace("</mujoco>", off))
     found = chasles.compare(robot, "mujoco", tmp_path / "off.xml")
     assert cause(found) == "gravity"
-    assert found.first.startswith("gravity: (0, 0, -9.81) m/s2 in chasles, (0, 0, 0) there")
+    assert found.first.startswith("gravity: (0, 0, -9.81) m/s2 in chasles, (0, 0, 0) in the other")
 
 
 class Twist(conventions.Convention):
@@ -334,7 +334,9 @@ def test_velocity(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.first.startswith("bias forces")
 
 
-@pytest.mark.parametrize(("anchor", "words"), [(None, "3 here, 0 there"), ("0.9 0 0", "0 here")])
+@pytest.mark.parametrize(
+    ("anchor", "words"), [(None, "3 in chasles, 0 in the other"), ("0.9 0 0", "0 in chasles")]
+)
 def test_loops(tmp_path: Path, anchor: str | None, words: str) -> None:
     """A loop that is not in the other file, and one that holds another point of the link."""
     robot, path = held_rods(), tmp_path / "held.xml"

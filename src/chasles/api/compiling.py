@@ -1,4 +1,4 @@
-"""Functions of a robot as programs: compile, cost."""
+"""Compile functions of a robot, and count their operations: compile, cost."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, overload
@@ -73,9 +73,9 @@ def compile(
         each batch on the device that was measured to be faster, including copies; `.choice(count)`
         and `.report()` show the choice.
     backend : str, optional
-        For the CPU "llvm" (machine code, default), "llvm-quick" (compiles faster, runs slower),
+        For the CPU: "llvm" (machine code, default), "llvm-quick" (compiles faster, runs slower),
         "numpy" (vectorized Python) or "interpret" (one operation at a time, the reference). For a
-        GPU "cuda".
+        GPU: "cuda".
     method : str, optional
         Algorithm, as in the method of `Robot`.
     dissipation : bool, optional
@@ -104,7 +104,8 @@ def compile(
 
     Notes
     -----
-    For a robot that depends on time, the time t (...) is an array before the parameters.
+    For a time-dependent robot, the time t, of shape (...), is an additional array before the
+    parameters.
 
     Examples
     --------
@@ -182,23 +183,23 @@ def cost(
     f_ext : mapping from str to Wrench or array_like, optional
         External wrenches that the function takes. Their values are ignored.
     rules : {"simplified", "book"}, optional
-        Count the simplified program that runs (default), or by the rules of Balafoutis and Patel;
-        see Notes.
+        Count the operations of the simplified program that runs (default), or count by the rules of
+        Balafoutis and Patel; see Notes.
     **options
         Options of the method of `Robot`, for example frame="tool".
 
     Returns
     -------
     Cost
-        Number of operations by kind, by statement of the algorithm (`.steps`), the longest path
-        (`.depth`) and the largest number of live values (`.live`).
+        Number of operations by kind and by statement of the algorithm (`.steps`), length of the
+        longest path (`.depth`), and largest number of live values (`.live`).
 
     Notes
     -----
     rules="book" counts as Balafoutis and Patel do by hand (1991, sections 5.3 and 6.3): structural
     zeros and ones, signs and trigonometric functions are free, a doubling is an addition, a
     division is a multiplication, and nothing is shared between two equations unless it has a name.
-    For a robot with loops, "fastest" of "forward_dynamics" is the program of
+    For a robot with loops, the fastest method of "forward_dynamics" is the program of
     "constrained_dynamics".
 
     Examples

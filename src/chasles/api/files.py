@@ -68,7 +68,7 @@ def load(
         Names of loops and couplings (equalities in MJCF) to ignore; the name of a mimic joint makes
         it independent.
     loop_tolerance : float, optional
-        Largest contradiction between the equations of a loop (rad, and relative to the size of the
+        Largest inconsistency between the equations of a loop (rad, and relative to the size of the
         loop). Default: 1e-4, and up to 1e-3 if the file prints few digits
         (docs/loops.md#loops-closed-to-the-digits-of-a-file).
     springs : bool, optional
@@ -127,7 +127,7 @@ def _found(name: str) -> Path:
 def save(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = False) -> tuple[str, ...]:
     """Save a robot to a file, with all digits.
 
-    Loading the file gives a robot with the same motion. Mimic joints are written as such, also for
+    Loading the file gives a robot with the same motion. Mimic joints are written as such, even for
     a robot that was loaded with mimic=False. The file is written completely or not at all.
 
     Parameters
@@ -245,9 +245,9 @@ def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None
     Notes
     -----
     A robot whose links already have the frames of a table (from_dh, .toml, .dat, the built-in arms)
-    keeps that table. Others follow the rules of Balafoutis and Patel (1991, section 2.3): x along
-    common normals, d = 0 between parallel axes. Inertias are expressed in the frames of the table;
-    `base` and `tool` hold what rows cannot represent.
+    keeps that table. Other tables follow the rules of Balafoutis and Patel (1991, section 2.3): x
+    along common normals, d = 0 between parallel axes. Inertias are expressed in the frames of the
+    table; `base` and `tool` hold the transforms that rows cannot represent.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """States, forces and matrices of a robot in the conventions of Pinocchio, MuJoCo and Drake.
 
-Joint types list their coordinates in each library in order; all conversions follow from these
+Each joint type lists its coordinates in each library, in order. All conversions follow from these
 lists.
 """
 
@@ -33,18 +33,19 @@ LIBRARIES = {name: _library(name) for name in ("Pinocchio", "MuJoCo", "Drake")}
 """Joint types of each library with their coordinates, according to its documentation."""
 
 LINEAR_FIRST = ("Pinocchio",)
-"""The libraries whose twists, wrenches and Jacobians have the linear part first."""
+"""Libraries whose twists, wrenches and Jacobians have the linear part first."""
 
 FREE_IN_WORLD = ("MuJoCo",)
-"""The libraries whose free joints are relative to the world."""
+"""Libraries whose free joints are relative to the world."""
 
-# A robot here and there -----------------------------------------------------------------------
+# Conversion of a robot ------------------------------------------------------------------------
 
 
 class _Turn(NamedTuple):
-    """Three velocities of a joint (two in a plane) that the library has along the parent's axes.
+    """Three velocities of a joint (two in a plane) that the library gives along the parent's axes.
 
-    attitude: place of the quaternion (or angle) in q; spin: place of the angular velocity in qd.
+    attitude: indices of the quaternion (or angle) in q. spin: indices of the angular velocity in
+    qd. here, there: indices of the velocities in qd and in the library.
     """
 
     attitude: list[int]
@@ -72,10 +73,10 @@ class _Turn(NamedTuple):
 class Convention:
     """Conversion of one robot to another library (`to_...`) and back (`from_...`).
 
-    library: its name; joints: the joint names of chasles, in the order of the library; nq, nv:
-    sizes in the library. `to_...` functions take the state of chasles (q, qd, qdd) first,
-    `from_...` functions that of the library (x, v, a), with any leading shapes. Both must describe
-    the same mechanism, with equal link frames.
+    `library` is the name of the library, `joints` are the joint names of chasles in the order of
+    the library, and `nq` and `nv` are the sizes in the library. The first arguments of `to_...` are
+    the state in chasles (q, qd, qdd), and those of `from_...` the state in the library (x, v, a),
+    with any leading dimensions. Both must describe the same mechanism, with equal link frames.
 
     Velocities in the library are T qd. T only permutes and rotates, so its inverse is its
     transpose: forces convert as T tau, Jacobians as J T', mass matrices as T M T'.
@@ -86,7 +87,7 @@ class Convention:
     nq: int
     nv: int
     _nq_here: int
-    _places: np.ndarray  # index in our q of each library position (cosine and sine: of the angle)
+    _places: np.ndarray  # index in our q of each library position (that of the angle for cos, sin)
     _cosines: list[int]  # indices of cosines among the library's positions
     _sines: list[int]
     _quaternions: Mapping[str, list[int]]  # by joint
@@ -262,7 +263,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("a", a, self.nv)) - self._drift(qd)
 
     def to_effort(self, q: Array, tau: Array) -> np.ndarray:
-        """Return the library's joint torques, of the same power.
+        """Return the library's joint torques, which have the same power.
 
         Parameters
         ----------
@@ -423,19 +424,21 @@ class Convention:
         return self._here(q, half).swapaxes(-1, -2)
 
     def spatial(self, value: Array, *, axis: int = -1) -> np.ndarray:
-        """Convert a twist, wrench or momentum, either way: swap halves if linear comes first.
+        """Convert a twist, wrench or momentum, in either direction.
+
+        The halves are swapped if the library has the linear part first.
 
         Parameters
         ----------
         value : array_like
             6-vectors along one axis.
         axis : int, optional
-            The axis of the six numbers. Default: the last.
+            Axis of the six components. Default: the last.
 
         Returns
         -------
         value : ndarray
-            The same shape, in the order of the other side.
+            Array of the same shape, in the order of the other side.
 
         Examples
         --------
@@ -488,12 +491,12 @@ def pinocchio(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
     Raises
     ------
     ModelError
-        If Pinocchio has no such joint, or the names do not match.
+        If Pinocchio lacks a joint type of the robot, or the names do not match.
 
     Notes
     -----
-    Pinocchio's reader makes continuous joints (cosine, sine), and mimic joints independent: load
-    with `mimic=False`.
+    Pinocchio's reader gives continuous joints two coordinates (cosine, sine) and makes mimic joints
+    independent. Load a robot with mimic joints with `mimic=False`.
 
     Examples
     --------
@@ -523,7 +526,7 @@ def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
     Raises
     ------
     ModelError
-        If MuJoCo has no such joint, or the names do not match.
+        If MuJoCo lacks a joint type of the robot, or the names do not match.
 
     Notes
     -----
@@ -558,7 +561,7 @@ def drake(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
     Raises
     ------
     ModelError
-        If Drake has no such joint, or the names do not match.
+        If Drake lacks a joint type of the robot, or the names do not match.
 
     Examples
     --------
@@ -595,7 +598,7 @@ def _convention(library: str, robot: Robot, joints: Sequence[str] | None) -> Con
 
 
 def _words(rows: Mapping[str, Numbers]) -> tuple[Words, Words]:
-    """Return the words of a position and of a velocity, from rows by joint."""
+    """Return the words of the position and velocity vectors, given the row of each joint."""
     x = [(joint, word) for joint, row in rows.items() for word in row.position.split()]
     v = [(joint, word) for joint, row in rows.items() for word in row.velocity.split()]
     return x, v
@@ -607,16 +610,16 @@ def _places(words: Words, joint: str, initials: str) -> list[int]:
 
 
 def _row(library: str, robot: Robot, name: str) -> Numbers:
-    """Return a joint's row, if the library has such a joint with such coordinates."""
+    """Return a joint's row; raise an error if the library does not have an equivalent joint."""
     data, rows = robot.joint(name), LIBRARIES[library]
     at = f"joint {name!r} of robot {robot.name!r}"
     if data.reversed:
-        problem = f"{at} is reversed"
+        problem = f"{at} is reversed, which the library does not support"
         raise ModelError("E-CONVENTION-001", problem, "reverse the joint, or lock it", part=library)
     if data.kind not in rows:
         why = data.traits.elsewhere.get(library, f"it has {', '.join(rows)}")
-        problem = f"{at} has type {data.kind}, which has other coordinates there ({why})"
-        remedy = "lock it, or replace it with joints that both sides support"
+        problem = f"{at} has type {data.kind}, which has other coordinates in the library ({why})"
+        remedy = "lock it, or replace it with joints that both libraries support"
         raise ModelError("E-CONVENTION-002", problem, remedy, part=library)
     across = data.traits.along and "x" in rows[data.kind].position.split()
     if across and tuple(data.axis) != (0.0, 0.0, 1.0):
@@ -626,7 +629,7 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
     if library in FREE_IN_WORLD and data.traits.floating:
         body = next(body for body in robot.model.bodies if body.data.name == name)
         if (body.parent, body.joint.placement) != (WORLD, Transform.identity()):
-            problem = f"{at} is a free joint, which is relative to the world there"
+            problem = f"{at} is a free joint, which is relative to the world in the library"
             remedy = "place the joint's frame at the world's origin"
             raise ModelError("E-CONVENTION-004", problem, remedy, part=library)
     return rows[data.kind]
@@ -660,7 +663,7 @@ def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ..
 
 
 def _spread(value: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Broadcast a value over the leading shape of a state."""
+    """Broadcast a value over the leading dimensions of a state."""
     lead = np.broadcast_shapes(value.shape[:-1], q.shape[:-1])
     return np.broadcast_to(value, (*lead, value.shape[-1]))
 

@@ -1,4 +1,4 @@
-"""Positions and velocities by joint name, and as messages of ROS."""
+"""Positions and velocities by joint name, and as ROS messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -126,9 +126,9 @@ def to_joint_state(
     q : array_like, shape (..., nq)
         Joint positions.
     qd : array_like, shape (..., nv), optional
-        Joint velocities; the field is empty without.
+        Joint velocities. If omitted, the field is empty.
     tau : array_like, shape (..., nv), optional
-        Joint torques; the field is empty without.
+        Joint torques. If omitted, the field is empty.
 
     Returns
     -------
@@ -214,6 +214,6 @@ def _field(message: Any, key: str) -> Any:
 def _by_name(
     array: np.ndarray, where: Callable[[str], slice], joints: Sequence[str]
 ) -> dict[str, np.ndarray]:
-    """Return {joint: its part}: (...) for joints with one number, (..., n) for others."""
+    """Return {joint: its part}: (...) for joints with one coordinate, else (..., n)."""
     parts = {name: array[..., where(name)] for name in joints}
     return {name: p[..., 0] if p.shape[-1] == 1 else p for name, p in parts.items()}

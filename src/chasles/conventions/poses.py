@@ -16,7 +16,7 @@ REFERENCE_FRAMES = {
     "WORLD": {"axes": "world", "at": "world"},
     "LOCAL_WORLD_ALIGNED": {"axes": "world", "at": "frame"},
 }
-"""Pinocchio's reference frames, each with its axes and point."""
+"""Values of `axes` and `at` for each of Pinocchio's reference frames."""
 
 
 def reference_frame(word: Any) -> dict[str, str]:
@@ -30,7 +30,7 @@ def reference_frame(word: Any) -> dict[str, str]:
     Returns
     -------
     options : dict
-        Keyword arguments of functions of a frame.
+        Keyword arguments for functions that take a frame.
 
     Raises
     ------
@@ -46,7 +46,7 @@ def reference_frame(word: Any) -> dict[str, str]:
     if str(word) not in REFERENCE_FRAMES:
         known = ", ".join(REFERENCE_FRAMES)
         problem = f"unknown reference frame {str(word)!r}"
-        raise InputError("E-CONVENTION-006", problem, f"known are {known}")
+        raise InputError("E-CONVENTION-006", problem, f"use one of {known}")
     return dict(REFERENCE_FRAMES[str(word)])
 
 
@@ -58,12 +58,12 @@ def swap(value: Array, *, axis: int = -1) -> np.ndarray:
     value : array_like
         6-vectors along one axis.
     axis : int, optional
-        The axis of the six numbers. Default: the last.
+        Axis of the six components. Default: the last.
 
     Returns
     -------
     value : ndarray
-        The same shape, halves exchanged.
+        Array of the same shape, with its halves exchanged.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def unit(what: str, quaternion: np.ndarray) -> np.ndarray:
     size = np.max(np.abs(quaternion), axis=-1, keepdims=True)
     if not np.all(size):
         raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")
-    scaled = quaternion / size  # its squares do not overflow
+    scaled = quaternion / size  # so that its squares do not overflow
     return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
 
 

@@ -29,10 +29,10 @@ _FAULTS = (
 def arrays(
     source: str | os.PathLike[str] | io.BytesIO, names: Sequence[str] = ()
 ) -> dict[str, np.ndarray]:
-    """Read arrays of a .npz file: those in `names`, or all of them; pickled arrays are refused.
+    """Read the arrays in `names`, or all arrays, from a .npz file; pickled arrays are refused.
 
-    Any fault of the file raises ValueError. The arrays take at most `MOST_TIMES` the size of the
-    file (plus 1 MiB); larger ones are refused before memory is allocated.
+    Any fault of the file raises ValueError. The arrays may take at most `MOST_TIMES` times the
+    size of the file (plus 1 MiB); larger arrays are refused before memory is allocated.
     """
     try:
         with ZipFile(source) as archive:

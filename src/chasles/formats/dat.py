@@ -4,7 +4,7 @@ The file consists of the records below, in this order, in SI units and radians. 
 end of a line and may be spread over several lines, as the original program's `fscanf` allows.
 
 - the number of links;
-- for every link: joint type (0 revolute, 1 prismatic; beyond the paper 2 helical, 3 cylindrical),
+- for every link: joint type (0 revolute, 1 prismatic; not in the paper: 2 helical, 3 cylindrical),
   theta, s, b, a, alpha, and for a helical joint its pitch (m/rad);
   mass, jxx, jxy, jxz, jyy, jyz, jzz; center of mass x, y, z;
 - gravity x, y, z in the base frame;
@@ -40,13 +40,13 @@ from chasles.model.ranges import LARGEST
 from chasles.writing import store
 
 GRIPPER = "gripper"
-"""The frame of the last link, on which the file's forces and couples act."""
+"""Name of the last link's frame, on which the forces and couples in the file act."""
 
 KINDS = spelled("DAT")
 """Joint types by their code in the file (0 and 1 are from SPACELIB; the others are extensions)."""
 
 _HELICAL = spelling("helical", "DAT")
-"""Code of helical joints, whose records have one more number: the pitch."""
+"""Code of helical joints, whose records have an additional number: the pitch."""
 
 _LINKS = ("number of links",)
 _JOINT = ("type", "theta", "s", "b", "a", "alpha")
@@ -54,19 +54,20 @@ _MASS = ("mass", "jxx", "jxy", "jxz", "jyy", "jyz", "jzz")
 _CENTER = ("xg", "yg", "zg")
 _GRAVITY = ("gx", "gy", "gz")
 _ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
-"""Names of the numbers of a record, in order."""
+"""Names of the numbers in each record, in order."""
 
 _ROUNDING = 1e-12
-"""Rounding error of a zero after rotating and moving frames, relative to numbers of size one."""
+"""Numbers up to this size count as zero after frames are rotated and moved (m, or no unit)."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
-    """Read a robot from a data file: links base, link1, ..., joints joint1, ..., frames dh1, ...
+    """Read a robot from a data file.
 
-    Frame "gripper" is the last of the dh frames. snap: an angle printed as a rounded multiple of a
-    right angle is taken as that multiple, and a note names the place. floating: refused, because
-    the format has no mass for the base. Forces and couples on the gripper are checked but are not
-    part of the robot; use `actions` to read them.
+    Links are named base, link1, ..., joints joint1, ..., and frames dh1, ... The frame "gripper"
+    equals the last of them. snap: an angle printed as a rounded multiple of a right angle is taken
+    as that multiple, and a note names the place. floating: raises an error, because the format does
+    not store the mass of the base. Forces and couples on the gripper are checked, but are not part
+    of the robot; use `actions` to read them.
     """
     source = _Source(os.fsdecode(path), snap)
     if floating:
@@ -88,7 +89,7 @@ def actions(path: str | os.PathLike[str]) -> np.ndarray:
 
     Each row is a force and then a couple, about the gripper's origin and along its axes (the
     original program transforms them from the last link's frame to the base). The file has one row
-    for all instants, or one for each.
+    for all instants, or one row per instant.
     """
     source = _Source(os.fsdecode(path), snap=False)
     source.rows()
@@ -115,15 +116,15 @@ class _Source:
         return ModelError(code, problem, remedy, part=part, file=self.file, line=here)
 
     def rows(self) -> list[DHRow]:
-        """Return the table at the beginning of the file."""
+        """Return the rows of the table at the beginning of the file."""
         line, (count,) = self.record("robot", _LINKS)
         if not (count.isascii() and count.isdigit() and len(count) < 7 and int(count) > 0):
             problem = f"the number of links is {short(count)}"
-            raise self.error("E-DAT-002", problem, "give 1, 2, ...", line)
+            raise self.error("E-DAT-002", problem, "give a positive integer", line)
         return [self._row(f"link {i}") for i in range(1, int(count) + 1)]
 
     def record(self, part: str, names: tuple[str, ...]) -> tuple[int, list[str]]:
-        """Return the line where the next record begins, and its words, all finite numbers."""
+        """Return the line where the next record begins, and its words, each a finite number."""
         if (found := self.next_record(part, names)) is None:
             problem = f"the file ends before {' '.join(names)}"
             raise self.error("E-DAT-003", problem, "add the missing values", part=part)
@@ -145,7 +146,7 @@ class _Source:
             if len(words) > len(names):
                 since = "" if first == line.number else f" since line {first}"
                 problem = f"found {len(words)} numbers{since}, but expected {len(names)}: {wanted}"
-                remedy = "add the missing number before them, or end the line after the last one"
+                remedy = "add the missing number, or end the line where the record ends"
                 raise self.error("E-DAT-007", problem, remedy, part=part)
             if len(words) == len(names):
                 return first, words
@@ -207,8 +208,8 @@ class _Source:
 def write(description: Description, path: str | os.PathLike[str], *, gripper: str = "") -> None:
     """Write a serial robot with Denavit-Hartenberg frames; reading the file gives the same robot.
 
-    gripper: the frame on the last link that ends the table (the link frame if empty). Names, limits
-    and the base are omitted, because the format does not have them. A part that would change the
+    gripper: the frame on the last link that ends the table; if empty, the link frame. Names, limits
+    and the base are omitted, because the format does not store them. A part that would change the
     motion and that the format cannot represent raises an error that names it: other joint types,
     branches, armature, damping, friction, mimic joints, axes other than z, and frames that
     Denavit-Hartenberg parameters cannot describe.
@@ -248,7 +249,7 @@ def _serial(description: Description) -> tuple[JointData, ...]:
         raise ModelError("E-DAT-011", problem, "save it as a mechanism file (.toml)")
     if not description.joints:
         problem = f"robot {description.name!r} has no joints"
-        raise ModelError("E-DAT-018", problem, "a .dat file needs at least one joint")
+        raise ModelError("E-DAT-018", problem, "add at least one joint")
     end = description.joints[0].parent
     for joint in description.joints:
         if "DAT" not in joint.traits.names:
@@ -293,8 +294,10 @@ def _far_end(description: Description, link: str, gripper: str) -> tuple[float, 
             rows: np.ndarray = np.array(frame.pose.R.rows, dtype=float)
             a, b, z = map(float, frame.pose.r)
             if max(abs(z), abs(rows[0, 1]), abs(rows[0, 2]), 1.0 - rows[0, 0]) > _ROUNDING:
-                problem = "it does not end a Denavit-Hartenberg table"
-                raise ModelError("E-DAT-020", problem, "choose another", part=f"frame {gripper!r}")
+                problem = "its pose cannot end a Denavit-Hartenberg table"
+                raise ModelError(
+                    "E-DAT-020", problem, "choose another frame", part=f"frame {gripper!r}"
+                )
             return a, b, math.atan2(-rows[1, 2], rows[2, 2])
     problem = f"there is no frame {gripper!r} on the last link {link!r}"
     raise ModelError("E-DAT-021", problem, part=f"robot {description.name!r}")

@@ -25,7 +25,7 @@ _POSE = {
 def described(source: TomlFile, *, floating: bool) -> Description:
     """Return the arm in a file, with links base, link1, ... and frames base, dh1, ..., tool.
 
-    floating: refused, because a table does not give the mass of the base.
+    floating: raises an error, because a table does not give the mass of the base.
     """
     if floating:
         problem = (
@@ -41,9 +41,11 @@ def _table(source: TomlFile) -> DHTable:
     top = source.top(_TOP, {"base": _POSE, "tool": _POSE, "joint": FIELDS})
     if "convention" not in top:
         remedy = "give convention = 'modified' or 'standard'"
-        raise ModelError("E-TOML-002", "no convention", remedy, file=source.file, line=1)
+        raise ModelError(
+            "E-TOML-002", "the convention is missing", remedy, file=source.file, line=1
+        )
     if not isinstance(source.data.get("joint"), list) or not source.data["joint"]:
-        problem = "no joints"
+        problem = "the table has no joints"
         raise source.error("E-TOML-003", problem, "give one [[joint]] table for each row", "joint")
     about = {"inertia_about": top.pop("inertia_about", "center"), "kind": DHRow.kind}
     given = source.rows("joint", FIELDS, DHRow.kind)
@@ -84,8 +86,8 @@ def write(
 ) -> None:
     """Write the table of a serial arm in SI units and radians; reading it gives the same arm.
 
-    convention, tool: as for `chasles.to_dh`, which also describes the arms that are refused. Fixed
-    links and frames other than the tool are not written.
+    convention, tool: as for `chasles.to_dh`, which also describes the arms that raise an error.
+    Fixed links and frames other than the tool are not written.
     """
     table = dh_table(build(description), convention, tool)
     top = {"convention": table.convention, "name": table.name, "gravity": table.gravity}

@@ -1,4 +1,4 @@
-"""Table of robot file formats, and functions that read bytes, lines and numbers of files."""
+"""Table of robot file formats, and functions that read bytes, lines and numbers from files."""
 
 import importlib
 import math
@@ -20,13 +20,13 @@ from chasles.writing import check_target
 
 
 class Format(NamedTuple):
-    """A file format. suffixes: suffixes of its files, the usual one first.
+    """A file format; `suffixes` begins with the usual suffix.
 
     reader: module with `read`, which takes a path and the options of `formats.read`. writer: module
     with `write`, which takes a description and a path. arguments: True if files take arguments.
-    installed: True if packages of robots install files of this format. survey: "module:function"
-    that reads a file without interpretation, for lint. seen: the content that lint checks if a file
-    loads: the text of the file ("raw"), the loaded robot ("loaded"), or "both".
+    installed: True if packages of robots install files of this format. survey: the function
+    ("module:function") that reads the raw content of a file for lint. seen: the content that lint
+    checks if a file loads: the text of the file ("raw"), the loaded robot ("loaded"), or "both".
     """
 
     suffixes: tuple[str, ...]
@@ -58,7 +58,7 @@ MAX_LINKS = 5_000
 
 
 def suffixes(*, written: bool = False, installed: bool = False) -> tuple[str, ...]:
-    """Return the suffixes of files that can be read, or written, or that packages install."""
+    """Return the suffixes of files that can be read or written, or that packages install."""
     return tuple(
         suffix
         for row in FORMATS.values()
@@ -74,7 +74,7 @@ def endings(*, written: bool = False) -> str:
 
 
 def is_name(path: str | os.PathLike[str]) -> bool:
-    """Return True if a path is not a file, but may be a robot's name, such as "arm_v1.2"."""
+    """Return True if a path is not a file but may be the name of a robot, such as "arm_v1.2"."""
     text = os.fsdecode(path)
     file = Path(text)
     is_bare = bool(text) and file.name == text
@@ -91,7 +91,7 @@ def read(
 ) -> Description:
     """Read a robot file as a description, before any choice of numbering or frames.
 
-    Numbers that are impossible for a mechanism are refused, or replaced with a note, as
+    Values that are impossible for a mechanism are refused, or replaced with a note, as
     `chasles.model.ranges` defines. snap: replace angles printed as a rounded multiple of a right
     angle by that multiple. floating: put the root link on a free joint. arguments: the arguments of
     a xacro file. trust: let a xacro file run Python; files of other formats contain no code.
@@ -111,7 +111,7 @@ def written(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Description:
-    """Read a robot file with all its numbers, including those impossible for a mechanism."""
+    """Read a robot file and keep all its values, even those impossible for a mechanism."""
     options: dict[str, Any] = {"snap": snap, "floating": floating}
     if arguments:
         taking = [suffix for row in FORMATS.values() if row.arguments for suffix in row.suffixes]
@@ -152,7 +152,7 @@ def write(
         "sensors": 0 if row is FORMATS["MJCF"] else len(description.sensors),
         "planes": 0 if row is FORMATS["TOML"] else len(description.planes),
         "height fields": len(description.fields),
-        "pairs of shapes with a contact of their own": len(description.paired),
+        "explicit contact pairs of shapes": len(description.paired),
     }
     ignored = (f"{what} ({count}) are ignored" for what, count in counts.items() if count)
     return (*left, *ignored, *notes)
@@ -167,7 +167,7 @@ def inputs(description: Description) -> set[str]:
 
 
 def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
-    """Return the format of a file, to be read or written, by its suffix."""
+    """Return the format of a file from its suffix; with `written`, only writable formats count."""
     suffix, known = Path(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
     if suffix not in known:
         fault = (
@@ -181,7 +181,7 @@ def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
 # Bytes and lines -------------------------------------------------------------------------------
 
 MAX_BYTES = 64 * 2**20
-"""Larger robot files are refused unread; the largest file of example-robot-data has 0.2 MB."""
+"""Largest size of a robot file in bytes; the largest file of example-robot-data has 0.2 MB."""
 
 MAX_LINE = 2**20
 """Largest length of a line of text, in bytes."""
@@ -190,7 +190,7 @@ _COMMENT = re.compile(r"(^|\s)#.*")
 
 
 class Line(NamedTuple):
-    """A line that is not blank. number: counted from 1. end: offset of its end in bytes."""
+    """A line that is not blank, its number (from 1), and the byte offset of its end."""
 
     file: str
     number: int
@@ -263,7 +263,7 @@ def short(text: str) -> str:
 
 
 def renamed(name: str, robot_file: str, other: str) -> str:
-    """Return the name in another robot file of the mesh that `robot_file` calls `name`."""
+    """Return the name that a mesh, called `name` in `robot_file`, has in another robot file."""
     folder, place = (os.path.dirname(os.path.abspath(file)) for file in (robot_file, other))
     if not robot_file or folder == place or "://" in name or os.path.isabs(name):
         return name
@@ -293,7 +293,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """Return the largest numbers of significant digits and of decimals in some files."""
+    """Return the largest numbers of significant digits and of decimals printed in the files."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):
@@ -304,7 +304,7 @@ def printed(files: Iterable[str]) -> Precision:
 
 
 def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
-    """Return the number of right angles that printed digits mean, with a note if not exact."""
+    """Return the number of right angles that printed digits represent; add a note if inexact."""
     k = right_angles(angle)
     if k and float(angle) != radians(k):
         numerator, denominator = (k, "/2") if k % 2 else (k // 2, "")
@@ -314,11 +314,11 @@ def snapped(angle: str, name: str, note: Callable[[str], None]) -> int:
 
 
 def right_angles(angle: str) -> int:
-    """Return the number of right angles that printed digits mean; 0 for any other angle.
+    """Return the number of right angles that printed digits represent; 0 for any other angle.
 
-    A number of 5 to 17 digits means a multiple of a right angle if it equals the multiple rounded
-    or truncated to that number of digits. A number with more digits, or a double printed in full,
-    means a multiple if it is a neighboring double.
+    A number of 5 to 17 digits represents a multiple of a right angle if it equals the multiple
+    rounded or truncated to that number of digits. A number with more digits, or a double printed in
+    full, represents a multiple if it is a neighboring double.
     """
     k = round(float(angle) / radians(1))
     if not 0 < abs(k) <= _MOST_RIGHT_ANGLES:
@@ -340,12 +340,12 @@ def radians(k: int) -> float:
 
 
 def angle_word(angle: Any) -> str:
-    """Return an angle in rad, with enough digits that only a right angle is read as one."""
+    """Return an angle (rad) as text, with enough digits that only right angles are snapped."""
     plain = repr(float(angle) + 0.0)
     k = right_angles(plain)
     return f"{angle:.20f}" if k and float(angle) != radians(k) else plain
 
 
 def words(numbers: Iterable[Number]) -> str:
-    """Return numbers with all their digits."""
+    """Return numbers as text with all their digits, separated by spaces."""
     return " ".join(repr(float(x) + 0.0) for x in numbers)

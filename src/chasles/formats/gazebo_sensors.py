@@ -1,4 +1,4 @@
-"""Read sensors of SDF files and of `<gazebo>` elements of URDF files, which have the same form.
+"""Read sensors of SDF files and of `<gazebo>` elements of URDF files; both have the same form.
 
 Supported types are imu, force_torque, magnetometer and ray (including lidar, gpu_ray and
 gpu_lidar), as defined at sdformat.org. Notes name sensors of other types.
@@ -94,7 +94,7 @@ def _force_torque(
     axes = _text(sensor, "force_torque/frame", "child")
     direction = _text(sensor, "force_torque/measure_direction", "child_to_parent")
     if axes not in ("child", "sensor") or direction not in ("child_to_parent", "parent_to_child"):
-        raise _Unread(f"its frame is {axes!r} and its direction {direction!r}")
+        raise _Unread(f"frame {axes!r} with direction {direction!r} is not supported")
     at = compose(place, joint.child_pose)
     if axes == "child":
         at = Transform.from_pose(Matrix.identity(), at.r)
@@ -104,7 +104,7 @@ def _force_torque(
 
 
 def _scan(made: Description, sensor: etree._Element, data: SensorData) -> Iterator[SensorData]:
-    """Yield the rays of a scan: yaw about z, then pitch upward, from the sensor's x."""
+    """Yield the rays of a scan, at a yaw about z and an upward pitch from the sensor's x axis."""
     part = next(
         (f"{{*}}{tag}" for tag in ("lidar", "ray") if sensor.find(f"{{*}}{tag}") is not None), ""
     )
@@ -147,7 +147,7 @@ def _angles(sensor: etree._Element, path: str) -> list[float]:
 
 
 def _noise(sensor: etree._Element, path: str) -> NoiseData:
-    """Return the `<noise>` of a sensor; if every axis has one, that of the first axis."""
+    """Return the `<noise>` of a sensor; if each axis has its own, that of the first axis."""
     part = sensor.find("/".join(f"{{*}}{tag}" for tag in (*path.split("/"), "noise")))
     if part is None:
         return NoiseData()
@@ -171,7 +171,7 @@ def _pose(sensor: etree._Element) -> Transform:
     if part is None or not (part.text or "").strip():
         return Transform.identity()
     if part.get("relative_to") or part.get("rotation_format", "euler_rpy") != "euler_rpy":
-        raise _Unread("its pose is relative to another frame, or not given in angles")
+        raise _Unread("its pose is relative to another frame, or not given as roll, pitch, yaw")
     numbers = [_finite(word) for word in (part.text or "").split()]
     if len(numbers) != 6:
         raise _Unread(f"its pose has {len(numbers)} numbers, not 6")

@@ -155,7 +155,7 @@ _KEYS = (
     }
     | machine.KEYS
 )
-"""Keys of rows; `_KINDS` has the exceptions, such as `kind` of a shape."""
+"""Keys of rows in all tables. `_KINDS` has the exceptions, such as `kind` of a shape."""
 
 _POSE = ("position", "rpy", "rotation")
 _MOVES = (
@@ -205,7 +205,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def described(source: TomlFile, *, floating: bool) -> Description:
-    """Return the mechanism in a file. floating: put the root link on a free joint."""
+    """Return the mechanism in a file; `floating` puts the root link on a free joint."""
     top = source.top(_TOP, _TABLES)
     about = top.pop("inertia_about", "center")
     links = tuple(
@@ -220,7 +220,7 @@ def described(source: TomlFile, *, floating: bool) -> Description:
     )
     if not links:
         raise source.error(
-            "E-TOML-004", "no links", "write one [[link]] table for each link", "link"
+            "E-TOML-004", "the file has no links", "write one [[link]] table for each link", "link"
         )
     joints = tuple(_joints(JointData, source, "joint"))
     counts = {joint.name: JOINTS[joint.kind].nv if joint.kind in JOINTS else 0 for joint in joints}
@@ -271,7 +271,7 @@ def _couplings(source: TomlFile) -> Iterator[CouplingData]:
             yield rolling(row["name"], row["kind"], row["frame"], **rest, where=where)
         else:
             problem, remedy = (
-                "neither a polynomial nor a contact",
+                "it is neither a polynomial nor a contact",
                 "give `terms` alone, or `kind` and `frame`",
             )
             raise source.error("E-TOML-320", problem, remedy, "coupling", i)
@@ -287,10 +287,10 @@ def _rows(source: TomlFile, table: str) -> list[tuple[dict[str, Any], str]]:
         for key in required:
             if key not in row:
                 remedy = f"give {', '.join(required)} in every [[{table}]]"
-                raise source.error("E-TOML-006", f"no {key}", remedy, table, i)
+                raise source.error("E-TOML-006", f"the key {key} is missing", remedy, table, i)
         for end in ("", "child_"):
             if f"{end}rpy" in row and f"{end}rotation" in row:
-                problem = f"{end}rpy and {end}rotation"
+                problem = f"both {end}rpy and {end}rotation are given"
                 raise source.error("E-TOML-007", problem, "give only one of them", table, i)
     return [(row, source.where(table, i)) for i, row in enumerate(rows)]
 
@@ -300,7 +300,7 @@ def _shapes(source: TomlFile, links: Container[str]) -> Iterator[ShapeData]:
         kind, here = row["kind"], ("shape", i)
         _check_link(source, row, links, *here)
         if kind == "mesh" and ("size" in row or "file" not in row):
-            problem = "a mesh has a file and a scale"
+            problem = "a mesh needs a file, and has a scale instead of a size"
             raise source.error(
                 "E-TOML-009", problem, "give `file` and `scale`, and omit `size`", *here
             )
@@ -323,12 +323,12 @@ def _check_link(
     source: TomlFile, row: Mapping[str, Any], links: Container[str], table: str, i: int
 ) -> None:
     if row["link"] not in links:
-        problem = f"no link {row['link']!r}"
+        problem = f"there is no link {row['link']!r}"
         raise source.error("E-TOML-008", problem, "name one of the [[link]] tables", table, i)
 
 
 def _touch(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the contact bits and friction of a shape."""
+    """Return the contact properties of a shape: the values of the keys `TOUCH`."""
     return {key: row[key] for key in TOUCH if key in row}
 
 

@@ -101,7 +101,7 @@ def _joint_row(joint: JointData) -> Row:
 
 
 def _gear_row(data: CouplingData) -> Row:
-    """Return the row of a gear; empty if the coupling is not linear with first coefficient 1."""
+    """Return the row of a gear; empty unless the coupling is linear and its first factor is 1."""
     found = linear(data)
     if found is None or found[0][0] != 1.0:
         return {}

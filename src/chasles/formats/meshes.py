@@ -17,10 +17,10 @@ import numpy as np
 from chasles.errors import MissingPackageError, ModelError
 
 MOST_TIMES, BASE = 20, 40 * 2**20
-"""Factor and offset of the limit of the expanded size (bytes): factor * file size + offset."""
+"""Factor and offset of the limit on the expanded size (bytes): factor * file size + offset."""
 
 INSTANCE = 20_000.0
-"""Bytes that trimesh takes for one more copy of even the smallest mesh."""
+"""Bytes that trimesh needs for each additional copy of a mesh, even of the smallest one."""
 
 _FAULTS = (ValueError, LookupError, TypeError, RecursionError, SyntaxError, struct.error)
 
@@ -38,7 +38,7 @@ def loaded(path: Path) -> list[Any]:
         raise MissingPackageError("E-FILE-080", problem) from None
     if path.suffix.lower() == ".dae":
         try:
-            import collada  # noqa: F401  trimesh reads such files with it
+            import collada  # noqa: F401  trimesh uses it to read such files
         except ImportError:
             problem = "run pip install pycollada, which reads .dae files"
             raise MissingPackageError("E-FILE-081", problem) from None

@@ -1,7 +1,7 @@
 """Read MJCF files (MuJoCo's XML), compiled by MuJoCo: bodies, joints, sites and equalities.
 
 MuJoCo's compiler resolves defaults, includes, frames, angles and inertias from shapes. This module
-translates the compiled model. Names of numbers are those of mjModel; mujoco.readthedocs.io defines
+translates the compiled model. Quantities have their names in mjModel; mujoco.readthedocs.io defines
 them in "Computation" and "XML Reference".
 """
 
@@ -48,7 +48,7 @@ _ABOUT_A_POINT = ("hinge", "ball")
 """Joint types for which `pos` matters."""
 
 _SHOWN = (0, 1, 2)
-"""Groups that MuJoCo's viewer shows; by convention, shapes used only for contact are in others."""
+"""Groups that MuJoCo's viewer shows; shapes used only for contact are usually in others."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
@@ -57,15 +57,15 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     Every body becomes a link, "world" being the first; named sites become frames. Coordinates are
     those of MuJoCo, including `ref`, in MuJoCo's order; `chasles.conventions.mujoco` converts the
     coordinates of free joints. If a body has several joints, massless links "body.joint" are
-    inserted between them. The equalities connect and weld close loops. An equality between joints
-    becomes a mimic joint if it is linear, a fixed joint if it is constant, and a coupling
+    inserted between them. The equalities `connect` and `weld` close loops. An equality between
+    joints becomes a mimic joint if it is linear, a fixed joint if it is constant, and a coupling
     otherwise; equalities of fixed tendons become couplings. The armature of an actuator is added to
     its joint; the armature of a fixed tendon over several joints becomes a rotor. Springs, tendons,
     actuators, gravity compensation, fluid and keyframes are read with MuJoCo's meaning. Inactive
     equalities and contacts are omitted with a note, other parts with a warning.
 
-    snap: has no effect, because MuJoCo reads the angles. floating: put the single body that
-    worldbody holds without a joint on a free joint named root_joint.
+    snap: has no effect, because MuJoCo reads the angles. floating: put the single body
+    that worldbody contains without a joint on a free joint named root_joint.
     """
     source = opened(os.fsdecode(path))
     links = [LinkData(WORLD, RigidInertia.zero(), source.file)]
@@ -108,7 +108,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 
 
 def _link(source: Source, i: int) -> LinkData:
-    """Return a body; MuJoCo gives its inertia about the center of mass, along principal axes.
+    """Return a body as a link. MuJoCo gives its principal moments about the center of mass.
 
     If the inertial frame equals the body frame up to rounding, MuJoCo uses the body frame instead.
     """
@@ -144,7 +144,7 @@ def _chain(source: Source, i: int) -> tuple[list[LinkData], list[JointData]]:
 
 
 def _joint(source: Source, k: int, data: JointData) -> JointData:
-    """Complete a joint with MuJoCo's numbers; its frame in `data` is the child's frame at `ref`."""
+    """Complete a joint with MuJoCo's values; its frame in `data` is the child's frame at `ref`."""
     kind, dof = source["jnt_type"][k], source["jnt_dofadr"][k]
     limits, limited = Limits(), source["jnt_limited"][k] and kind != "ball"
     if limited:
@@ -200,14 +200,14 @@ def _tied(joint: JointData, found: Equalities) -> JointData:
 
 
 def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
-    """Return the joints; the fixed joint of the floating body is replaced by a free joint."""
+    """Return the joints, with the fixed joint of the floating body replaced by a free joint."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) == 1 and held[0].traits.floating:
         return joints
     if len(held) != 1 or held[0].kind != "fixed":
         names = ", ".join(repr(joint.child) for joint in held)
-        problem = f"worldbody holds {names or 'no body'}"
-        remedy = "omit `floating`, which applies to a single body without joints"
+        problem = f"worldbody contains {names or 'no body'}, not a single body without joints"
+        remedy = "omit `floating`"
         raise ModelError("E-MJCF-001", problem, remedy, file=source.file)
     free = JointData(source.tie("root_joint"), "free", WORLD, held[0].child, where=held[0].where)
     return [free if joint is held[0] else joint for joint in joints]
@@ -217,7 +217,7 @@ def _on_free_joint(source: Source, joints: list[JointData]) -> list[JointData]:
 
 
 def _paired(source: Source, made: Mapping[int, ShapeData]) -> Iterator[tuple[ShapeData, ShapeData]]:
-    """Yield pairs that collide regardless of masks; each shape has the friction of the pair."""
+    """Yield pairs of shapes that collide regardless of masks; both have the pair's friction."""
     for a, b, directions, (slide, _, spin, roll, _) in source["paired"]:
         if a in made and b in made:
             own = {"friction": (slide, spin, roll), "directions": directions, "bits": (1, 1)}
@@ -225,7 +225,7 @@ def _paired(source: Source, made: Mapping[int, ShapeData]) -> Iterator[tuple[Sha
 
 
 def _shapes(source: Source) -> Iterator[tuple[int, ShapeData]]:
-    """Yield the shapes of all bodies in body frames, except planes, height fields, missing meshes.
+    """Yield all shapes in body frames, except planes, height fields and missing meshes.
 
     MuJoCo stores half lengths, and places the frame of a mesh at its principal axes of inertia.
     """
@@ -271,7 +271,7 @@ def _fields(source: Source) -> Iterator[tuple[int, HeightFieldData]]:
 
 
 def _touch(source: Source, k: int) -> dict[str, Any]:
-    """Return the contact bits and friction of a shape."""
+    """Return the contact properties of a shape: bits, friction, directions and priority."""
     return {
         "bits": (source["geom_contype"][k], source["geom_conaffinity"][k]),
         "friction": tuple(source["geom_friction"][k]),

@@ -43,11 +43,11 @@ KINDS = {
 """Arrays that are returned as words."""
 
 MOST_HEIGHTS = 200_000
-"""Maximum number of heights of a field; larger ones do not collide."""
+"""Largest number of heights of a height field; larger fields do not collide."""
 
 
 def answer(file: str, parts: str) -> dict[str, Any]:
-    """Return numbers of a compiled file, missing files ("absent") and their shapes ("stubs")."""
+    """Return the compiled model as arrays, missing files ("absent") and their shapes ("stubs")."""
     absent: list[str] = []
     stubs: list[Any] = []
     try:
@@ -99,10 +99,10 @@ def found(spec: Any, folder: str, file: str) -> bool:
 
 
 def numbers(model: Any, parts: int) -> dict[str, Any]:
-    """Return the numbers of a compiled model, with words for kinds of joints, equalities, etc."""
+    """Return a compiled model as arrays; kinds of joints, equalities, etc. are words."""
     size = model.nbody + model.njnt + model.nsite + model.neq + model.ngeom
     if size > parts:
-        raise ValueError(f"the model has {size} bodies, joints, sites, equalities and shapes")
+        raise ValueError(f"too many parts: {size} bodies, joints, sites, equalities and shapes")
     disabled, bits = model.opt.disableflags, mujoco.mjtDisableBit
     weightless = disabled & bits.mjDSBL_GRAVITY
     return {
@@ -156,7 +156,7 @@ def heights(model: Any) -> list[list[list[float]]]:
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
-    """Return the corners of triangles by mesh, in its frame; empty without rangefinders."""
+    """Return the triangle corners of each mesh, in its frame; empty without rangefinders."""
     if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
         return {}
     found = {}
@@ -168,7 +168,7 @@ def triangles(model: Any) -> dict[str, list[list[float]]]:
 
 
 def reflected(model: Any, what: str) -> dict[str, list[float]]:
-    """Return the armature or damping of tendons, and what actuators add to joints and tendons.
+    """Return armature or damping by joint and tendon: the tendons' own, plus that of actuators.
 
     The armature or damping of an actuator is multiplied by the square of its first gear, and
     applies to all degrees of freedom of a joint. Before version 3.5 of MuJoCo, actuators have

@@ -48,7 +48,7 @@ Bodies = Mapping[str | None, etree._Element]
 
 @dataclass
 class Equalities:
-    """Changes that equalities make to a tree; followers and held: by name of the joint."""
+    """Changes that equalities make to a tree. `followers` and `held` have joint names as keys."""
 
     loops: list[LoopData] = field(default_factory=list)
     couplings: list[CouplingData] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Equalities:
 
 @dataclass(frozen=True)
 class _Equality:
-    """The k-th equality of a file. ends: indices of its two parts; -1 for a missing part."""
+    """The k-th equality of a file; `ends` are the indices of its two parts (-1 if missing)."""
 
     source: Source
     k: int
@@ -95,7 +95,7 @@ def equalities(source: Source) -> Equalities:
 
 
 def _active(source: Source) -> Iterator[_Equality]:
-    """Yield the active equalities, except those that hold a body to a mocap body."""
+    """Yield the active equalities, except those that attach a body to a mocap body."""
     for k, name in enumerate(source["equality"]):
         name, kind = name or source.tie(f"equality{k}"), str(source["eq_type"][k])
         ends, data = (source["eq_obj1id"][k], source["eq_obj2id"][k]), list(source["eq_data"][k])
@@ -103,7 +103,7 @@ def _active(source: Source) -> Iterator[_Equality]:
         if not source["eq_active0"][k] or source["equalities_disabled"]:
             source.notes.append(f"{equality.what} is inactive and is ignored")
         elif moved := next((i for i in _bodies(equality) if source.is_mocap(i)), 0):
-            what = f"holds another body to {source.bodies[moved]!r}, which the user moves (mocap)"
+            what = f"attaches a body to {source.bodies[moved]!r}, which the user moves (mocap)"
             source.notes.append(f"{equality.what} {what}; it is ignored")
         else:
             yield equality
@@ -134,7 +134,7 @@ def _loop(equality: _Equality) -> LoopData:
 
 
 def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
-    """Return E from a frame `at` on a body to a frame with z along the body's last hinge."""
+    """Return the rotation E from a frame `at` on a body to one with z along its last hinge."""
     first, count = source["body_jntadr"][body], source["body_jntnum"][body]
     axes = [source["jnt_axis"][j] for j in range(first, first + count)
             if source["jnt_type"][j] == "hinge"]  # fmt: skip
@@ -181,7 +181,9 @@ def _tendon(equality: _Equality, t: int) -> dict[int, float]:
     gears = {} if t < 0 else equality.source.tendon(t)
     if gears is None:
         raise equality.error(
-            "E-MJCF-005", "spatial tendons are not supported here", "remove it from the file"
+            "E-MJCF-005",
+            "equalities of spatial tendons are not supported",
+            "remove it from the file",
         )
     return gears
 
@@ -209,7 +211,7 @@ def _coupling(
 
 
 def add_equalities(root: etree._Element, source: Description, bodies: Bodies) -> None:
-    """Add loops, mimic joints and couplings to a model; bodies: elements of bodies, by link."""
+    """Add loops, mimic joints and couplings to a model whose body elements are in `bodies`."""
     tendons = added(root, "tendon")
     equalities = added(root, "equality")
     taken, ties = taken_names(source)
@@ -248,7 +250,7 @@ def _add_loop(
     bodies: Bodies,
     taken: set[str],
 ) -> None:
-    """Write an equality of two sites; one between bodies would hold even an open initial pose."""
+    """Write an equality of two sites, because one of two bodies would keep an open loop open."""
     if not (tag := spelling(loop.kind, "MJCF equality")):
         remedy = f"{_ELSE}, or close it with a spherical or revolute joint, or a weld"
         raise refusal("E-MJCF-014", loop, f"is {loop.kind}", remedy)
@@ -268,7 +270,7 @@ def _add_loop(
 def _sites(source: Description, loop: LoopData) -> list[str]:
     """Return two existing frames that represent the loop; empty if there are none.
 
-    They are at the loop's points, and both are rotated alike relative to the loop's frames.
+    They lie at the loop's points, and are rotated equally relative to the loop's frames.
     """
 
     def near(link: str | None, at: Transform) -> list[tuple[str, Matrix]]:
@@ -288,11 +290,11 @@ def _same(a: Iterable[Any], b: Iterable[Any]) -> bool:
 
 
 def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
-    """Replace a loop hinge by ball joints at two points of its axis; keep other joints."""
+    """Replace a revolute loop joint by ball joints at two points of its axis; keep other types."""
     if not loop.traits.hinge:
         return [loop]
     ball = replace(loop, kind=spelled("MJCF equality")["connect"])
-    along = Transform.from_pose(Matrix.identity(), loop.axis)  # 1 m
+    along = Transform.from_pose(Matrix.identity(), loop.axis)  # by 1 m
     pose, child_pose = (compose(along, place) for place in (loop.pose, loop.child_pose))
     name = unused_name(f"{loop.name}.axis", taken)
     return [ball, replace(ball, name=name, pose=pose, child_pose=child_pose)]
@@ -312,7 +314,7 @@ def _polynomial(data: CouplingData) -> dict[str, str]:
                 c[powers[1 - k]] = -factor / found[own]
             return {"joint1": follower, "joint2": data.freedoms[1 - k], "polycoef": words(c)}
     problem = (
-        f"is not a polynomial of one coordinate that gives another, with powers up to {_POWERS}"
+        f"does not give one coordinate as a polynomial of another, with powers up to {_POWERS}"
     )
     raise refusal("E-MJCF-015", data, problem, f"{_ELSE}, if it is a polynomial")
 

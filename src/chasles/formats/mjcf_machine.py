@@ -39,11 +39,11 @@ _KINDS = {
 """Transmissions by MuJoCo's words."""
 
 _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
-"""Number of positions and velocities of a joint."""
+"""Numbers of positions and velocities of each joint type."""
 
 
 def position(source: Source, k: int, q: Sequence[float]) -> tuple[float, ...]:
-    """Return the coordinates of a joint from an array of positions; quaternions come first."""
+    """Return the coordinates of a joint from an array of positions; a quaternion comes first."""
     start, kind = source["jnt_qposadr"][k], source["jnt_type"][k]
     found = tuple(q[start : start + _SIZES[kind][0]])
     return (*found[3:], *found[:3]) if kind == "free" else found
@@ -93,7 +93,7 @@ def fluid(source: Source) -> FluidData | None:
 
 
 class Tendons:
-    """Tendons of a file. names: tendon names in the robot; sites: frames of unnamed sites."""
+    """Tendons of a file, with their `names` in the robot, and the frames of unnamed `sites`."""
 
     def __init__(self, source: Source, held: Mapping[str, float]) -> None:
         self.source, self.held = source, held
@@ -104,7 +104,7 @@ class Tendons:
         self._used |= {t for kind, t in kinds if kind == "tendon"}
 
     def read(self, joints: list[JointData]) -> tuple[list[JointData], list[RotorData]]:
-        """Return joints, with the armature of tendons over one joint, and the tendons that act."""
+        """Return the joints, with the armature of single-joint tendons, and the acting tendons."""
         source, own, found = self.source, dict[str, float](), list[RotorData]()
         for t, name in enumerate(source["tendon"]):
             data = RotorData(

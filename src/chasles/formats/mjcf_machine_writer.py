@@ -68,7 +68,7 @@ def add_tendons(root: etree._Element, source: Description, bodies: Bodies) -> No
     named, taken = {joint.name for joint in source.joints}, {frame.name for frame in source.frames}
     for rotor in source.rotors:
         if not rotor.path and not named.issuperset(rotor.freedoms):
-            raise refusal("E-MJCF-220", rotor, "is wound on a ball or free joint", _ELSE)
+            raise refusal("E-MJCF-220", rotor, "acts on a ball or free joint", _ELSE)
         given = _tendon(source, rotor)
         if not rotor.path:
             tendon = added(tendons, "fixed", name=rotor.name, **given)
@@ -95,7 +95,7 @@ def _tendon(source: Description, rotor: RotorData) -> dict[str, str]:
     if rotor.stiffness:
         lower, upper = (x - rotor.offset for x in rotor.rest)
         if lower == -1.0:
-            problem = "has a spring with rest length -1, which has another meaning in MuJoCo"
+            problem = "has a spring with rest length -1, a special value in MuJoCo"
             raise refusal("E-MJCF-401", rotor, problem, _ELSE)
         found["springlength"] = words([lower, upper])
     if rotor.limits != UNBOUNDED:
@@ -145,7 +145,7 @@ def _actuator(data: ActuatorData) -> dict[str, str]:
 
 
 def add_keyframes(root: etree._Element, source: Description, order: Sequence[str]) -> list[str]:
-    """Write keyframes; order: the joints that are written, in MuJoCo's order.
+    """Write keyframes. The written joints, in MuJoCo's order, are `order`.
 
     If a joint that is not floating starts away from zero, the initial coordinates are written as
     the keyframe "start", because MuJoCo would start it at zero.

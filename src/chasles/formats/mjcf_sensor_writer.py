@@ -23,12 +23,12 @@ Bodies = Mapping[str | None, etree._Element]
 def add_sensors(
     root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
 ) -> list[str]:
-    """Write sensors and return notes on omitted ones; joints: the joints in the file."""
+    """Write sensors and return notes on omitted ones. The file contains the given `joints`."""
     writer, notes = _Writer(root, source, bodies, joints), []
     sensors = added(root, "sensor")
     for sensor in source.sensors:
         if why := writer.lacking(sensor):
-            notes.append(f"sensor {sensor.name!r} is left out: {why}")
+            notes.append(f"sensor {sensor.name!r} is not written: {why}")
             continue
         tag = _TAGS.get(sensor.traits.mjcf, sensor.traits.mjcf)
         given = {"name": sensor.name, **writer.mounted(sensor)}
@@ -36,7 +36,7 @@ def add_sensors(
         if sensor.noise.deviation:
             given["noise"] = words([sensor.noise.deviation])
         if sensor.noise != NoiseData(deviation=sensor.noise.deviation):
-            notes.append(f"sensor {sensor.name!r}: its noise alone has a place in MJCF, no bias")
+            notes.append(f"sensor {sensor.name!r}: MJCF stores its noise, but not its bias")
         added(sensors, tag, **given)
     if not len(sensors):
         root.remove(sensors)
@@ -44,7 +44,7 @@ def add_sensors(
 
 
 class _Writer:
-    """Places of sensors: sites of frames; a site is added if a frame has none."""
+    """Writer of the sites that carry sensors; a site is added where there is none."""
 
     def __init__(
         self, root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
@@ -72,9 +72,9 @@ class _Writer:
         if kind == "camera_projection":
             return "cameras are not written"
         if kind in ("touch", "inside") and sensor.zone is None:
-            return "it has no zone"
+            return "it has no zone, which MJCF requires"
         if kind in ("force", "torque", "range") and sensor.numbers:
-            return "its factor or range has no place in MJCF"
+            return "MJCF does not store its factor or range"
         if kind.startswith("joint_limit") and any(sensor.numbers):
             return "margins of joints are not written"
         return ""
@@ -108,7 +108,7 @@ class _Writer:
         return found
 
     def _site(self, name: str, frame: str, pose: Transform) -> str:
-        """Return the site at a pose in a frame; a new site unless the frame itself has one."""
+        """Return the site at a pose in a frame; it is added unless it is the site of the frame."""
         if frame in self.frames and pose.is_identity:
             return frame
         return self._made(name, frame, pose)

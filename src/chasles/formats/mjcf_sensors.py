@@ -1,4 +1,4 @@
-"""Read sensors of MJCF files from the numbers of mjModel."""
+"""Read sensors of MJCF files from the arrays of mjModel."""
 
 import math
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ class _Unsupported(Exception):
 def sensors(
     source: Source, held: set[str], tendons: Mapping[int, str]
 ) -> tuple[list[SensorData], list[str]]:
-    """Return the sensors of a file, and sentences on those that are omitted or incomplete.
+    """Return the sensors of a file, and sentences about omitted or incomplete ones.
 
     held: joints that equalities fix. tendons: names of the tendons that are read, by number.
     """
@@ -152,7 +152,7 @@ def _frame(source: Source, kind: str, i: int) -> tuple[str, Transform]:
 
 
 def _at_rest(source: Source, kind: str, i: int) -> Vector:
-    """Return the quaternion of a frame with joints at their references; its sign is the file's."""
+    """Return the quaternion of a frame at the joints' references, with the sign in the file."""
     body, _, quaternion = _owner(source, kind, i)
     found = Vector(tuple(quaternion))
     while body > 0:

@@ -1,4 +1,4 @@
-"""An MJCF file being read: its compiled numbers, names and places.
+"""An MJCF file being read: its compiled values, names and places.
 
 MuJoCo's compiler runs in a separate process.
 """
@@ -24,7 +24,7 @@ from chasles.model.graph import unused_name
 MUJOCO = Tool(
     "MuJoCo's compiler", "mujoco", "mjcf", "mjcf_child.py", seconds=10.0, memory=4 * 2**30
 )
-"""MuJoCo's compiler, with limits of time and memory.
+"""MuJoCo's compiler, with limits on time and memory.
 
 Most models of gymnasium and dm_control take less than a second and 0.2 GB. dm_control's fruit fly
 takes 4 s; its rodent, which reserves memory for many contacts, takes 3.2 GB.
@@ -53,10 +53,10 @@ _PLACES = {
 class Source:
     """A file being read.
 
-    numbers: numbers of the compiled model, by their names in mjModel. model: the name of the model,
+    numbers: arrays of the compiled model, by their names in mjModel. model: the name of the model,
     "" if it has none. lines: lines of parts in the file, by kind and name. bodies, joints: names of
     all bodies and joints; unnamed ones get MuJoCo's number, such as body3 or joint0. left_out:
-    parts that are not supported. frames: names of frames of sites, by number.
+    parts that are not supported. frames: names of the frames of sites, by index.
     """
 
     file: str
@@ -116,7 +116,7 @@ def opened(file: str) -> Source:
     notes: list[str] = []
     root = parse(file, load(file), notes)
     if root.tag != "mujoco":
-        remedy = "the root element of an MJCF file is <mujoco>"
+        remedy = "use <mujoco> as the root element of an MJCF file"
         remedy = "use the ending .urdf for a URDF file" if root.tag == "robot" else remedy
         problem = f"the root element is <{root.tag}>"
         raise ModelError("E-MJCF-007", problem, remedy, file=f"{file}:{root.sourceline}")
@@ -143,7 +143,7 @@ def pose(
 
 
 def compiled(file: str) -> dict[str, Any]:
-    """Return the numbers of the model that MuJoCo compiles from a file (`mjcf_child`)."""
+    """Return the model that MuJoCo compiles from a file, as arrays (`mjcf_child`)."""
     answer = MUJOCO.ask(file, str(MAX_PARTS))
     if "error" not in answer:
         return answer

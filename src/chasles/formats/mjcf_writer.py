@@ -59,7 +59,7 @@ _MOST_FACES = 200_000
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a mechanism with all digits; read back, it moves the same, in MuJoCo's joint order.
+    """Write a mechanism with all digits; it is read back with the same motion, in MuJoCo's order.
 
     Joints with several degrees of freedom and screws are written as joints in series
     (`model.graph`). Joints that are connected by massless links are written as several joints of
@@ -108,7 +108,7 @@ def _apart(joint: JointData) -> bool:
 
 @dataclass
 class _Writer:
-    """A mechanism being written. named: links of the user. written: joints in the file's order."""
+    """A mechanism being written; `named` are the user's links, `written` the joints so far."""
 
     source: Description
     notes: list[str]
@@ -191,7 +191,7 @@ class _Writer:
         return body
 
     def _floats(self, joint: JointData, place: Transform) -> Transform:
-        """Return the zero pose of a free joint in the world, where MuJoCo defines coordinates."""
+        """Return a free joint's zero pose in the world, to which MuJoCo's coordinates refer."""
         link = joint.parent
         while link in self.joint_of and self.joint_of[link].kind == "fixed":
             held = self.joint_of[link]
@@ -328,7 +328,7 @@ def _principal(link: LinkData) -> tuple[list[float], Matrix]:
         a, b, c = moments
         body = f"mass {link.inertia.m:g} and principal moments {a:g}, {b:g}, {c:g}"
         remedy = f"correct the inertia, or {_ELSE} or .urdf"
-        raise refusal("E-MJCF-013", link, f"has {body}, which is physically impossible", remedy)
+        raise refusal("E-MJCF-013", link, f"has the physically impossible {body}", remedy)
     moments[k] = min(moments[k], others)
     return [max(x, 0.0) for x in moments.tolist()], Matrix(tuple(map(tuple, axes.tolist())))
 

@@ -1,4 +1,4 @@
-"""Read motions of a robot and forces on it from files, a block of instants at a time.
+"""Read motions of a robot and forces on it from files, in blocks of instants.
 
 A motion in a .csv or .parquet table has named columns: t (s), and for a joint named J the columns
 J.q, J.qd, J.qdd, or J.q0, J.q1, ... if the joint has several coordinates. The folder or .npz file
@@ -53,7 +53,7 @@ MOTION_FILE = "motion.npz"
 
 @dataclass(frozen=True)
 class Motion:
-    """Consecutive instants of a motion; `first` is the number of the first one.
+    """Consecutive instants of a motion; `first` is the index of the first one.
 
     t: times in s. q: (n, nq). qd, qdd: (n, nv). t, qd and qdd are None if the file does not have
     them. end: number of bytes of the file that have been read.
@@ -68,12 +68,12 @@ class Motion:
 
 
 _Row = tuple[Line, list[float]]
-"""The numbers of one instant, and the last line they are on."""
+"""The last line of an instant, and the numbers of the instant."""
 
 
 @dataclass(frozen=True)
 class _Table:
-    """Rows of numbers and the columns of each quantity; step: the time between rows, if given."""
+    """Rows of numbers, the columns of each quantity, and the time step between rows, if given."""
 
     rows: Iterator[_Row]
     places: dict[str, list[int]]
@@ -114,7 +114,7 @@ def read(
 def _recorded(
     file: str, model: Model, blocks: Iterable[Block], step: float | None
 ) -> Iterator[Motion]:
-    """Yield the motion of a binary file; `end` is the file size, as all may have been read."""
+    """Yield the motion of a binary file; `end` is its size, because it may be read at once."""
     first, end = 0, size(file)
     for block in blocks:
         count = len(block["q"])
@@ -235,7 +235,7 @@ def write(
     *,
     overwrite: bool = True,
 ) -> None:
-    """Write a .csv motion: times t (n,) in s; rows: q, or q and qd, or q, qd, qdd (n, ...)."""
+    """Write a .csv motion with times t (n,) in s; `rows` are q, or q and qd, or q, qd and qdd."""
     names, every = columns(model), [t[:, None], *rows]
     header = ["t", *itertools.chain.from_iterable(names[x] for x in QUANTITIES[: len(rows)])]
     with (

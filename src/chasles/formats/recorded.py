@@ -20,7 +20,7 @@ Block = dict[str, np.ndarray]
 
 
 def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Yield the motion of a .npz file, `chunk` instants at a time; columns: names by quantity."""
+    """Yield the motion of a .npz file in blocks; `columns` has names by quantity."""
     found = read_archive(file, len(columns["q"]), len(columns["qd"]))
     for first in range(0, len(found["t"]), chunk):
         yield {name: array[first : first + chunk] for name, array in found.items()}
@@ -61,7 +61,7 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
 
 
 def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Yield the motion of a .parquet table in blocks of `chunk`; columns: names by quantity."""
+    """Yield the motion of a .parquet table in blocks; `columns` has names by quantity."""
     size(file)
     opened = _opened(file)
     there = set(opened.schema_arrow.names)
@@ -78,7 +78,7 @@ def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iter
             block["t"] = block["t"][:, 0]
             if np.any(np.diff(block["t"], prepend=last) < 0.0):
                 remedy = "sort the rows by time"
-                raise ModelError("E-FILE-090", "times decrease", remedy, file=file)
+                raise ModelError("E-FILE-090", "the times decrease", remedy, file=file)
             last = block["t"][-1]
         first += len(batch)
         yield block
@@ -99,7 +99,7 @@ def _opened(file: str) -> Any:
 
 
 def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarray:
-    """Return columns of a batch as (rows, columns); first: number of the batch's first row."""
+    """Return columns of a batch, whose first row has the number `first`, as (rows, columns)."""
     try:
         found = (
             np.column_stack(

@@ -25,7 +25,7 @@ BUILT_IN = (
 
 
 class Found(NamedTuple):
-    """A robot file. name: file name without suffix. source: package that installed the file."""
+    """A robot file, its name (without suffix), and the package that installed it (`source`)."""
 
     name: str
     source: str
@@ -114,7 +114,7 @@ def find(name: str, also: Iterable[str] = ()) -> Path:
     close = [*_nearby(name), *close]
     hint = f"did you mean {', '.join(map(repr, close))}? " if close else ""
     if not known:
-        hint += "`pip install example-robot-data` installs the robots of many makers; "
+        hint += "`pip install example-robot-data` installs many robots; "
     suffix = Path(name).suffix
     kind = f" and the file type {suffix!r} is unknown" if suffix[1:].isalpha() else ""
     problem = f"there is no such file{kind}, and no installed robot has this name"

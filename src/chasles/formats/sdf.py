@@ -48,7 +48,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     note. Static models are fixed. Gravity is that of the `<world>`, or (0, 0, -9.81) if the file
     has only a model.
 
-    snap: as for URDF files. floating: free a model that a single fixed joint holds to the world.
+    snap: as for URDF files. floating: free a model that a single fixed joint attaches to the world.
     """
     document = opened(os.fsdecode(path), snap=snap)
     links = [LinkData(WORLD, RigidInertia.zero(), document.file)]
@@ -104,11 +104,11 @@ def _link(node: Node, file: str) -> LinkData:
     """Return a link; its default inertia is 1 kg and 1 kg m2 about each axis."""
     part = node.part
     if not truth(part, "gravity", True):
-        part.note("gravity is turned off for it in the file, but acts on it here")
+        part.note("gravity is turned off for it in the file, but acts on it in chasles")
     if truth(part, "kinematic", False):
-        part.note("it is kinematic in the file, but moves under forces here")
+        part.note("it is kinematic in the file, but moves under forces in chasles")
     if any(child.tag in DEFORMABLE for child in part.element):
-        part.note("it is deformable in the file, but rigid here")
+        part.note("it is deformable in the file, but rigid in chasles")
     inertial = part.find("inertial")
     if inertial is None and not node.static:
         part.note(
@@ -130,7 +130,7 @@ def _frames(document: Document) -> Iterator[FrameData]:
 
 
 def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkData]]:
-    """Return the joint of a node; if its two axes differ, two joints in series and their link."""
+    """Return the joint of a node; if its two axes differ, two joints and the link between."""
     part = node.part
     given, kinds = part.text("type"), spelled("SDF")
     if given not in kinds:
@@ -294,10 +294,15 @@ def _floating(document: Document, roots: list[str]) -> list[JointData]:
 
 
 def _set_free(document: Document, joints: list[JointData]) -> list[JointData]:
-    """Return the joints without the fixed joint that holds the model to the world."""
+    """Return the joints without the fixed joint that attaches the model to the world."""
     held = [joint for joint in joints if joint.parent == WORLD]
     if len(held) > 1 or (held and held[0].kind != "fixed"):
         names = ", ".join(repr(joint.name) for joint in held)
-        remedy = "omit `floating`, which applies only to a model held by a single fixed joint"
-        raise ModelError("E-SDF-008", f"the world holds {names}", remedy, file=document.file)
+        remedy = "omit `floating`"
+        raise ModelError(
+            "E-SDF-008",
+            f"the model is attached to the world by {names}, not by a single fixed joint",
+            remedy,
+            file=document.file,
+        )
     return [joint for joint in joints if joint.parent != WORLD]

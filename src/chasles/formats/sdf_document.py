@@ -21,7 +21,7 @@ OLDEST, NEWEST = 4, 12
 
 _KEPT = {"name", "type", "version"}
 _INLINE = {"origin", "parent", "child", "gravity", "ambient", "diffuse", "specular", "emissive"}
-"""Changes after version 1.0: attributes that were kept, and elements whose attribute became text.
+"""Attributes of version 1.0 that later versions keep, and elements whose attribute became text.
 
 All other attributes became elements.
 """
@@ -48,7 +48,7 @@ MANIFEST = "model.config"
 
 @dataclass
 class Document:
-    """A file being read. world: `<world>`, or `<sdf>` without one. ties: names of joints."""
+    """A file being read. `world` is `<world>` or else `<sdf>`; `ties` are joint names in use."""
 
     file: str
     world: Part
@@ -59,7 +59,7 @@ class Document:
     ties: set[str] = field(default_factory=set)
 
     def of(self, kind: str) -> Iterator[Node]:
-        """Return all links, joints or frames in the order of the file."""
+        """Yield all links, joints or frames in the order of the file."""
         return (node for node in self.nodes if node.kind == kind)
 
     def add(self, scope: Node, part: Part, name: str, **facts: Any) -> Node:
@@ -175,7 +175,7 @@ def _parts(document: Document, scope: Node, owner: Part, way: _Way) -> None:
 
 
 def _model(document: Document, scope: Node, part: Part, way: _Way, version: int = 0) -> None:
-    """Add a model and its parts. version: format version of its file."""
+    """Add a model and its parts; `version` is the format version of its file."""
     if len(way.above) > MAX_NESTING:
         raise part.error(
             "E-SDF-018",
@@ -228,7 +228,7 @@ def _overridden(model: Part, include: Part) -> Part:
     """Return a model with the values that an `<include>` overrides."""
     if include.find("placement_frame") is not None and include.find("pose") is None:
         raise include.error(
-            "E-SDF-022", "give placement_frame, which <pose> places", "add a <pose>"
+            "E-SDF-022", "placement_frame is given without a <pose>", "add a <pose>"
         )
     for key in ("name", "placement_frame"):
         if text := include.content(key):

@@ -82,7 +82,7 @@ def inertial_of(inertial: Part) -> Inertial:
 
 
 def shapes(link: Node, file: str) -> Iterator[ShapeData]:
-    """Return the shapes of a link in its frame. file: the robot file, which locates meshes."""
+    """Return the shapes of a link in its frame; meshes are found relative to the robot file."""
     return link.part.shapes(lambda part: _placed(part, link, file))
 
 

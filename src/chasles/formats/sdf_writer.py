@@ -36,7 +36,7 @@ Kind = TypeVar("Kind", bound=JointData)
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a mechanism with all digits; read back, it moves the same.
+    """Write a mechanism with all digits; it is read back with the same motion.
 
     Loops are written as joints between links that are already connected, so they must be closed
     where all coordinates are zero. Floating links are not connected to anything. Cylindrical joints
@@ -52,7 +52,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        what = "is implied: an SDF model floats if nothing holds it; when read back, it comes first"
+        what = "is implied: an SDF model floats unless attached; when read back, it comes first"
         notes.append(f"joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root
@@ -206,9 +206,9 @@ def _check_loop(loop: LoopData, joint_of: Mapping[str | None, JointData]) -> Non
 def _in_world(
     link: str | None, pose: Transform, joint_of: Mapping[str | None, JointData]
 ) -> tuple[Transform, str | None]:
-    """Return the pose in the world of a frame on a link at zero coordinates, and its floating link.
+    """Return the world pose of a frame on a link at zero coordinates, and the floating link.
 
-    The floating link is None if the frame is connected to the world.
+    The floating link carries the frame; it is None if the frame is connected to the world.
     """
     floating = None
     while link in joint_of:
@@ -295,7 +295,7 @@ def _add_axis(element: etree._Element, joint: JointData, axis: Vector) -> None:
 
 
 def _add_gears(model: etree._Element, source: Description) -> None:
-    """Write a gearbox for each coupling a q + b p = 0; with signs s, t: t p = -(s t a/b) s q."""
+    """Write a gearbox for each coupling a q + b p = 0, or t p = -(s t a/b) s q with signs s, t."""
     joints = {joint.name: joint for joint in source.joints}
     for data in source.couplings:
         slopes, constant = linear(data) or ([], 0.0)

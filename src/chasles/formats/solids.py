@@ -60,7 +60,7 @@ def cylinder(radius: float, length: float) -> Solid:
 def capsule(radius: float, length: float) -> Solid:
     """Return a cylinder along z with hemispherical ends, which `length` does not include."""
     whole = length + 4.0 / 3.0 * radius
-    tube = length / whole if whole else 0.0  # its share of the volume
+    tube = length / whole if whole else 0.0  # the cylinder's share of the volume
     ends = 1.0 - tube
     along = radius * radius / 5.0 + 0.375 * radius * length + length * length / 4.0
     zz = tube * length * length / 12.0 + ends * along
@@ -101,7 +101,7 @@ def _solid(volume: float, second: np.ndarray, edges: Iterable[float]) -> Solid:
 
 
 def of(shape: ShapeData, file: str, *, meshes: bool) -> Solid | None:
-    """Return the solid of a shape in its link's frame; meshes: True to open mesh files.
+    """Return the solid of a shape in its link's frame; `meshes` allows mesh files to be opened.
 
     The result is None if the solid is unknown, or so large that its moments are not finite.
     """
@@ -161,7 +161,10 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 
 
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
-    """Return the set (collision, visual) with the largest shape; empty if a shape is unknown."""
+    """Return the collision shapes or the visual shapes, whichever include the largest one.
+
+    The result is empty if a shape is unknown.
+    """
     if any(solid is None for role in roles for solid in role):
         return ()
     known = [[solid for solid in role if solid is not None] for role in roles]

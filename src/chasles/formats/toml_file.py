@@ -118,7 +118,7 @@ class Lines:
 
 
 class TomlFile:
-    """A file being read. notes: angles that were taken as right angles, if `snap` is set."""
+    """A file being read; if `snap` is set, `notes` lists angles that were taken as right angles."""
 
     def __init__(self, path: str | os.PathLike[str], snap: bool) -> None:
         self.file, self.snap = os.fsdecode(path), snap
@@ -157,7 +157,7 @@ class TomlFile:
         return self._read(self.data.get(name, {}), known, "", name)
 
     def rows(self, name: str, known: dict[str, Field], kind: str = "") -> list[dict[str, Any]]:
-        """Return the values of all tables [[name]] in SI units. kind: the default joint type."""
+        """Return the values of all tables [[name]] in SI units; `kind` is the usual joint type."""
         given = self.data.get(name, [])
         if not isinstance(given, list):
             problem = f"{name} is not a list of tables"
@@ -277,7 +277,7 @@ def lines(row: Mapping[str, Any]) -> list[str]:
 
 
 def word(value: Any, *, angular: bool = False) -> str:
-    """Return a value in TOML with all digits. angular: add digits so that it is not snapped."""
+    """Return a value in TOML with all digits; an `angular` one has enough not to be snapped."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, int):

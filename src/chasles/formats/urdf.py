@@ -53,9 +53,9 @@ Color = tuple[float, ...]
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read a URDF file.
 
-    snap: an angle printed with five or more digits that are those of a multiple of a right angle,
-    rounded or truncated, is taken as that multiple, with exact sine and cosine; a note names the
-    place. floating: put the root link on a free joint named root_joint.
+    snap: an angle printed with five or more digits is taken as a multiple of a right angle, with
+    exact sine and cosine, if its digits are those of the multiple, rounded or truncated. A note
+    names the place. floating: put the root link on a free joint named root_joint.
     """
     file, notes = os.fsdecode(path), list[str]()
     root = xml.parse(file, load(file), notes)
@@ -65,7 +65,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 def described(
     file: str, root: etree._Element, notes: list[str], *, snap: bool, floating: bool
 ) -> Description:
-    """Return the robot in a document; notes: notes of the parser, to which more are added."""
+    """Return the robot in a document, with the `notes` of the parser and further ones."""
     if root.tag.rpartition("}")[2] != "robot":
         problem = f"the root element is <{root.tag}>"
         remedy = "use <robot> as the root element of a URDF file"
@@ -108,7 +108,7 @@ def _named(robot: Part, tag: str) -> Iterator[Part]:
 
 
 def _distinct(element: Part, first: dict[str, str]) -> Part:
-    """Return a link or joint as a named part; first: the places of earlier names."""
+    """Return a link or joint as a named part; `first` has the places of earlier names."""
     part, name = element.named(), element.text("name")
     if name in first:
         problem = f"{first[name]} has a {part.tag} of the same name"
@@ -270,7 +270,7 @@ def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
 
 
 def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, ...]:
-    """Write a tree with all digits; read back, it moves the same, in the same coordinates.
+    """Write a tree with all digits; it is read back with the same motion and coordinates.
 
     Joints with several degrees of freedom and screws are written as joints in series
     (`model.graph`), and frames as links on fixed joints. If joints are attached to the world, a
@@ -303,7 +303,7 @@ def _check(description: Description) -> None:
     """Refuse parts that the format cannot represent."""
     closing: list[Named] = [*description.loops, *description.couplings]
     for part in closing:
-        raise refusal("E-URDF-007", part, "closes a tree", _ELSE)
+        raise refusal("E-URDF-007", part, "closes a loop or couples joints", _ELSE)
     if description.gravity != Description.gravity:
         x, y, z = description.gravity
         problem = f"has gravity ({x:g}, {y:g}, {z:g}), not (0, 0, -9.81)"

@@ -23,7 +23,7 @@ _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKI
 
 
 PATIENCE, TURNS = 10.0, 100
-"""Allowed ratio of elapsed time to processor time, and the number of turns of waiting.
+"""Allowed ratio of elapsed time to processor time, and number of turns of waiting (see `run`).
 
 Elapsed time exceeds processor time on a busy machine.
 """
@@ -35,11 +35,11 @@ class NotInstalled(ModelError):
 
 @dataclass(frozen=True)
 class Tool:
-    """Reader of a format. package: required package; extra: extra of chasles that installs it.
+    """Reader of a format. It needs `package`, which the extra `extra` of chasles installs.
 
-    program: Python file in this folder whose function `answer` runs the reader. seconds: limit of
+    program: Python file in this folder whose function `answer` runs the reader. seconds: limit on
     processor time. A process that waits for something else is stopped after `PATIENCE` times as
-    long, not counting time in which the machine sleeps or this process is stopped. memory: limit of
+    long, not counting time in which the machine sleeps or this process is stopped. memory: limit on
     the address space in bytes.
     """
 
@@ -62,7 +62,7 @@ class Tool:
         command = [sys.executable, "-P", str(_PROGRAM), str(program), *limits]
         command += [os.path.abspath(file), *arguments]
         one_thread = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # each thread takes address space
-        with tempfile.TemporaryDirectory() as folder:  # some write logs to their folder
+        with tempfile.TemporaryDirectory() as folder:  # some tools write logs to their folder
             try:
                 done = run(command, timeout=PATIENCE * self.seconds, cwd=folder, env=one_thread)
             except subprocess.TimeoutExpired:

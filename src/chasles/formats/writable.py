@@ -36,7 +36,7 @@ def _check_names(what: str, parts: Iterable[Any]) -> None:
 
 
 def _check_inertia(link: LinkData) -> None:
-    """Refuse a first moment without mass, because files store centers of mass, and huge numbers."""
+    """Refuse huge values, and a first moment without mass, because files store centers of mass."""
     m, h, I = float(link.inertia.m), link.inertia.h, link.inertia.I
     center = [float(x) / m if m else float(x) for x in h]
     if not m and any(h):

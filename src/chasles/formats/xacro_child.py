@@ -29,9 +29,9 @@ _clone = xml.dom.minidom.Element.cloneNode
 
 
 def answer(file: str, arguments: str, most: str, trust: str) -> dict[str, str]:
-    """Return the URDF of a file, of at most `most` bytes; arguments: {name: value} as JSON.
+    """Return the URDF of a file, which may have at most `most` bytes.
 
-    trust: "yes" if the file may run Python.
+    arguments: {name: value} as JSON. trust: "yes" if the file may run Python.
     """
     packages = types.ModuleType("ament_index_python.packages")
     packages.get_package_share_directory = lambda name: found(name, file)  # type: ignore[attr-defined]
@@ -243,7 +243,7 @@ def refusal(error: BaseException | None) -> Any:
 
 
 def complaint(file: str, what: str, at: str = "", refused: bool = False) -> ValueError:
-    """Return an error with its place and macros; refused: True if trusting the file might help."""
+    """Return an error with its place and macros; if `refused`, trusting the file might help."""
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]
     macros = list(dict.fromkeys(called[::-1]))[:4]

@@ -146,7 +146,7 @@ class Evaluator:
         self.left = MOST_WORK
 
     def __call__(self, expression: str, names: Any) -> Any:
-        """Return the value of an expression; names: a mapping from names to values."""
+        """Return the value of an expression; `names` is a mapping from names to values."""
         try:
             value = _Walk(self, names).visit(self._tree(expression))
             self.weigh(value)

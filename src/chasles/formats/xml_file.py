@@ -19,7 +19,7 @@ from chasles.mathematics.spatial import RigidInertia, Transform
 from chasles.model import ROLES, SHAPE_TRAITS, JointData, ShapeData
 
 MAX_BYTES = 8 * 2**20
-"""Larger documents are refused unread; a robot file without meshes has less than 1 MB."""
+"""Largest size of a document in bytes; a robot file without meshes has less than 1 MB."""
 
 MAX_MARKS = 500_000
 """Largest number of "<" and "=" in a document.
@@ -93,7 +93,7 @@ class Fault(NamedTuple):
 
 @dataclass(frozen=True)
 class Source:
-    """A file being read. space: prefix of the names of its tags, "" or "{namespace}".
+    """A file being read; `space` is the prefix of its tags, "" or "{namespace}".
 
     faults: list that collects unreadable numbers, which are replaced by their defaults or zero; if
     None, they raise an error.
@@ -210,7 +210,7 @@ class Part:
         return Vector(tuple(map(float, self.words(key, 3, default))))
 
     def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
-        """Return the finite numbers of a text, as printed; default: used if they are unreadable."""
+        """Return the finite numbers of a text as printed, or the default if they are unreadable."""
         words = text.split()
         if not all(map(is_number, words)) and "'" in (bare := text.replace('"', "'")):
             words = bare.replace("'", " ").split()
@@ -298,7 +298,7 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
 
 
 def each(numbers: Mapping[str, Number]) -> dict[str, str]:
-    """Return each number as text with all its digits, by key."""
+    """Return each number as text with all its digits, under the same key."""
     return {key: words([x]) for key, x in numbers.items()}
 
 
@@ -309,7 +309,7 @@ def sizes(shape: ShapeData) -> dict[str, str]:
 
 
 def angles(pose: Transform) -> str:
-    """Return roll, pitch, yaw of a pose, with enough digits that a reader does not snap them."""
+    """Return roll, pitch, yaw of a pose as text, with enough digits that they are not snapped."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 

@@ -31,7 +31,7 @@ class Slip(NamedTuple):
 
 
 def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
-    """Return the root of a document that is not well-formed, and its slips; None if ambiguous.
+    """Return the root of a malformed document and its slips; None if its meaning is ambiguous.
 
     The rules are those of TinyXML, which urdfdom, MuJoCo and sdformat use. Comments may contain
     anything. Text before the first tag and a malformed or late declaration are ignored. A lone "&"

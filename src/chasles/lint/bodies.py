@@ -11,28 +11,28 @@ from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model.validate import inertia_fault
 
 LIGHTEST = 5.0
-"""Smallest density (kg/m3) of the box with the same mass and moments; foam has 20, air 1.2."""
+"""Smallest plausible density (kg/m3) of the box with a link's mass and moments; foam has 20."""
 
 DENSEST = 22_600.0
 """Density of osmium (kg/m3); a ball of this density has the smallest moments for its mass."""
 
 FAR = 30.0
-"""Largest distance (m) from one joint to the next or to a center of mass, and size of a shape."""
+"""Largest distance of a joint or center of mass from the link's frame, and size of a shape (m)."""
 
 MARGIN = 0.25
-"""Allowed distance of a center of mass beyond a link's box, relative to its largest edge."""
+"""Allowed distance of a center of mass from the box around a link, relative to its longest edge."""
 
 SMALLEST = 0.2
-"""Smallest radius of gyration relative to that of the uniform body; 1/25 of the moments."""
+"""Smallest radius of gyration relative to that of the uniform body (1/25 of its moments)."""
 
 LARGEST = 1.2
 """Largest radius of gyration relative to the distance of the farthest corner."""
 
 VOLUMES = 5.0, 30_000.0
-"""Smallest and largest density (kg/m3) of all shapes of a link together."""
+"""Smallest and largest plausible density (kg/m3): mass of a link over the volume of its shapes."""
 
 TOLERANCE = 0.05
-"""Relative tolerance between twins; measured twins differ by less."""
+"""Relative tolerance between left and right twins; measured twins differ by less."""
 
 _WORDS = (("left", "right"), ("Left", "Right"), ("LEFT", "RIGHT"))
 _LETTERS = (("l", "r"), ("L", "R"))
@@ -149,7 +149,7 @@ def size(sheet: Sheet) -> Iterator[Found]:
     for link in sheet.links:
         distance = math.hypot(*link.center)
         if link.mass and distance > FAR:
-            yield link.found(f"its center of mass is {distance:g} m away")
+            yield link.found(f"its center of mass is {distance:g} m from its frame")
         for shape in link.shapes:
             edge = float(np.max(np.ptp(shape.corners, axis=0)))
             if edge > FAR:
@@ -217,7 +217,7 @@ def twins(names: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def _mirrored(name: str) -> Iterator[str]:
-    """Yield names with left replaced by right, as a word, or as l and r in names such as "LF"."""
+    """Yield names with left replaced by right, as a word or as a letter in names such as "LF"."""
     for left, right in _WORDS:
         if left in name:
             yield name.replace(left, right)
@@ -263,12 +263,12 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
     elif not _mixed(a, b):
         yield (
             "a center of mass that is placed differently relative to its principal "
-            "axes (a sign, perhaps)"
+            "axes (check the signs)"
         )
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Return True if c'(I - mean moment)c agrees: centers lie alike in the principal axes."""
+    """Return True if c'(I - mean moment)c agrees: the centers lie alike in the principal axes."""
     one, other = (
         float(x.center @ (x.inertia - np.mean(x.principal) * np.eye(3)) @ x.center) for x in (a, b)
     )

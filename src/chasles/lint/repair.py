@@ -1,4 +1,4 @@
-"""Repair faults that have a single reasonable correction, with minimal changes of the text."""
+"""Repair faults that have a single reasonable correction, with minimal changes to the text."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -19,7 +19,7 @@ It is not zero, because a rounded zero may be negative.
 """
 
 NOT_WRITTEN = "the file does not contain the numbers literally"
-"""Reason for numbers that are expressions, defaults, or in an included file."""
+"""Reason for not repairing numbers that are expressions, defaults, or in an included file."""
 
 ROUNDING = 1e-14
 """Moments below this relative size are rounding errors."""
@@ -54,7 +54,7 @@ def nearest_inertia(moments: np.ndarray) -> np.ndarray:
 
 
 def inertias(sheet: Sheet) -> Found:
-    """Yield edits that replace impossible moments of links with mass by the nearest possible."""
+    """Yield edits that replace impossible moments of links with mass by the nearest valid ones."""
     for link in sheet.links:
         fault = inertia_fault(link.mass, link.moments) if link.mass else None
         if fault is None or fault.check not in ("triangle", "not-positive"):
@@ -90,7 +90,7 @@ def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
 
 
 def _words(numbers: Sequence[float]) -> list[str]:
-    """Return numbers with 12 significant digits; rounding errors become zero."""
+    """Return numbers as text with 12 significant digits; rounding errors become zero."""
     most = max(map(abs, numbers))
     return [f"{x if abs(x) >= ROUNDING * most else 0.0:.12g}" for x in numbers]
 

@@ -1,4 +1,4 @@
-"""Contents of a robot file for lint (links, joints, text), even if it does not load; findings."""
+"""Contents of a robot file for lint (links, joints, text), and the findings about them."""
 
 import math
 import re
@@ -115,7 +115,7 @@ class Link(_Part):
     def second_moments(self) -> np.ndarray:
         """Second moments of mass about the principal planes, the smallest first.
 
-        A possible body has no negative ones. Together with the mass, they are the eigenvalues of
+        For a possible body, none is negative. Together with the mass, they are the eigenvalues of
         the pseudo-inertia about the center of mass (Wensing, Kim and Slotine 2018), which is
         positive definite if and only if all are positive.
         """
@@ -232,7 +232,7 @@ class Document:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """Contents of a file. document: the text for repairs; None if the file cannot be repaired.
+    """Contents of a file; `document` is its text for repairs, None if it cannot be repaired.
 
     references: references of transmissions and extensions to joints and links, as (where, who,
     "joint", "link" or "part", name). faults: invalid numbers. recovered: parts that are read
@@ -265,7 +265,7 @@ class Sheet:
         return {joint.child: joint for joint in self.joints if joint.kind != "fixed"}
 
     def carriers(self, *, fixed: bool) -> set[str | None]:
-        """Return links that have or carry a mass; fixed: consider only fixed joints."""
+        """Return links that have or carry a mass; `fixed` considers only fixed joints."""
         above = {x.child: x.parent for x in self.joints if x.kind == "fixed" or not fixed}
         found: set[str | None] = set()
         for link in self.links:

@@ -87,7 +87,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
 
 
 def urdf(file: str, *, meshes: bool) -> Sheet:
-    """Survey a .urdf file; meshes: True to open its mesh files."""
+    """Survey a .urdf file; `meshes` allows its mesh files to be opened."""
     notes: list[str] = []
     document = _document(file, notes)
     return replace(_urdf(file, document.root, meshes, notes), document=document)
@@ -96,7 +96,7 @@ def urdf(file: str, *, meshes: bool) -> Sheet:
 def xacro(
     file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None, trust: bool = False
 ) -> Sheet:
-    """Survey the URDF that a .xacro file expands to, with places of numbers in the .xacro file."""
+    """Survey the URDF that a .xacro file expands to, with the places of its numbers there."""
     sheet = _urdf(file, xacro_file.expanded(file, arguments, trust), meshes, [])
     document = _document(file, [])
     lines: dict[str, list[etree._Element]] = {}
@@ -175,7 +175,7 @@ def why(file: str, error: ModelError) -> Found:
 
 
 def _noted(notes: Iterable[str]) -> tuple[Found, ...]:
-    """Return notes "file:line: part: fact" as findings."""
+    """Return notes of the form "file:line: part: text" as findings."""
     told = (note.split(": ", 2) for note in dict.fromkeys(notes))
     return tuple(Found(part, where, what) for where, part, what in told)
 
@@ -193,7 +193,7 @@ def _link(
     drawn: Callable[[Part], ShapeData],
     meshes: bool,
 ) -> Link:
-    """Return a link; inertial, drawn: functions that read its `<inertial>` and its shapes."""
+    """Return a link; `inertial` and `drawn` read its `<inertial>` and its shapes."""
 
     def solid(shape: Part) -> solids.Solid | None:
         try:
@@ -358,7 +358,7 @@ def _toml_link(source: TomlFile, document: Document, row: dict[str, Any], k: int
 
 
 def _list_at(text: str, line: str) -> re.Match[str] | None:
-    """Return the match of a key with a list of numbers that begins in a line, or None."""
+    """Return the match of a key with a list of numbers that begins on a line, or None."""
     before = text.split("\n")[: int(line) - 1] if line.isdigit() else [text]
     return _LIST.match(text, sum(len(x) + 1 for x in before))
 

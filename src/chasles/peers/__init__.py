@@ -38,8 +38,8 @@ class Library:
     """A library: its adapter, its package, and the file formats it reads, preferred first.
 
     `motors` is True if the library counts armature only at joints driven by a motor. `weightless`
-    is True if the library does not read gravity from files, so that it is set to the robot's
-    gravity.
+    is True if the library does not read gravity from files, so that gravity is set to the
+    robot's value.
     """
 
     source: str
@@ -140,7 +140,7 @@ def compare(
     with tempfile.TemporaryDirectory() as folder:
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
         if file.suffix not in chosen.suffixes:
-            problem = f"{library} reads {' or '.join(chosen.suffixes)} files"
+            problem = f"{library} reads only {' or '.join(chosen.suffixes)} files"
             raise InputError("E-PEER-001", problem, "give one with --file", file=file)
         peer = _opened(chosen, file, robot)
     if path is None and chosen.weightless:
@@ -149,12 +149,12 @@ def compare(
     found = Agreement(robot.name, library, tolerance, ())
     different = unlike_joints(robot, peer)
     if different:
-        words = f"{robot.nv} degrees of freedom in chasles, {peer.nv} there"
+        words = f"{robot.nv} degrees of freedom in chasles, {peer.nv} in the other library"
         return replace(found, first=words, cause=different)
     pulled = robot.gravity - peer.gravity
     if np.max(np.abs(pulled)) > tolerance * max(1.0, float(np.max(np.abs(peer.gravity)))):
         here, there = (", ".join(f"{x:g}" for x in g) for g in (robot.gravity, peer.gravity))
-        words = f"gravity: ({here}) m/s2 in chasles, ({there}) there"
+        words = f"gravity: ({here}) m/s2 in chasles, ({there}) in the other library"
         return replace(
             found, first=words, cause="gravity: use the same gravity in both (with_gravity)"
         )
@@ -163,7 +163,7 @@ def compare(
 
 
 def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
-    """Return some states of a motion, including first and last; missing velocities are zero."""
+    """Return some states of a motion, including the first and last; missing velocities are zero."""
     still = np.zeros(robot.nv)
     every = [
         (q, still if part.qd is None else part.qd[k])
@@ -222,7 +222,7 @@ def _add_motors(file: Path) -> None:
 def _by_terms(
     found: Agreement, robot: Robot, peer: Peer, library: Library, seed: int, states: Sequence[State]
 ) -> Agreement:
-    """Return the worst difference of each term at the given states (None: random ones)."""
+    """Return the worst difference of each term at the given states (None for a random state)."""
 
     def side(seed: int, convention: conventions.Convention, state: State = states[0]) -> Side:
         at = trial(robot, seed)

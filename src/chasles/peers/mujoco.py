@@ -13,7 +13,7 @@ from chasles.peers.terms import Answers, Machine, ten
 
 
 class MuJoCo:
-    """A file as MuJoCo reads it; equality constraints are its loops."""
+    """A file as MuJoCo reads it; its equality constraints count as loops."""
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         import mujoco

@@ -31,7 +31,7 @@ class Pinocchio:
 
     @property
     def gravity(self) -> np.ndarray:
-        """Gravity in m/s^2: Pinocchio's default unless set; the file is ignored."""
+        """Gravity (m/s2): Pinocchio's default unless it is set; that of the file is ignored."""
         return np.array(self.model.gravity.linear)
 
     @gravity.setter

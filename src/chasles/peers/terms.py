@@ -1,4 +1,4 @@
-"""A robot here and in another library, term by term, and likely causes of their differences."""
+"""Comparison of a robot with another library, term by term, and likely causes of differences."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,10 +18,10 @@ from chasles.robot import Robot
 class Answers:
     """Results of the other library at one state: poses (4, 4) and Jacobians (6, nv) of links.
 
-    Jacobians are along world axes, with angular rows first. inertias: ten numbers for each moving
+    Jacobians are along world axes, with angular rows first. inertias: ten parameters of each moving
     link and everything fixed to it, in the link's frame: mass, first moment, inertia about the
     frame's origin (xx, yy, zz, xy, xz, yz). bias_forces: with gravity, without damping; with
-    springs and compensated weight if the library has them. loops: closure errors, empty if there
+    springs and gravity compensation if the library has them. loops: closure errors, empty if there
     are no loops; None if the library does not report them. machine: results for the whole machine,
     None if not available.
     """
@@ -48,7 +48,7 @@ class Machine(NamedTuple):
 
 
 class Peer(Protocol):
-    """A robot in another library; circles: joints with a cosine and a sine as coordinates."""
+    """A robot in another library; joints in `circles` have a cosine and a sine as coordinates."""
 
     joints: tuple[str, ...]
     circles: tuple[str, ...]
@@ -87,7 +87,9 @@ class Term(NamedTuple):
     def __str__(self) -> str:
         at = f"{list(self.where)}: " if self.where else ""
         what = f"{self.name} of {self.of}" if self.of else self.name
-        return shown(f"{what}: {at}{self.here:.9g} here, {self.there:.9g} there")
+        return shown(
+            f"{what}: {at}{self.here:.9g} in chasles, {self.there:.9g} in the other library"
+        )
 
 
 class Side(NamedTuple):
@@ -171,14 +173,14 @@ def mass_matrices(side: Side) -> Iterator[Term]:
 
 
 def gravities(side: Side) -> Iterator[Term]:
-    """Compare joint forces that hold the robot at rest."""
+    """Compare the joint torques that hold the robot at rest."""
     there = side.convention.from_effort(side.x, side.answers.gravity_forces)
     size = float(np.max(np.abs(side.mass_matrix), initial=0.0))
     yield term("gravity forces", "", side.dynamics("gravity_forces"), there, size)
 
 
 def biases(side: Side) -> Iterator[Term]:
-    """Compare bias forces; zero acceleration here may be nonzero in the other coordinates."""
+    """Compare bias forces; zero acceleration in one library may be nonzero in the other."""
     convention, qd = side.convention, side.at.qd
     v = convention.to_velocity(side.q, qd)
     zero = convention.from_acceleration(side.x, v, np.zeros(convention.nv))
@@ -208,10 +210,10 @@ def machines(side: Side) -> Iterator[Term]:
 
 
 def loops(side: Side) -> Iterator[Term]:
-    """Compare the library's residuals of loops that are closed here, if available.
+    """Compare the library's residuals of loops that are closed in chasles, if available.
 
     The residuals include those of mimic joints, which cannot be distinguished. They are not
-    compared if mimic joints are independent here.
+    compared if mimic joints are independent in chasles.
     """
     source, here = side.robot.model.source, side.at.run("loop_residual", side.q)
     led = not side.robot.mimic and any(joint.mimic is not None for joint in source.joints)
@@ -261,10 +263,10 @@ def unlike_joints(robot: Robot, peer: Peer) -> str:
     if followers:
         return (
             f"mimic: joint {followers[0]!r} follows another joint in chasles, but has "
-            "a coordinate there; load with mimic=False (--no-mimic)"
+            "a coordinate in the other library; load with mimic=False (--no-mimic)"
         )
     if peer.nv - robot.nv in (6, -6):
-        where = "there" if peer.nv > robot.nv else "here"
+        where = "in the other library" if peer.nv > robot.nv else "in chasles"
         return f"floating base: the root is free only {where}; load both the same way (--floating)"
     if not all(peer.joints) and peer.nv == robot.nv:
         return ""  # joints without names are compared by order
@@ -273,16 +275,16 @@ def unlike_joints(robot: Robot, peer: Peer) -> str:
     renamed = len(theirs) == 1 and [robot.joint(name).traits.floating for name in ours] == [True]
     common = len(ours) < len(robot.joints)  # otherwise only the order is known
     if peer.nv != robot.nv or (ours and common and not renamed):
-        return f"joints: {_some('here', ours)}, {_some('there', theirs)}"
+        return f"joints: {_some('in chasles', ours)}, {_some('in the other library', theirs)}"
     return ""
 
 
 def _some(where: str, names: Sequence[str]) -> str:
-    return f"only {where} {', '.join(map(repr, names[:3])) or 'none'}"
+    return f"only {where}: {', '.join(map(repr, names[:3])) or 'none'}"
 
 
 def cause_of(sides: Sequence[Side], first: Term, renamed: Callable[[], Side | None]) -> str:
-    """Return the likely cause of the first difference; renamed: the side matched by joint order."""
+    """Return the likely cause of the first difference; `renamed` matches joints by order."""
     cause = CAUSES[first.name]
     return cause.format(of=first.of) if isinstance(cause, str) else cause(sides, first, renamed)
 
@@ -308,17 +310,20 @@ def _placement(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
     if np.allclose(apart[0], apart[1], rtol=0.0, atol=1e-9):
         moved = ", ".join(f"{x:.4g}" for x in apart[0][:3, 3])
         return (
-            f"frame: link {link!r} has another frame there, fixed relative to the "
+            f"frame: link {link!r} has another frame in the other library, fixed relative to the "
             f"link: displaced by ({moved}) m, or only rotated if that is zero"
         )
     return (
         f"joint: the joint that moves link {link!r} has another axis, placement "
-        "or zero position there"
+        "or zero position in the other library"
     )
 
 
 def _mass(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
-    robot, both = sides[0].robot, f"{first.here:g} kg in chasles, {first.there:g} kg there"
+    robot, both = (
+        sides[0].robot,
+        f"{first.here:g} kg in chasles, {first.there:g} kg in the other library",
+    )
     return (
         _replaced(robot, first)
         or _of_shapes(robot, first)
@@ -328,7 +333,9 @@ def _mass(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
     what = "another center of mass" if first.where[0] < 3 else "different moments of inertia"
-    return _replaced(sides[0].robot, first) or f"inertia: {first.of} has {what} there"
+    return (
+        _replaced(sides[0].robot, first) or f"inertia: {first.of} has {what} in the other library"
+    )
 
 
 def _replaced(robot: Robot, first: Term) -> str:
@@ -385,7 +392,8 @@ CAUSES: dict[str, str | Callable[[Sequence[Side], Term, Renamed], str]] = {
     "gravity forces": "gravity: masses agree, but gravity forces differ; compare robot.gravity "
     "with the other side's",
     "bias forces": "velocity: both agree at rest; the velocities of a joint have another "
-    "convention there",
-    "loops": "loops: a loop that is closed in chasles is open there; its frames differ",
+    "convention in the other library",
+    "loops": "loops: a loop that is closed in chasles is open in the other library; its "
+    "frames differ",
 }
 """Likely cause of a difference in each term, if the terms before it agree."""

@@ -1,4 +1,4 @@
-"""Plots of robots and trajectories by matplotlib, which is loaded on use."""
+"""Plots of robots and trajectories with Matplotlib, which is imported on use."""
 
 from chasles.plots.accessor import Plots
 from chasles.plots.moves import move

@@ -30,16 +30,16 @@ from chasles.robot import Robot
 Array = Any
 
 Plane = Literal["xy", "xz", "yz", "3d"]
-"""Plane on which points are projected, or "3d"."""
+"""Plane onto which points are projected, or "3d"."""
 
 FEW = 5
-"""Largest number of methods named within the plot; more are named in a legend next to it."""
+"""Largest number of methods in a legend inside the plot; a longer legend is next to the plot."""
 
 _CLOSED = "plot a robot without them; the Jacobian is that of the tree"
 
 
 class Plots:
-    """Plots of a robot: each method draws one and returns the Matplotlib axes.
+    """Plots of a robot. Each method draws one plot and returns its Matplotlib axes.
 
     axes: Matplotlib axes to draw in; if None, a new pyplot figure is created. Paths are arrays with
     one row per instant; t (n,) are their times in s, by default the indices. Units are SI units and
@@ -87,7 +87,10 @@ class Plots:
         robot = self._robot
         motion = path("q", q, robot.nq), path("qd", qd, robot.nv), path("qdd", qdd, robot.nv)
         if len({len(part) for part in motion}) > 1:
-            problem = f"q, qd and qdd have {', '.join(str(len(p)) for p in motion)} instants"
+            problem = (
+                "q, qd and qdd must have the same number of instants, "
+                f"not {', '.join(str(len(p)) for p in motion)}"
+            )
             raise InputError("E-PLOT-002", problem)
         return forces(robot, robot.inverse_dynamics(*motion), t, axes)
 
@@ -126,7 +129,9 @@ class Plots:
         robot = self._robot
         positions, rates = path("q", q, robot.nq), path("qd", qd, robot.nv)
         if len(positions) != len(rates):
-            raise InputError("E-PLOT-003", f"q has {len(positions)} instants and qd {len(rates)}")
+            raise InputError(
+                "E-PLOT-003", f"q has {len(positions)} instants, but qd has {len(rates)}"
+            )
         kinetic = robot.kinetic_energy(positions, rates)
         return energies(kinetic, robot.potential_energy(positions), t, axes)
 
@@ -146,9 +151,9 @@ class Plots:
         Parameters
         ----------
         q : array_like, shape (n, nq) or (nq,)
-            A path; or with `joints`, the state of the other joints.
+            A path, or with `joints`, the state of the other joints.
         frame : str, optional
-            The frame. Default: the last.
+            The frame. Default: `robot.tool`.
         joints : sequence of str, optional
             Names of two joints with one coordinate each, which are varied between their limits.
         rows : {"linear", "angular", "all"}, optional
@@ -220,7 +225,7 @@ class Plots:
         of : {"mass_matrix", "jacobian"}, optional
             The matrix. For closed loops the mass matrix is in independent coordinates.
         frame : str, optional
-            Frame of the Jacobian. Default: the last.
+            Frame of the Jacobian. Default: `robot.tool`.
         rows : {"linear", "angular", "all"}, optional
             Rows of the Jacobian.
         t : array_like, shape (n,), optional
@@ -283,7 +288,7 @@ class Plots:
         Parameters
         ----------
         frame : str, optional
-            The frame. Default: the last.
+            The frame. Default: `robot.tool`.
         q : array_like, shape (n, nq), optional
             Configurations. Default: random ones between the joint limits.
         samples : int, optional
@@ -394,7 +399,7 @@ class Plots:
 
 
 def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.ndarray:
-    """Return singular values (..., min(rows, nv)) of rows of the Jacobian, descending."""
+    """Return the singular values (..., min(rows, nv)) of Jacobian rows, in descending order."""
     if rows not in ROWS:
         raise InputError("E-PLOT-007", f"rows must be {', '.join(map(repr, ROWS))}, not {rows!r}")
     if not robot.nv:
@@ -424,7 +429,7 @@ def swept(
 def _count(
     robot: Robot, function: str, method: str, named: bool, options: dict[str, Any]
 ) -> int | None:
-    """Return the operations for one state; None if a method that was not named does not apply."""
+    """Count the operations for one state; None if a method that was not named does not apply."""
     chosen = dict(checked_options(robot.model, function, options))
     try:
         return program(robot.model, function, method=method, **chosen).count.flops

@@ -17,7 +17,7 @@ Axes = Any
 """`matplotlib.axes.Axes`, in which a plot is drawn."""
 
 PICTURES = (".png", ".svg", ".pdf")
-"""Suffixes of files for plots."""
+"""Suffixes of plot files."""
 
 Rows = Literal["linear", "angular", "all"]
 """Rows of a Jacobian: linear velocity, angular velocity, or both (with different units)."""
@@ -67,7 +67,7 @@ def check_picture(path: Path) -> None:
 
 
 def save(figure: Any, stream: Path | BinaryIO, suffix: str) -> None:
-    """Write a figure in the format of a suffix."""
+    """Write a figure in the format that a suffix stands for."""
     figure.savefig(stream, dpi=110, format=suffix.removeprefix(".").lower())
 
 
@@ -139,7 +139,7 @@ def energies(kinetic: np.ndarray, potential: np.ndarray, t: Any, axes: Axes | No
 
 
 def efforts(robot: Robot) -> Iterator[tuple[str, str]]:
-    """Yield the name and the unit of every joint force."""
+    """Yield the name and the unit of every joint torque or force."""
     for i in robot.model.movers:
         joint, name = robot.model.bodies[i].joint, robot.model.bodies[i].data.name
         for label, unit in zip(numbered(name, joint.nv), joint.velocity_units, strict=True):
@@ -147,7 +147,7 @@ def efforts(robot: Robot) -> Iterator[tuple[str, str]]:
 
 
 def path(what: str, value: Any, size: int) -> np.ndarray:
-    """Return consecutive states (n, size), checked: finite numbers, at least two states."""
+    """Return consecutive states (n, size), of which there must be at least two, all finite."""
     found = numbers(what, value, size)
     if found.ndim != 2 or len(found) < 2:
         raise InputError(
@@ -169,7 +169,7 @@ def times(t: Any, count: int) -> tuple[np.ndarray, str]:
 
 
 def state(robot: Robot, q: Any) -> np.ndarray:
-    """Return one configuration (nq,), checked for finite numbers."""
+    """Return one configuration (nq,), which must be finite."""
     found = numbers("q", q, robot.nq)
     if found.ndim != 1:
         problem = f"q must be a single state of {robot.nq} numbers, not shape {found.shape}"
@@ -193,7 +193,7 @@ def frame_of(robot: Robot, frame: str | None) -> str:
 
 
 def span(robot: Robot, joint: str) -> tuple[float, float]:
-    """Return the limits of a joint with one coordinate; half a turn or 1 m each way if none."""
+    """Return the limits of a joint with one coordinate; by default, half a turn or 1 m each way."""
     body = robot.model.bodies[robot.model.mover(joint)]
     if body.joint.nq != 1:
         problem = f"joint {joint!r} has {body.joint.nq} coordinates"
