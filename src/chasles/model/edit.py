@@ -29,7 +29,7 @@ from chasles.model.passes import equivalent
 from chasles.model.sensors import SensorData
 
 _HOLDS = 1e-9
-"""Residual up to which a coupling between locked joints holds; equal to the loop tolerance."""
+"""Residual up to which a coupling between locked joints holds, similar to the loop tolerance."""
 
 
 def lock(model: Model, positions: Mapping[str, Vector]) -> Description:

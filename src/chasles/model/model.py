@@ -37,9 +37,10 @@ LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
 
 
 class Share(NamedTuple):
-    """Contribution to a velocity: ratio times the velocity of coordinate k of the joint of body i.
+    """Contribution of a degree of freedom to a velocity.
 
-    If the share represents all degrees of freedom of a joint, k is the first.
+    It is ratio times the velocity of degree of freedom k of the joint of body i. If the share
+    represents all degrees of freedom of a joint, k is the first.
     """
 
     i: int

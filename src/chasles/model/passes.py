@@ -144,7 +144,7 @@ def _sum(a: Number, b: Number, c: Number) -> Number:
 def _angle(body: Body, carries: bool) -> float:
     """Return the angle about z of the center of mass or of a principal axis.
 
-    Zero if it does not help.
+    It is zero if a rotation would not help.
     """
     (x, y, _), I = body.inertia.h, body.inertia.I
     if carries or not isinstance(body.joint, Revolute) or _symbolic(x, y, *I):

@@ -39,7 +39,7 @@ def newton_euler_tensor(
 def kane(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Run Kane's equations by recursion.
+    """Evaluate Kane's equations by recursion.
 
     See Angeles, Ma, Rojas 1989; Balafoutis and Patel 1991, 5.2.36.
 
