@@ -84,8 +84,8 @@ def coupling(
 
     for given in (names, velocities, places):
         if len(set(given)) < len(given) or not (names or velocities or places):
-            problem = f"its coordinates must be distinct names, not {given!r}"
-            raise uncoupled("E-LOOP-025", problem, "name at least one coordinate, each once")
+            problem = f"it needs distinct coordinates, velocities or frames, not {given!r}"
+            raise uncoupled("E-LOOP-025", problem, "name at least one, each once")
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     inputs = _inputs(len(names), len(velocities), len(places), timed=timed)
     arena = Arena(RULES)

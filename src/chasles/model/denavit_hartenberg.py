@@ -39,7 +39,7 @@ class DHRow:
     to d ("prismatic"), so that one of the two is the offset of the coordinate. A "cylindrical"
     joint has two coordinates, which are added to theta and d. For a "helical" joint, the coordinate
     is added to theta, and pitch (m/rad) times the coordinate to d (Featherstone 2008, section 4.3).
-    b: additional length along y, used in the extended form and zero in the original one.
+    b: additional length along y, used in the extended form (zero in the original form).
 
     mass, center (of mass) and inertia are given along the axes of the row's frame. inertia: [xx,
     yy, zz], [xx, yy, zz, xy, xz, yz] (entries of the tensor: xy is minus the integral of x y dm) or

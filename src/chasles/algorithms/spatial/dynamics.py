@@ -91,10 +91,10 @@ def newton_euler_vector(
 ) -> Effort:
     """Run Newton-Euler with classical accelerations.
 
-    The recursion uses three-vectors (Luh, Walker, Paul 1980; Featherstone table 5.2). w, wd, a: angular
-    velocity, angular acceleration, and acceleration of the body frame's origin minus gravity, in
-    body axes. Linear velocities are not needed. A body has a mass m, a first moment h and an
-    inertia about the origin, so inertias regrouped by dynamic equivalence work too. Equation
+    The recursion uses three-vectors (Luh, Walker, Paul 1980; Featherstone table 5.2). w, wd, a:
+    angular velocity, angular acceleration, and acceleration of the body frame's origin minus
+    gravity, in body axes. Linear velocities are not needed. A body has a mass m, a first moment h
+    and an inertia about the origin, so inertias regrouped by dynamic equivalence work too. Equation
     numbers refer to the same equations in Balafoutis and Patel (1991), algorithm 5.3.
     """
     X, S = {}, {}
