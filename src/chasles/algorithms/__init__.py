@@ -44,10 +44,13 @@ the program. The recursion returns the derivative with respect to each array arg
 All other functions are differentiated as programs."""
 
 SUMMED = ("parallel-axes",)
-"""Pass of the `parallel-axes` methods; without it their recursions run from parent to child."""
+"""Pass that the `parallel-axes` methods use.
+
+Without it, their recursions run from parent to child.
+"""
 
 ASSEMBLY = partial(Method, followers=False, needs=solid_bodies)
-"""Method that inverts the inertias of bodies and assembles the bodies."""
+"""Method that inverts the inertias of the bodies and assembles articulated bodies from them."""
 
 OPERATOR = partial(Method, "spatial-operator", followers=False)
 """Method that uses factors of the mass matrix or of its inverse."""
@@ -144,11 +147,11 @@ DIVIDING = frozenset(
         *("ltdl_factors", "ltl_factor", "operator_factors", "operational_inertia_inverse"),
     )
 )
-"""Functions that divide by the mass matrix of the tree, so that every joint must move inertia."""
+"""Functions that divide by the tree's mass matrix, so that every joint must move inertia."""
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
-    """Return the methods of a function; those that divide by the mass matrix require inertia."""
+    """Return the methods of a function. Those that divide by the mass matrix require inertia."""
     if function not in DIVIDING:
         return rows
     return tuple(replace(m, needs=all_of(*filter(None, (massive_joints, m.needs)))) for m in rows)
@@ -253,8 +256,11 @@ SENSING: dict[str, tuple[Method, ...]] = {
     "actuator_values": (Method("spatial", "spatial.actuation:actuator_values"),),
     "closed_sensor_values": (Method("spatial", "closed_loops.forces:closed_sensor_values"),),
 }
-"""Functions that `robot.sense` calls; each returns the concatenated values of sensors. The second
-is for sensors on actuators; the third includes loop forces in force and torque sensors."""
+"""Functions that `robot.sense` calls.
+
+Each returns the concatenated values of sensors. The second is for sensors on actuators. The third
+includes loop forces in force and torque sensors.
+"""
 
 OPEN: dict[str, str] = {
     "forward_dynamics": "use robot.linearize(q, qd, tau) for derivatives, or compile "
@@ -284,6 +290,6 @@ KINEMATICS = frozenset((*KINEMATIC, "closing_step"))
 
 
 def that_runs(model: Model, function: str) -> str:
-    """Return the function that runs; with loops, forward dynamics is constrained dynamics."""
+    """Return the function to run. With loops, forward dynamics becomes constrained dynamics."""
     closed = model.loop_rows and function == "forward_dynamics"
     return "constrained_dynamics" if closed else function

@@ -43,12 +43,15 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
 
 def around(model: Model, loop: Loop, q: spaces.Position) -> dict[int, Position]:
-    """Return M_0i of the bodies of a loop; body 0 is the body at which its branches separate."""
+    """Return M_0i of the bodies of a loop. Body 0 is the body at which its branches separate."""
     return placed(model, loop.root, loop.bodies, q)
 
 
 def placed(model: Model, root: int, path: Iterable[int], q: spaces.Position) -> dict[int, Position]:
-    """Return M_0i of the bodies of a path, each after its parent; body 0 is its root."""
+    """Return M_0i of the bodies of a path, each after its parent.
+
+    Body 0 is the root of the path.
+    """
     M = {root: Position.identity()}
     for i in path:
         body = model.bodies[i]
@@ -63,7 +66,7 @@ def carried(
     qd: spaces.Velocity,
     qdd: spaces.Velocity,
 ) -> tuple[dict[int, Velocity], dict[int, Acceleration]]:
-    """Return W_0i and H_0i of the bodies with given M_0i; the first body is the root."""
+    """Return W_0i and H_0i of the bodies with the given M_0i. The first body is the root."""
     root, *path = M
     W, H = {root: Velocity.zero()}, {root: Acceleration.zero()}
     for i in path:
@@ -77,7 +80,7 @@ def carried(
 
 
 def ends(loop: Loop, M: dict[int, Position]) -> tuple[Position, Position]:
-    """Return M_0P and M_0S: the predecessor and the successor frame of the loop joint."""
+    """Return M_0P and M_0S of the predecessor and successor frames of the loop joint."""
     P, S = loop.predecessor, loop.successor
     return M[P.body] @ Position.of(P.placement), M[S.body] @ Position.of(S.placement)
 
@@ -89,15 +92,16 @@ def across(loop: Loop, M: dict[int, Position]) -> Position:
 
 
 def loop_coordinates(loop: Loop, M: dict[int, Position]) -> Vector:
-    """Return the coordinates of the loop joint, the closest ones if the loop is open."""
+    """Return the coordinates of the loop joint, or the closest ones if the loop is open."""
     return loop.joint.fit(across(loop, M).transform())
 
 
 def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
-    """Return A with A qd = 0: its columns are (u, b) of the screws L_i around a loop (Eq II.7).
+    """Return A with A qd = 0.
 
-    The screws are expressed in the successor frame of the loop joint and projected on the
-    constrained directions. The slopes of couplings follow.
+    Its columns are (u, b) of the screws L_i around a loop (Eq II.7), expressed in the successor
+    frame of the loop joint and projected on the constrained directions. The slopes of couplings
+    follow.
     """
     A: list[dict[int, Matrix]] = []
     for loop in model.loops:
@@ -108,7 +112,7 @@ def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
 
 
 def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, dict[int, Motions]]:
-    """Return q of the loop joint, and the screws of the other joints in its successor frame."""
+    """Return q of the loop joint, and the other joints' screws in its successor frame."""
     M = around(model, loop, q)
     _, M_S = ends(loop, M)
     J = {}
@@ -119,7 +123,7 @@ def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, d
 
 
 def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
-    """Return b in A qd = b, nonzero only for time-dependent joints or couplings.
+    """Return b in A qd = b, which is nonzero only for time-dependent joints or couplings.
 
     It is minus the velocity that driven joints cause around a loop, or -d phi/dt (Featherstone
     2008, section 3.5). A velocity constraint may prescribe a velocity.
@@ -161,7 +165,10 @@ def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.L
 
 
 def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
-    """Return phi(q, t), zero where the constraint holds; rows of velocity constraints are 0."""
+    """Return phi(q, t), which is zero where the constraint holds.
+
+    Rows of velocity constraints are 0.
+    """
     program, M = coupling.data.residual, placed(model, WORLD, coupling.carried, q)
     given = _at_position(model, coupling, q, M) | constraints.resting(program)
     rows = zip(coupling.holonomic, replayed(program, given), strict=True)
@@ -192,7 +199,7 @@ def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dic
 
 
 def coupling_drift(model: Model, coupling: Coupling, q: spaces.Position) -> Vector:
-    """Return psi at rest, which K qd must cancel: d phi/dt, or the phi_0 of Eq 3.29."""
+    """Return psi at zero velocity, which K qd must cancel: d phi/dt, or phi_0 of Eq 3.29."""
     psi = constraints.velocities(coupling.data.residual)
     given = _at_position(model, coupling, q, placed(model, WORLD, coupling.carried, q))
     return Vector(tuple(replayed(psi, given | constraints.resting(psi))))
@@ -241,7 +248,7 @@ def _velocities(
     qd: Mapping[int, Vector],
     M: Mapping[int, Position],
 ) -> dict[str, Vector]:
-    """Return the velocity inputs of a constraint's programs; joints missing in qd are at rest."""
+    """Return the velocity inputs of a constraint's programs. Joints missing in qd are at rest."""
     moving = {i for i, _ in coupling.places if i in qd}
     rate = {i: _rate(model.bodies[i].joint, q[i], qd[i]) for i in moving}
     W = {WORLD: Velocity.zero()}

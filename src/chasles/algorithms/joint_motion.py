@@ -22,13 +22,13 @@ from chasles.model.model import WORLD, Frame, Model
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """[D] of a joint, or a derivative of it: one matrix per degree of freedom."""
+    """[D] of a joint, or a derivative of [D]: one matrix per degree of freedom."""
 
     columns: tuple[Velocity, ...]
 
     @staticmethod
     def of(S: Motions, X: Transform, view: Viewpoint) -> "Property":
-        """Make it from a subspace in the coordinates of a body, with X from base to body."""
+        """Create the property from a subspace in body coordinates, with X from base to body."""
         seen = view.from_body(X, S).columns
         return Property(tuple(Velocity.of(view.turned(column)) for column in seen))
 
@@ -51,12 +51,13 @@ def joint_motion_rates(
 ) -> tuple[dict[int, list[Property]], list[Velocity]]:
     """Return D, Ddot, ... of each joint that moves a body, and Omega, Omegadot, ... of the body.
 
-    A property moves with its body, Ddot = Omega D - D Omega (Mitra, Eq 3); by Leibniz' rule, n
-    rates give n derivatives of D and n - 1 of Omega. D[j][k] is the k-th derivative of the j-th
-    derivative of D relative to the body, which is zero for j > 0 unless S changes in the body.
+    A property moves with its body: Ddot = Omega D - D Omega (Mitra, Eq 3). By Leibniz' rule, n
+    rates give n derivatives of D and n - 1 derivatives of Omega. D[j][k] is the k-th derivative of
+    the j-th derivative of D relative to the body, which is zero for j > 0 unless S changes in the
+    body.
 
-    Mitra uses the base frame as the view. Another view may move with the body: derivatives are then
-    those of the entries in this view, and all velocities are relative to it.
+    Mitra uses the base frame as the view. Another view may move with the body. Derivatives are then
+    derivatives of the entries in this view, and all velocities are relative to it.
     """
     chain = model.support(body)[::-1]
     qd = {i: [rate[i] for rate in rates] for i in chain}
@@ -147,9 +148,10 @@ def frame_motion_link_frames(
 ) -> spaces.Twists:
     """Compute `frame_motion` from the point to the base, which takes the fewest operations.
 
-    r is the point and w the angular velocity of its body, with their derivatives, relative to one
-    body after the other; each joint's velocity is added on the way to the parent. In the frame of
-    its own body, D is constant, and a joint about z does not change z components.
+    r is the point and w is the angular velocity of its body. Both, with their derivatives, are
+    expressed relative to one body after the other, and each joint's velocity is added on the way to
+    the parent. In the frame of its own body, D is constant, and a joint about z does not change z
+    components.
     """
     orders = range(len(rates))
     X = body_transforms(model, q)[frame.body]
@@ -168,7 +170,10 @@ def frame_motion_link_frames(
 
 
 def _turning(x: Sequence[Vector], w: Sequence[Vector]) -> list[Vector]:
-    """Return R' times the derivatives of R x, where Rdot = R w~; x: derivatives of components."""
+    """Return R' times the derivatives of R x, where Rdot = R w~.
+
+    x: derivatives of the components.
+    """
     found = []
     while x:
         found.append(x[0])
@@ -185,7 +190,7 @@ def frame_velocity(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twist:
-    """Return the angular velocity, then the velocity of the body's point at `at`."""
+    """Return the angular velocity, then the linear velocity of the body's point at `at`."""
     (v,) = frame_motion_link_frames(model, q, qd, frame=frame, axes=axes, at=at)
     return v
 
@@ -201,7 +206,7 @@ def frame_acceleration(
     at: At = "frame",
     kind: Kind = "classical",
 ) -> spaces.Twist:
-    """Return angular, then linear acceleration at `at`: classical, spatial or proper."""
+    """Return the angular, then the linear acceleration at `at`: classical, spatial or proper."""
     v, a = frame_motion_link_frames(model, q, qd, qdd, frame=frame, axes=axes, at=at)
     E, g = (frame.placement @ body_transforms(model, q)[frame.body]).E, model.gravity_vector
     less = {

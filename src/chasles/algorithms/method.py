@@ -10,11 +10,14 @@ from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""Condition on a model and the options; it returns the reason why it is not met, or ""."""
+"""Requirement on a model and the options. Returns the reason why it is not met, or ""."""
 
 
 def all_of(*needs: Need) -> Need:
-    """Combine several requirements; the result returns the reason of the first that is not met."""
+    """Combine several requirements.
+
+    The result returns the reason of the first one that is not met.
+    """
     return lambda model, options: next(filter(None, (n(model, options) for n in needs)), "")
 
 
@@ -44,14 +47,14 @@ def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that `known` lists all joints except that of the floating base."""
+    """Require that `known` lists all joints except the joint of the floating base."""
     rest = {model.bodies[i].data.name for i in model.movers if i != 0}
     found = rest == set(options.get("known", ()))
     return "" if found else "it needs every joint except the floating base in `known`"
 
 
 def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that every body has an invertible inertia, which rotors do not have."""
+    """Require that every body has an invertible inertia. Rotors do not have one."""
     for body in model.parts:
         if not is_solid(body.inertia):
             return (
@@ -117,7 +120,7 @@ def undriven_joints(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def holonomic_joints(model: Model, options: Mapping[str, Any]) -> str:
-    """Require holonomic joints; others add terms to Lagrange's equations."""
+    """Require holonomic joints, because other joints add terms to Lagrange's equations."""
     for body in model.bodies:
         if not body.joint.holonomic:
             return f"joint {body.data.name!r} is nonholonomic"

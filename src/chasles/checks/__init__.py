@@ -1,4 +1,4 @@
-"""Self-checks of a robot: methods, backends, physics and derivatives against each other."""
+"""Self-checks of a robot: methods, backends, physics and derivatives are compared."""
 
 from chasles.checks.verify import CHECKS, Result, Verification, reasons, verify
 

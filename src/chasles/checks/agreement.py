@@ -1,4 +1,4 @@
-"""Methods against each other, programs against algorithms, backends against `interpret`."""
+"""Comparisons of methods, of programs with algorithms, and of backends with `interpret`."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,7 +17,7 @@ ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
 
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
-    """Return the digits lost by inverting the mass matrix or link inertias; none for others."""
+    """Return the digits lost, if the function inverts the mass matrix or link inertias."""
     if function not in ILL | {*INVERTING}:
         return NOTHING
     needs = {m.name: m.needs for m in HISTORICAL.get(function, ())}
@@ -25,14 +25,14 @@ def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
 
 
 FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
-"""Functions that return joint forces, which may all be zero."""
+"""Functions whose results are compared as generalized forces, which may all be zero."""
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
-"""Power of the speed to which results of kinematics are relative; 0 if not listed."""
+"""Power of the speed that sets the size of kinematic results. 0 if not listed."""
 
 
 def size_of(trial: Trial, function: str) -> float:
-    """Return the reference size for small results of a function."""
+    """Return the reference size for comparing small results of a function."""
     if function in FORCES:
         return trial.force
     return trial.speed ** RATES.get(function, 0) if function in KINEMATICS else 0.0
@@ -88,18 +88,18 @@ def _of_one(
 
 
 def mixed(trial: Trial, known: Any, qdd: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Return accelerations of the known joints and forces of the others."""
+    """Return the accelerations of the known joints and the forces of the other joints."""
     return np.where(_of(trial, known), qdd, tau)
 
 
 def effort(trial: Trial, found: np.ndarray, known: Any) -> np.ndarray:
-    """Convert accelerations to the forces M qdd that produce them; known forces are unchanged."""
+    """Convert accelerations to the forces M qdd that produce them. Known forces are unchanged."""
     part = _of(trial, known)
     return np.where(part, found, trial.M @ np.where(part, 0.0, found))
 
 
 def _of(trial: Trial, joints: Any) -> np.ndarray:
-    """Return a mask of the degrees of freedom of some joints."""
+    """Return a mask of the degrees of freedom of the given joints."""
     part = np.zeros(trial.model.nv, dtype=bool)
     for name in joints:
         part[trial.model.velocity_slices[trial.model.mover(name)]] = True
@@ -114,17 +114,17 @@ MAIN = (
     *("kinetic_energy", "potential_energy", "momentum", "center_of_mass"),
     *("centroidal_momentum_matrix", "integrate", "difference", "loop_residual", "loop_matrix"),
 )
-"""Functions compiled by default; `full` compiles all."""
+"""Functions compiled by default. With `full`, all functions are compiled."""
 
 CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
-"""Functions that need the center of mass of the moving bodies, which must have a mass."""
+"""Functions that need the center of mass of the moving bodies, which must have mass."""
 
 BATCH = 11
-"""Number of states of a batch: more than the lanes of any processor, and not a multiple."""
+"""Batch size: larger than the number of SIMD lanes of any processor, and not a multiple of it."""
 
 
 class Case(NamedTuple):
-    """A function with its options and arrays, at a state."""
+    """A function with its options and arrays at a state."""
 
     trial: Trial
     function: str
@@ -140,7 +140,7 @@ class Case(NamedTuple):
     def compare(
         self, method: str, found: Any, expected: Any, size: float = 0.0
     ) -> Iterator[Comparison]:
-        """Compare one or several results; accelerations are converted to forces."""
+        """Compare one or several results. Accelerations are converted to forces."""
         at, function, known = self.trial, self.function, self.options.get("known", ())
         size, loss = max(size, size_of(at, function)), loss_of(at, function, method)
         for k, (a, b) in enumerate(zip(_parts(found), _parts(expected), strict=True)):
@@ -151,7 +151,7 @@ class Case(NamedTuple):
 
 
 def cases(trial: Trial) -> Iterator[Case]:
-    """Yield the main functions of a mechanism, or all with `full`."""
+    """Yield the main functions of a mechanism, or all functions with `full`."""
     model, q, qdd, massless = trial.model, trial.q, trial.qdd, trial.model.source.massless
     absent = {
         "linearize": trial.nonholonomic,
@@ -188,7 +188,7 @@ def programs(trial: Trial) -> Iterator[Comparison]:
 
 
 def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
-    """Return the check of a backend against `interpret`, for the last state of a batch."""
+    """Return a check that compares a backend with `interpret`, for the last state of a batch."""
 
     def agrees(trial: Trial) -> Iterator[Comparison]:
         for case in cases(trial):
@@ -200,7 +200,7 @@ def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
 
 
 def alone_as_in_a_batch(trial: Trial) -> Iterator[Comparison]:
-    """Check that results of a state are bitwise identical alone and anywhere in a batch."""
+    """Check that a state's results are bitwise identical alone and anywhere in a batch."""
     for case in cases(trial):
         compiled = case.compiled("llvm")
         alone, batch = compiled(*case.arrays), compiled(*map(_batch, case.arrays))
@@ -209,7 +209,7 @@ def alone_as_in_a_batch(trial: Trial) -> Iterator[Comparison]:
 
 
 def in_float32(trial: Trial) -> Iterator[Comparison]:
-    """Compare results in float32 with those in float64, to single precision."""
+    """Compare results in float32 with results in float64, to single precision."""
     for case in cases(trial):
         if case.function not in ILL | {"integrate", "difference"}:
             compiled = case.compiled("llvm")

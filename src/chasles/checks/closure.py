@@ -1,4 +1,4 @@
-"""Checks of closed loops: they stay closed, and their forces do no work."""
+"""Checks of closed loops: the loops stay closed, and their forces do no work."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -37,7 +37,7 @@ def loops_close(trial: Trial) -> Iterator[Comparison]:
 
 
 def _fast(trial: Trial, qdd: np.ndarray) -> float:
-    """Return the size of accelerations, in rad/s^2 or robot lengths per s^2."""
+    """Return the size of the accelerations, in rad/s^2 or robot lengths per s^2."""
     return float(np.max(np.abs(qdd * trial.units.rate), initial=trial.speed**2))
 
 
@@ -74,22 +74,22 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
 def _ways(model: Model) -> list[Method]:
     """Return the methods of constrained dynamics that support a mechanism.
 
-    Methods that run only by name are omitted: their inverse inertias mix units, and lose digits for
-    robots that are thousands of meters long.
+    Methods that run only by name are omitted, because their inverse inertias mix units and lose
+    digits for robots that are thousands of meters long.
     """
     known = (way for way in CLOSED_LOOPS["constrained_dynamics"] if not way.by_name)
     return [way for way in known if not (way.needs and way.needs(model, {}))]
 
 
 def _near(margin: float, usual: float) -> Loss:
-    """Return the loss of digits near a singular configuration; infinite if too near."""
+    """Return the loss of digits near a singular configuration, infinite if too near."""
     margin = abs(float(margin))
     times = max(1.0, usual / margin) if margin >= POOR else np.inf
     return Loss(times, f"the loops are near a singular configuration (margin {margin:.0e})")
 
 
 def _leading(model: Model) -> list[tuple[str, ...]]:
-    """Return a joint whose degrees of freedom are all independent, if there is one."""
+    """Return a joint whose degrees of freedom are all independent, or nothing if there is none."""
     slices = model.velocity_slices
     free = [
         i for i in model.movers if {*range(slices[i].start, slices[i].stop)} <= {*model.independent}
@@ -200,14 +200,14 @@ def errors_decay(trial: Trial) -> Iterator[Comparison]:
 
 
 SOON = 0.1
-"""Time constant of the decay of errors, in s."""
+"""Time constant with which errors decay (s)."""
 
 PIVOTED = ("multipliers", "direct")
-"""Methods whose singularity margin is that of K M^-1 K'."""
+"""Methods that report the singularity margin of K M^-1 K'."""
 
 
 def _least_pivot(M: np.ndarray, K: np.ndarray) -> float:
-    """Return the smallest pivot of K M^-1 K' relative to its diagonal; 0 if singular."""
+    """Return the smallest pivot of K M^-1 K' relative to its diagonal, or 0 if singular."""
     try:
         A = K @ np.linalg.solve(M, K.T)
         pivots = np.diag(np.linalg.cholesky(A[::-1, ::-1]))[::-1] ** 2

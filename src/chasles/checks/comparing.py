@@ -1,4 +1,4 @@
-"""Differences of two arrays, and the units that make their numbers comparable.
+"""Differences between two arrays, and units that make their entries comparable.
 
 In SI units, the joint torques of a millimeter-sized hand are negligible compared with its joint
 forces, while the torques of a crane dominate. An error would be hidden, or hide all others.
@@ -47,7 +47,7 @@ class Comparison(NamedTuple):
 
 
 def relative_error(compared: Comparison) -> float:
-    """Return the largest relative difference; infinite for unequal shapes."""
+    """Return the largest relative difference, infinite for unequal shapes."""
     a, b = (np.asarray(x, dtype=float) for x in (compared.found, compared.expected))
     if a.shape != b.shape:
         return np.inf
@@ -59,7 +59,7 @@ def relative_error(compared: Comparison) -> float:
 
 
 def first_difference(compared: Comparison, tolerance: float) -> str:
-    """Describe the first entry that differs by more than the tolerance; "" if none does."""
+    """Describe the first entry that differs by more than the tolerance. Empty if there is none."""
     a, b = (np.asarray(x, dtype=float) for x in (compared.found, compared.expected))
     if a.shape != b.shape:
         return f"shape {a.shape} instead of {b.shape}"
@@ -72,7 +72,7 @@ def first_difference(compared: Comparison, tolerance: float) -> str:
 
 
 def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the differences of the entries and their reference; NaN entries make both NaN."""
+    """Return the differences of the entries and their reference size. NaN entries make both NaN."""
     with np.errstate(all="ignore"):
         apart = np.abs((a - b) * compared.units)
         size = float(np.max(np.abs(b * compared.units), initial=compared.size))
@@ -80,7 +80,7 @@ def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarr
 
 
 INVERTING = ("forward_dynamics", "hybrid_dynamics")
-"""Functions that solve for accelerations, which are compared as the forces M qdd."""
+"""Functions that solve for accelerations. They are compared by the forces M qdd."""
 
 
 # Units -----------------------------------------------------------------------------------------
@@ -91,7 +91,8 @@ class Units:
     """Factors that make the entries of arrays comparable, by kind of array.
 
     `length` is the robot's length in m. `effort` (nv) is 1 for rotations and the length for
-    translations. `position` (nq) is 1 over the length for coordinates in m, and 1 for others.
+    translations. `position` (nq) is 1 over the length for coordinates in m, and 1 for other
+    coordinates.
     `closing` applies to the equations of loops.
 
     Derived factors are `rate` (nv) for velocities, accelerations and steps; `inertia` and
@@ -125,7 +126,7 @@ class Units:
         return factors
 
     def of(self, function: str, result: int = 0) -> Any:
-        """Return the factors of a function's result; 1 if its entries are comparable."""
+        """Return the factors of a function's result, or 1 if its entries are comparable."""
         kinds = OF.get(function, [""])
         kind = kinds[min(result, len(kinds) - 1)]
         return getattr(self, kind) if kind else 1.0
@@ -148,14 +149,14 @@ _FUNCTIONS = {
 }
 OF = {"closed_form": ["inertia", "symbols", "effort"]}
 OF |= {function: [kind] for kind, functions in _FUNCTIONS.items() for function in functions}
-"""Kinds of the results of functions. Accelerations are compared as forces."""
+"""Kinds of the results of each function. Accelerations are compared as forces."""
 
 
 def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
     """Return units based on the largest distance in the robot's data, or 1 m if there is none.
 
-    counted: factors of the loop equations; small for dropped equations, which the others imply only
-    approximately.
+    counted: factors of the loop equations. They are small for dropped equations, which the other
+    equations imply only approximately.
     """
     length = max(_lengths(model), default=0.0) or 1.0
     units = [unit for i in model.movers for unit in model.bodies[i].joint.units]
@@ -165,7 +166,7 @@ def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
 
 
 def _lengths(model: Model) -> Iterator[float]:
-    """Yield distances of joints, frames and loop ends, strokes and radii of gyration (m)."""
+    """Yield distances of joints, frames and loop ends, strokes, and radii of gyration (m)."""
     for X in (
         *(body.joint.placement for body in model.bodies),
         *(frame.placement for frame in model.frames.values()),

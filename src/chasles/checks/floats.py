@@ -16,7 +16,7 @@ ORACLES = {
     "inverse_dynamics": "newton-euler-vector",
     "bias_forces": "newton-euler-vector",
 }
-"""Reference methods of functions; for others it is the first method of the table."""
+"""Reference method of each function. For functions not listed, it is the first in the table."""
 
 
 def evaluate(
@@ -30,9 +30,9 @@ def evaluate(
 ) -> tuple[np.ndarray, ...]:
     """Return the results of a function at one state, from the source of a method.
 
-    `method` defaults to the one in `ORACLES`, or else to the first of the function's table. A
-    function of any order uses all given rates. Damping and friction are those of the model.
-    Evaluate a model that depends on time at a time (`Model.at`).
+    `method` defaults to the method in `ORACLES`, or else to the first one in the function's table.
+    A function of any order uses all given rates. Damping and friction are those of the model.
+    Evaluate a time-dependent model at a time (`Model.at`).
     """
     wanted = method or ORACLES.get(function, "")
     way = next(m for m in METHODS[function] if wanted in ("", m.name))
@@ -47,7 +47,10 @@ def run(
     f_ext: Mapping[WrenchKey, Any] | None = None,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
-    """Return the results of one algorithm at one state, as arrays; arguments as in `evaluate`."""
+    """Return the results of one algorithm at one state as arrays.
+
+    Arguments are as in `evaluate`.
+    """
     sign = signature(algorithm, max(len(arrays) - 1, 1))
     given = zip(sign.inputs, arrays, strict=False)
     flat = {name: np.asarray(array, dtype=float).tolist() for name, array in given}

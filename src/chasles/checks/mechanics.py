@@ -43,7 +43,7 @@ def links(trial: Trial) -> list[Moving]:
 
 
 def sums_over_links(trial: Trial) -> Iterator[Comparison]:
-    """Check that center of mass, momentum and energy are sums over links."""
+    """Check that the center of mass, momentum and energy are sums over the links."""
     if not trial.model.bodies:
         return
     q, qd, units, each = trial.q, trial.qd, trial.units, links(trial)
@@ -105,7 +105,7 @@ def stored(trial: Trial) -> float:
 
 
 def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
-    """Return a point of a body in the world."""
+    """Return the world position of a point of a body."""
     if i == WORLD:
         return np.array(list(point), dtype=float)
     body = trial.model.bodies[i]
@@ -116,7 +116,7 @@ def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
 
 
 def lifted_moment(trial: Trial) -> np.ndarray:
-    """Return the first moment of masses with compensated weight, unless actuators compensate it."""
+    """Return the first moment of masses whose weight is compensated, but not by actuators."""
     total = np.zeros(3)
     if any(joint.lifted for joint in trial.model.source.joints):
         return total
@@ -129,7 +129,7 @@ def lifted_moment(trial: Trial) -> np.ndarray:
 
 
 def lift(trial: Trial) -> np.ndarray:
-    """Return joint torques of compensated weight, from Jacobians at the centers of mass."""
+    """Return the joint torques of compensated weight, from Jacobians at the centers of mass."""
     model, total = trial.model, np.zeros(trial.model.nv)
     g = np.array(list(model.gravity_vector))
     for link in model.source.links:
@@ -183,7 +183,7 @@ def at_joint(trial: Trial, i: int, wrench: np.ndarray) -> np.ndarray:
 
 
 def power_balance(trial: Trial) -> Iterator[Comparison]:
-    """Check that, without damping, the power of joint forces equals the rate of energy."""
+    """Check that, without damping, the power of the joint forces equals the rate of energy."""
     model, q, qd, qdd = trial.model, trial.q, trial.qd, trial.qdd
     rate = trial.rate(
         lambda at: at.run("kinetic_energy", at.q, at.qd) + at.run("potential_energy", at.q)
@@ -253,7 +253,7 @@ def dissipation(trial: Trial) -> Iterator[Comparison]:
 
 
 def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
-    """Return joint forces (nv) from forces by body."""
+    """Return generalized forces (nv) from forces by body."""
     found = np.zeros(model.nv)
     for i, part in model.efforts(parts).items():
         found[model.velocity_slices[i]] = list(part)
@@ -261,7 +261,7 @@ def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
 
 
 def factors(trial: Trial) -> Iterator[Comparison]:
-    """Check factors of the mass matrix, and that a frame's inverse inertia is J M^-1 J'."""
+    """Check the factors of the mass matrix, and that a frame's inverse inertia is J M^-1 J'."""
     M, inertia, lost = trial.M, trial.units.inertia, trial.inverting
     if trial.has("ltdl_factors"):
         L, D = trial.run("ltdl_factors", trial.q)

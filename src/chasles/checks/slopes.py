@@ -25,7 +25,7 @@ def poses_move(trial: Trial) -> Iterator[Comparison]:
 
 
 def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
-    """Check that accelerations are rates of velocities, and jerks of accelerations."""
+    """Check that accelerations are rates of velocities, and jerks rates of accelerations."""
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     for frame in trial.frames:
         for view in ({"at": "frame"}, {"at": trial.views[-1]["at"]}):
@@ -43,7 +43,7 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
-    """Check that J qd is the velocity in every view, and relate the kinds of acceleration."""
+    """Check that J qd is the velocity in every view, and that kinds of acceleration are related."""
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     g = np.array(list(trial.model.gravity_vector))
     for where in trial.places:
@@ -113,7 +113,7 @@ def recoil_keeps_momentum(trial: Trial) -> Iterator[Comparison]:
 
 
 def steps_add_up(trial: Trial) -> Iterator[Comparison]:
-    """Check that difference inverts integrate, half steps add up, and a zero step has no effect."""
+    """Check that difference inverts integrate, half steps add up, and zero steps change nothing."""
     q, v = trial.q, 0.7 * trial.direction
     moved = trial.run("integrate", q, v)
     found, units = trial.run("difference", q, moved), trial.units.rate
@@ -142,7 +142,7 @@ def gradients(trial: Trial) -> Iterator[Comparison]:
 
 
 def sensitivities(trial: Trial) -> Iterator[Comparison]:
-    """Check D0, V0, P0 of each method against slopes of inverse dynamics."""
+    """Check D0, V0 and P0 of each method against slopes of inverse dynamics."""
     name, state = "inverse_dynamics_sensitivities", (trial.q, trial.qd, trial.qdd)
     expected = _slopes(trial, "inverse_dynamics", state)
     for way in trial.ways(name):
@@ -169,7 +169,7 @@ def _along(
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
-    """Check derivatives of forward dynamics by recursion, and linearize, as forces."""
+    """Check the recursion for derivatives of forward dynamics, and linearize, as forces."""
     if trial.model.idle:
         return
     q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, trial.load
@@ -197,7 +197,7 @@ def forward_recursion(trial: Trial) -> Iterator[Comparison]:
 
 
 def _drift(trial: Trial) -> np.ndarray:
-    """Return the rate at which a neighboring motion of equal velocity diverges."""
+    """Return the rate at which a neighboring motion with equal velocity diverges."""
     q, qd, d = trial.q, trial.qd, trial.direction
 
     def apart(s: float, e: float) -> np.ndarray:
@@ -215,7 +215,10 @@ def _slopes(
     push: np.ndarray | None = None,
     **options: Any,
 ) -> list[np.ndarray]:
-    """Return slopes of a function of three arrays; push: the direction for the last array."""
+    """Return the slopes of a function of three arrays.
+
+    push: the direction for the last array.
+    """
     q, x, y = state
     d, model = trial.direction, trial.whole
 

@@ -18,17 +18,17 @@ from chasles.model import WORLD, Model
 from chasles.robot import Robot
 
 STEP = 1e-3
-"""Step of differences, in rad, robot lengths and s; slopes have errors of about 1e-11."""
+"""Step of finite differences, in rad, robot lengths and s. Slopes have errors of about 1e-11."""
 
 CLOSED = 1e-13
 """Closure error (rad, or relative to the robot's length) below which loops count as closed."""
 
 TRIES = 60
-"""Number of starting positions for closing loops, increasingly close to neutral."""
+"""Number of starting positions for closing the loops, increasingly close to neutral."""
 
 
 class Raised(Exception):
-    """A function that raised an error: its name, its method, and the error."""
+    """An error raised by a function, with the function's name and method."""
 
     def __init__(self, function: str, method: str, error: Exception) -> None:
         super().__init__(f"{type(error).__name__}: {said(error)}")
@@ -37,7 +37,7 @@ class Raised(Exception):
 
 @contextmanager
 def raising(function: str, method: str) -> Iterator[None]:
-    """Add the function's name to errors; floating-point warnings are suppressed."""
+    """Add the function's name to errors, and suppress floating-point warnings."""
     try:
         with np.errstate(all="ignore"):
             yield
@@ -50,8 +50,8 @@ class Trial:
     """A robot and one of its states: t (s), q, qd and qdd.
 
     Loops are closed at q, and qd and qdd keep them closed. `whole` is the mechanism with damping,
-    `model` without, both at time t. Slopes are tested along `direction` (nv). `wrench` acts on the
-    tool frame. Lengths are comparable to the size of the robot (`units`).
+    `model` the mechanism without it, both at time t. Slopes are tested along `direction` (nv).
+    `wrench` acts on the tool frame. Lengths are comparable to the size of the robot (`units`).
     """
 
     robot: Robot
@@ -102,11 +102,11 @@ class Trial:
     # Evaluation-------------------------------------------------------------------------------
 
     def run(self, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a function without damping; return its result, or a tuple of several."""
+        """Evaluate a function without damping. Return its result, or a tuple of several results."""
         return self.ask(self.model, function, *arrays, **options)
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a function of a mechanism; errors name the function."""
+        """Evaluate a function of a mechanism. Errors name the function."""
         with raising(function, options.get("method", "")):
             found = evaluate(model, function, arrays, **options)
         return found[0] if len(found) == 1 else found
@@ -117,7 +117,10 @@ class Trial:
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
     def ways(self, function: str, **options: Any) -> list[Method]:
-        """Return the methods that suit this mechanism; costly ones only for arms, unless `full`."""
+        """Return the methods that support this mechanism.
+
+        Costly methods run only for arms or if `full`.
+        """
         if self.model.source.massless and function not in KINEMATICS:
             return []
         bound = self.model.mimics or self.model.driven or self.model.rotors
@@ -130,7 +133,7 @@ class Trial:
         ]
 
     def has(self, function: str) -> bool:
-        """Return True if some method of the function suits the mechanism."""
+        """Return True if some method of the function supports the mechanism."""
         return bool(self.ways(function))
 
     @property
@@ -142,14 +145,14 @@ class Trial:
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """The tool frame, and one on the body in the middle of the model."""
+        """The tool frame, and a frame on the body in the middle of the model."""
         bodies = self.model.bodies
         middle = [bodies[len(bodies) // 2].name] if bodies else []
         return tuple(dict.fromkeys([self.robot.tool, *middle]))
 
     @property
     def views(self) -> tuple[dict[str, Any], ...]:
-        """Representations of twists and wrenches that cover all axes and kinds of points."""
+        """Keyword arguments `axes` and `at` that cover all axes and kinds of points."""
         point = tuple(self.units.length * x for x in (0.4, -0.2, 0.8))
         return (
             {"axes": "world", "at": "frame"},
@@ -159,7 +162,7 @@ class Trial:
 
     @property
     def places(self) -> list[dict[str, Any]]:
-        """Every frame in every view, as options of a function."""
+        """Keyword arguments for every combination of frame and view (`axes`, `at`)."""
         return [{"frame": frame, **view} for frame in self.frames for view in self.views]
 
     # Comparisons ------------------------------------------------------------------------------
@@ -167,13 +170,16 @@ class Trial:
     def forces(
         self, function: str, method: str, found: Any, expected: Any, loss: Loss = NOTHING
     ) -> Comparison:
-        """Compare joint forces (nv)."""
+        """Compare generalized forces (nv)."""
         return Comparison(function, method, found, expected, self.force, loss, self.units.effort)
 
     def twists(
         self, function: str, method: str, found: Any, expected: Any, order: int = 1
     ) -> Comparison:
-        """Compare twists or their rates; order: power of the speed that sets their size."""
+        """Compare twists or their rates.
+
+        order: power of the speed that sets their size.
+        """
         size = self.speed**order
         return Comparison(function, method, found, expected, size, units=self.units.twist)
 
@@ -190,7 +196,7 @@ class Trial:
 
     @cached_property
     def force(self) -> float:
-        """Size of joint forces, in N m; forces of prismatic joints are multiplied by the length."""
+        """Size of joint forces (N m). Forces of prismatic joints are multiplied by the length."""
         heavy = np.max(np.abs(self.M * self.units.inertia), initial=0.0) * self.speed
         return float(np.max(np.abs(self.tau * self.units.effort), initial=heavy))
 
@@ -201,7 +207,10 @@ class Trial:
 
     @cached_property
     def inverting(self) -> Loss:
-        """Digits lost by inverting the mass matrix; none up to a condition number of 1e4."""
+        """Digits lost by inverting the mass matrix.
+
+        None are lost up to a condition number of 1e4.
+        """
         moments = np.linalg.eigvalsh(self.M * self.units.inertia) if len(self.M) else np.ones(1)
         condition = moments[-1] / moments[0] if moments[0] > 0.0 else np.inf
         why = f"the mass matrix has condition number {condition:.0e}"
@@ -277,7 +286,7 @@ def slope_at(value: Callable[[float], Any]) -> np.ndarray:
 
 
 def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
-    """Return a random state; for a robot with loops, they are closed and stay closed."""
+    """Return a random state. Loops are closed at this state and stay closed."""
     rng = np.random.default_rng(seed)
     source = robot.model
     t = float(np.random.default_rng((seed, 1)).uniform(0.1, 1.0))
@@ -299,7 +308,7 @@ def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
 
 
 def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarray:
-    """Return a random position between limits, within a turn or the robot's length."""
+    """Return a random position between the limits, within a turn or the robot's length."""
     q = robot.random(rng)
     for i, where in robot.model.position_slices.items():
         joint, limits = robot.model.bodies[i].joint, robot.model.bodies[i].data.limits
@@ -314,7 +323,7 @@ def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarr
 
 
 def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray:
-    """Return the smallest x with A x = b, in robot units; singular values below `cut` are zero."""
+    """Return the smallest x with A x = b, in robot units. Singular values below `cut` are zero."""
     rows = units.closing
     scaled = rows[:, None] * A * units.effort
     return units.effort * (np.linalg.pinv(scaled, rcond=cut) @ (rows * b))
@@ -331,7 +340,7 @@ def _scale(model: Model, frame: str) -> np.ndarray:
 
 
 def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
-    """Return a position that closes the loops, by Gauss-Newton steps from random starts."""
+    """Return a position that closes the loops, by Gauss-Newton steps from random positions."""
     neutral = [x for i in model.movers for x in model.bodies[i].joint.neutral()]
     for attempt in range(TRIES):
         reach = np.pi * (1.0 - attempt / TRIES)

@@ -1,4 +1,4 @@
-"""Verification: identities that every robot satisfies, computed at random states."""
+"""Verification: identities that every robot satisfies, evaluated at random states."""
 
 import math
 import operator
@@ -17,21 +17,21 @@ STATES = 2
 """Default number of random states."""
 
 WIDEST = 1e-2
-"""Tolerance above which a check is skipped, because it would accept anything."""
+"""Tolerance above which a check is skipped, because it would accept almost any result."""
 
 
 ROUNDING = 1e-11
-"""Relative tolerance between methods; measured: 4e-13 at worst (python -m benchmarks verify)."""
+"""Relative tolerance between methods. Measured: at most 4e-13 (python -m benchmarks verify)."""
 
 DIFFERENCES = 1e-8
-"""Relative tolerance of finite differences; measured: 4e-10 at worst, in linearize."""
+"""Relative tolerance of finite differences. The largest measured error is 4e-10, in linearize."""
 
 SINGLE = 2e-3
 """Relative tolerance in single precision, for condition numbers of a few thousand."""
 
 
 DYNAMICS = "inverse_dynamics"
-"""A function that every robot with masses has."""
+"""A function that is available for every robot with masses."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Check:
 
     `name` describes it. `compare` yields pairs of arrays that must be equal, and `tolerance` is the
     largest difference relative to the largest entry. `needs` names a function that the robot must
-    support. `compiled` marks checks that compile machine code, `full` checks that run only on
-    request, and `loops` checks for robots with loops or couplings.
+    support. `compiled` marks checks that compile machine code, `full` marks checks that run only on
+    request, and `loops` marks checks for robots with loops or couplings.
     """
 
     name: str
@@ -103,8 +103,8 @@ CHECKS: tuple[Check, ...] = (
 class Result:
     """The worst error of one check, function and method over the states.
 
-    `error` is the largest difference relative to the largest expected entry, infinite if there was
-    no result; `seed` is the seed of the state. `detail` holds the first entry that differs, the
+    `error` is the largest difference relative to the largest expected entry, or infinite if there
+    was no result. `seed` is the seed of the state. `detail` holds the first entry that differs, the
     error that was raised, or the reason why the check was skipped.
     """
 
@@ -134,7 +134,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Verification:
-    """The worst error of every check, function and method; `left_out` lists skipped parts."""
+    """The worst error of every check, function and method. `left_out` lists skipped parts."""
 
     robot: str
     results: tuple[Result, ...]
@@ -153,7 +153,7 @@ class Verification:
 
     @property
     def unchecked(self) -> tuple[Result, ...]:
-        """Results that cannot be checked, because no digits are left; `detail` gives the reason."""
+        """Results that cannot be checked, because no digits are left. `detail` gives the reason."""
         return tuple(result for result in self.results if not result.checked)
 
     @property
@@ -169,7 +169,7 @@ class Verification:
 
 
 def reasons(unchecked: Sequence[Result]) -> list[str]:
-    """Return functions and methods that could not be checked, one line per reason."""
+    """Return the functions and methods that could not be checked, one line per reason."""
     by: dict[str, dict[str, None]] = {}
     for result in unchecked:
         by.setdefault(result.detail, {})[f"{result.function}, {result.method}"] = None
@@ -177,7 +177,10 @@ def reasons(unchecked: Sequence[Result]) -> list[str]:
 
 
 def _rank(result: Result) -> tuple[bool, float]:
-    """Return a sort key: checked results rank higher, then larger errors relative to tolerance."""
+    """Return a sort key.
+
+    Checked results rank higher, then larger errors relative to the tolerance.
+    """
     share = result.error / result.tolerance if result.tolerance else result.error * 1e300
     return result.checked, share
 
@@ -210,7 +213,7 @@ def verify(
     robot : Robot
         The robot.
     seed : int, optional
-        Seed of the first state; the others follow.
+        Seed of the first state. The other states use the following seeds.
     states : int, optional
         Number of random states.
     full : bool, optional
@@ -241,7 +244,7 @@ def verify(
 
 
 def left_out(at: Trial) -> tuple[str, ...]:
-    """Return parts of a robot that are not checked, with the reason."""
+    """Return the parts of a robot that are not checked, with the reasons."""
     if at.model.source.massless:
         return ("dynamics: no masses are given, so only kinematics was checked",)
     if at.model.nv > ARM and not at.full:
@@ -252,7 +255,7 @@ def left_out(at: Trial) -> tuple[str, ...]:
 
 
 def checks(*, full: bool = False, compiled: bool = True) -> list[Check]:
-    """Return the checks of the table that run."""
+    """Return the checks of the table that are to be run."""
     return [c for c in CHECKS if (full or not c.full) and (compiled or not c.compiled)]
 
 

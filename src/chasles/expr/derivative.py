@@ -11,7 +11,7 @@ from chasles.expr.scalar import Arena, Number, Scalar
 from chasles.expr.simplify import RULES
 
 Tangent = dict[int, Number]
-"""Nonzero derivatives of one value, by index of the seed (direction or covector entry)."""
+"""Nonzero derivatives of one value, by index of the seed (entry of a direction or covector)."""
 
 
 def jacobian(
@@ -77,7 +77,7 @@ def jacobian(
 
 
 def forward(program: Program, wrt: Sequence[str]) -> Program:
-    """Return the directional derivative: inputs `d_<in>`, outputs `d_<out>` (Jacobian times d).
+    """Return the directional derivative (Jacobian times d): inputs `d_<in>`, outputs `d_<out>`.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def forward(program: Program, wrt: Sequence[str]) -> Program:
 
 
 def reverse(program: Program, wrt: Sequence[str]) -> Program:
-    """Return the pullback: inputs `bar_<out>`, outputs `bar_<in>` (Jacobian' times bar).
+    """Return the pullback (Jacobian' times bar): inputs `bar_<out>`, outputs `bar_<in>`.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ def _variable(program: Program, name: str) -> Variable:
 
 
 def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ...]:
-    """Return the program's inputs followed by extra ones; raise an error for equal names."""
+    """Return the program's inputs followed by the extra ones. Raise an error for equal names."""
     inputs = (*program.inputs, *extra)
     for name, times in Counter(v.name for v in inputs).items():
         if times > 1:
@@ -249,7 +249,7 @@ def _scaled(build: Callable[..., Number], slope: Number, tangent: Tangent) -> Ta
 
 
 def _times(build: Callable[..., Number], slope: Number, t: Number) -> Number:
-    """Return slope times t; a zero tangent chosen by `select` gives zero for any slope."""
+    """Return slope times t. A zero tangent chosen by `select` gives zero for any slope."""
     if isinstance(t, Scalar) and t.op == "select":
         c, a, b = (x.data if x.op == "const" else x for x in t.args)
         if any(type(x) is float and x == 0.0 for x in (a, b)):

@@ -1,6 +1,6 @@
 """Groups of operations that are the same for limbs of the same form, one lane per limb.
 
-The legs of a quadruped differ in a few numbers. If these numbers are symbols, and corresponding
+The legs of a quadruped differ in a few parameters. If these are symbols, and corresponding
 inputs of all legs have the same digest, the traces of all legs are the same up to names:
 corresponding nodes also have the same digest. One vector operation can then do the work of all legs
 for a single state.
@@ -13,18 +13,18 @@ from chasles.expr.scalar import Scalar, Seat
 
 
 class Lane(NamedTuple):
-    """A lane, and the kind of its limb."""
+    """A lane, and the kind of limb it belongs to."""
 
     kind: int
     lane: int
 
 
 def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[Scalar, ...]]:
-    """Return groups of nodes that do the same for all limbs of a kind, one node per limb.
+    """Return groups of nodes that do the same work for all limbs of a kind, one node per limb.
 
     The nodes of a group are in the order of lanes. Each argument of a group is either the same node
-    for all limbs, or again a group. order: all nodes, each after its arguments. seats: seats of the
-    inputs.
+    for all limbs, or another group. order: all nodes, each after its arguments. seats: `Seat` of
+    each input.
     """
     if not seats:
         return []
@@ -60,7 +60,7 @@ def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[S
 
 
 def _lane(node: Scalar, seats: Mapping[Scalar, Seat], lane: Mapping[Scalar, Lane]) -> Lane | None:
-    """Return the lane of an input, or of the first argument of a node that has a lane."""
+    """Return the lane of an input, or of the first argument that has a lane."""
     if node.op == "input":
         seat = seats.get(node)
         return Lane(seat.kind, seat.lane) if seat else None

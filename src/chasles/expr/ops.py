@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 Build = Callable[..., Any]
-"""Builds an expression from an operation's name and its arguments."""
+"""Function that builds an expression from an operation's name and its arguments."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""A straight-line program: named inputs, instructions in order, named outputs."""
+"""Straight-line programs: named inputs, instructions in order, named outputs."""
 
 import hashlib
 import math
@@ -39,7 +39,7 @@ class Instruction(NamedTuple):
 
 @dataclass(frozen=True)
 class Count:
-    """Number of operations of each kind that a program performs."""
+    """Number of operations of each kind in a program."""
 
     multiplications: int = 0
     additions: int = 0
@@ -52,23 +52,26 @@ class Count:
 
     @property
     def flops(self) -> int:
-        """Multiplications and additions together."""
+        """Number of multiplications and additions."""
         return self.multiplications + self.additions
 
     @property
     def weight(self) -> int:
-        """Measure of work; a division, root, sine or cosine counts as eight multiplications."""
+        """Estimated cost, in multiplications.
+
+        A division, square root, sine, cosine or arctangent counts as eight.
+        """
         slow = self.divisions + self.square_roots + self.sines_and_cosines + self.arctangents
         return self.flops + self.selections + 8 * slow
 
     @staticmethod
     def of(ops: Iterable[str]) -> "Count":
-        """Return the count of some operations, given by name.
+        """Return the operation count of the named operations.
 
         Parameters
         ----------
         ops : iterable of str
-            Names of operations, such as "mul"; inputs and constants are free.
+            Names of operations, such as "mul". Inputs and constants are free.
 
         Returns
         -------
@@ -99,7 +102,7 @@ class Interface:
     """Inputs and outputs of a program.
 
     `nonzero` lists the quaternions among the inputs, as (input, index of the first of four
-    entries). None of them may be zero.
+    entries). None of these quaternions may be zero.
     """
 
     name: str
@@ -121,10 +124,15 @@ class Program(Interface):
     origins: tuple[Any, ...] = field(default=(), compare=False, repr=False)
     """Origin of each instruction, if the trace recorded it (`Arena.origins`)."""
     cuts: tuple[int, ...] = field(default=(), compare=False, repr=False)
-    """Starts of the segments of an ordered trace (`Arena.cut`); empty for other traces."""
+    """First instruction of each segment of an ordered trace (`Arena.cut`).
+
+    Empty for other traces.
+    """
     limbs: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
-    """Limb of each entry of each input and output, -1 for none. This is a hint for dividing a
-    program; no result depends on it."""
+    """Limb of each entry of each input and output, or -1 for none.
+
+    This is a hint for dividing a program; no result depends on it.
+    """
     alike: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
     """Groups of instructions that do the same for limbs of the same form, one per limb
     (`expr.lanes`). This is a hint for computing them together; no result depends on it."""
@@ -134,12 +142,12 @@ class Program(Interface):
     of states (`llvm.iterated`)."""
 
     def limb(self, array: int, index: int) -> int:
-        """Return the limb of an entry of an array; -1 if it has none.
+        """Return the limb of an entry of an array, or -1 if it has none.
 
         Parameters
         ----------
         array : int
-            Number of the array; inputs come first, then outputs.
+            Number of the array. Inputs come first, then outputs.
         index : int
             Index of the entry in C order.
 
@@ -161,14 +169,14 @@ class Program(Interface):
     def from_outputs(
         name: str, inputs: Sequence[Variable], outputs: Sequence[tuple[Variable, Sequence[Number]]]
     ) -> "Program":
-        """Return the program that computes given expressions.
+        """Return the program that computes the given expressions.
 
         Parameters
         ----------
         name : str
             Name of the program.
         inputs : sequence of Variable
-            Inputs; the expressions use no others.
+            Inputs. The expressions use no other inputs.
         outputs : sequence of (Variable, sequence of Number)
             Outputs and the expressions of their entries, in C order.
 
@@ -339,7 +347,7 @@ class Program(Interface):
 
     @cached_property
     def count(self) -> Count:
-        """Operations after simplification; sines, cosines and signs are counted separately."""
+        """Operations after simplification. Sines, cosines and signs are counted separately."""
         return Count.of(i.op for i in self.code)
 
     @cached_property
@@ -387,7 +395,7 @@ class Program(Interface):
 
 
 def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
-    """Return the nodes on which roots depend, each after its arguments; not recursive."""
+    """Return the nodes on which the roots depend, each after its arguments, without recursion."""
     done: set[Scalar] = set()
     order = []
     for root in roots:
@@ -408,7 +416,7 @@ def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
 
 
 def _as_traced(arena: Arena, roots: Iterable[Scalar]) -> list[Scalar]:
-    """Return the nodes on which roots depend: inputs and constants, then others by age."""
+    """Return the nodes on which the roots depend: inputs and constants, then the others by age."""
     needed = set(roots)
     for node in reversed(list(arena.nodes)):
         if node in needed and node.args:
@@ -423,7 +431,7 @@ ARITHMETIC = {
     "div": "{0} / {1}",
     "neg": "-{0}",
 }
-"""Spelling of arithmetic operations in almost every language."""
+"""Syntax of arithmetic operations in almost every language."""
 
 _SPELLING = {
     op.name: f"{op.name}({', '.join(f'{{{k}}}' for k in range(op.arity))})" for op in OPS.values()

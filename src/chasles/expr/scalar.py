@@ -11,10 +11,10 @@ from chasles.errors import ArgumentError, InputError
 from chasles.expr.ops import OPS
 
 Number = Any
-"""A `float` or a `Scalar`; `mathematics`, `model` and `algorithms` work with both."""
+"""A `float` or a `Scalar`. `mathematics`, `model` and `algorithms` work with both."""
 
 Rule = Callable[..., "Number | None"]
-"""Function of an arena and an operation's arguments that returns a simpler expression or None."""
+"""Simplification rule: takes an arena and arguments, returns a simpler expression or None."""
 
 
 def _digest(text: bytes) -> int:
@@ -22,7 +22,7 @@ def _digest(text: bytes) -> int:
 
 
 def _mixed(op: str, nodes: tuple["Scalar", ...]) -> int:
-    """Return the digest of an operation from those of its arguments."""
+    """Return the digest of an operation from the digests of its arguments."""
     mixed = _OP_DIGEST[op]
     for a in nodes:
         mixed = ((mixed ^ a.digest) * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & 0xFFFFFFFFFFFFFFFF
@@ -35,12 +35,12 @@ _COMMUTATIVE = frozenset(name for name, op in OPS.items() if op.commutative)
 
 
 class Scalar:
-    """An expression: an operation, its arguments, and for inputs and constants their data.
+    """An expression: an operation, its arguments, and the data of inputs and constants.
 
     Build expressions with Python's operators and the functions of `chasles.expr`, never directly.
     `digest` determines the order of commutative arguments. It depends only on the structure of the
-    expression, not on addresses or the order of tracing; in an `ordered` arena, it is the node's
-    age.
+    expression, not on addresses or the order of tracing. In an `ordered` arena, it is the age of
+    the node.
     """
 
     __slots__ = ("arena", "args", "data", "digest", "op")
@@ -94,7 +94,7 @@ class Scalar:
         return self._text(depth=4)
 
     def _text(self, depth: int) -> str:
-        """Return the expression as text to a limited depth, since shared parts make it long."""
+        """Return the expression as text to a limited depth, because shared parts make it long."""
         if self.op == "const":
             return repr(self.data)
         if self.op == "input":
@@ -127,7 +127,7 @@ def is_number(x: object) -> bool:
 
 
 def _plain(a: Number) -> Number:
-    """Return a constant of any type as a float; return an expression unchanged."""
+    """Return a constant of any type as a float, and an expression unchanged."""
     if type(a) is Scalar:
         return a.data if a.op == "const" else a
     return float(a)
@@ -148,16 +148,16 @@ class Seat(NamedTuple):
 
 
 class Arena:
-    """The nodes of one trace. Not shared between threads; one trace has one arena.
+    """The nodes of one trace. One trace has one arena, which threads do not share.
 
     As a context manager, the arena forgets its nodes on exit. This breaks the reference cycle
     between arena and nodes, so that the nodes are freed at once. The garbage collector, which would
     have to visit all nodes, is disabled inside the context.
 
     where: function called when an operation is recorded; `origins` holds its results by node.
-    apart: equal operations of two origins are separate nodes, so that nothing is shared between
-    them. ordered: programs keep the order of tracing and its cuts, and bodies traced in the same
-    way have the same form, because commutative arguments are sorted by age.
+    apart: equal operations of two origins are separate nodes, so that nothing is shared between the
+    origins. ordered: programs keep the order of tracing and its cuts. Bodies traced in the same way
+    then have the same form, because commutative arguments are sorted by age.
     """
 
     def __init__(
@@ -175,7 +175,7 @@ class Arena:
         self.seats: dict[Scalar, Seat] = {}
         self._collects = False
         self.cuts: list[int] = []
-        """Ages of the first nodes after each cut."""
+        """Age of the first node after each cut."""
 
     def __enter__(self) -> "Arena":
         self._collects = gc.isenabled()
@@ -251,7 +251,7 @@ class Arena:
         Parameters
         ----------
         value : float
-            The value; constants are equal if their bits are.
+            The value. Constants are equal if their bits are equal.
 
         Returns
         -------
@@ -359,7 +359,7 @@ class Arena:
         found = self._built.get((op, args))
         if found is None:
             found = self._simplest(op, args)
-            if 0.0 not in args:  # zeros of both signs are equal keys
+            if 0.0 not in args:  # 0.0 and -0.0 are equal as keys
                 self._built[op, args] = found
         return found
 
@@ -396,7 +396,7 @@ def apply(op: str, *args: Number) -> Number:
 
 
 def sqrt(x: Number) -> Number:
-    """Return the square root; NaN below zero.
+    """Return the square root, which is NaN for a negative number.
 
     Parameters
     ----------
@@ -484,7 +484,7 @@ def atan2(y: Number, x: Number) -> Number:
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the smaller of two numbers; NaN if either is NaN.
+    """Return the smaller of two numbers, or NaN if either is NaN.
 
     Parameters
     ----------
@@ -506,7 +506,7 @@ def minimum(a: Number, b: Number) -> Number:
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the larger of two numbers; NaN if either is NaN.
+    """Return the larger of two numbers, or NaN if either is NaN.
 
     Parameters
     ----------
@@ -616,7 +616,7 @@ def equal(a: Number, b: Number) -> Number:
 
 
 def select(condition: Number, a: Number, b: Number) -> Number:
-    """Return a if the condition is nonzero, else b; both are evaluated.
+    """Return a if the condition is nonzero, else b. Both are evaluated.
 
     Parameters
     ----------

@@ -41,7 +41,7 @@ def _reciprocal_of(x: Number) -> Scalar | None:
 
 
 def _squares_of_one_angle(a: Scalar, b: Scalar) -> bool:
-    """Return True if a and b are the squared sine and cosine of one angle."""
+    """Return True if a and b are the squared sine and cosine of the same angle."""
     if not (_is_square(a) and _is_square(b)):
         return False
     x, y = a.args[0], b.args[0]

@@ -1,4 +1,4 @@
-"""A program that ends with the factors of its results; the backend multiplies the matrices."""
+"""Programs that end with the factors of their results. The backend multiplies the matrices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ class Staged(Interface):
 
     @cached_property
     def count(self) -> Count:
-        """Operations of the program and of the products after it."""
+        """Operations of the program and of the matrix products after it."""
         before, n = self.head.count, self.products
         return replace(
             before, multiplications=before.multiplications + n, additions=before.additions + n
@@ -28,7 +28,7 @@ class Staged(Interface):
 
     @cached_property
     def products(self) -> int:
-        """Number of pairs of entries that are multiplied."""
+        """Number of scalar multiplications in all matrix products."""
         pairs = 0
         for *lefts, last in self.chains:
             rows = self.present(last)
@@ -69,7 +69,7 @@ class Staged(Interface):
         ]
 
     def chosen(self, outputs: Sequence[Variable], numbers: Sequence[int]) -> "Staged":
-        """Return the same program with only some results, under other names.
+        """Return the same program with only some results, which are renamed.
 
         Parameters
         ----------

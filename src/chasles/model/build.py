@@ -1,4 +1,4 @@
-"""Build a model from a description: connect, number, merge fixed joints, align axes."""
+"""Build a model from a description: connect and number bodies, merge fixed joints, align axes."""
 
 import math
 from collections import Counter
@@ -55,7 +55,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     source : Description
         Links, joints, frames, loops and couplings.
     mimic : bool, optional
-        Let mimic joints follow their leaders, without coordinates (the default).
+        Let mimic joints follow their leaders, so that they have no coordinates (the default).
     strict : bool, optional
         Raise an error for invalid inertias. By default they are kept, with a note.
 
@@ -97,7 +97,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
 
 
 def connected(source: Description, *, mimic: bool) -> Model:
-    """Return the model without physical checks; numbers of the description may be symbols."""
+    """Return the model without physical checks. Values in the description may be symbols."""
     ranges.check_numbers(source)
     children = _connect(source)
     validate.check_loops(source)
@@ -182,7 +182,10 @@ def _closed(model: Model, data: LoopData) -> Loop:
 
 
 def _coupled(model: Model, data: CouplingData) -> Coupling:
-    """Return a coupling; coordinates and velocities are given by body and index in its joint."""
+    """Return a coupling.
+
+    Its coordinates and velocities are given by body and index in the joint.
+    """
     known, speeds = dict[str, tuple[int, int]](), freedoms(model)
     for i, body in enumerate(model.bodies):
         names = freedom_names(body.data.name, body.joint.nv)
@@ -219,7 +222,7 @@ def _turning(model: Model, data: RotorData) -> Body:
 
 
 def compose(second: Transform, first: Transform) -> Transform:
-    """Return the constant transform `second @ first`, without rounding errors, in cheap factors."""
+    """Return the constant transform `second @ first` without rounding errors, as cheap factors."""
     whole = second @ first
     E = Matrix(tuple(tuple(map(_clean, row)) for row in whole.E.matrix().rows))
     return Transform(Rotation.of(E), Vector(tuple(map(_clean, whole.r))))
@@ -247,7 +250,7 @@ def swept(inertia: RigidInertia) -> RigidInertia:
 
 
 def _connect(source: Description) -> dict[str | None, list[JointData]]:
-    """Return the joints of each parent link; raise an error unless each link is reached once."""
+    """Return the joints of each parent link. Raise an error unless each link is reached once."""
     names = [link.name for link in source.links]
     _unique(source, "links", names)
     _unique(source, "joints", [joint.name for joint in source.joints])
@@ -301,7 +304,7 @@ def _unique(source: Description, what: str, names: list[str]) -> None:
 
 
 def natural_axes(joint: JointData) -> Matrix:
-    """Return E of the frame with the joint's natural axes, relative to the joint's frame."""
+    """Return the rotation matrix E from the joint's frame to the frame of its natural axes."""
     along = TYPES.get(joint.kind, Joint).along
     if not along:
         return Matrix.identity()
@@ -373,7 +376,7 @@ def _driven(data: JointData, joint: Joint) -> Drive | None:
 
 
 def _couple(bodies: list[Body]) -> list[Body]:
-    """Set the leader of every mimic joint; chains of mimic joints are resolved."""
+    """Set the leader of every mimic joint. Chains of mimic joints are resolved."""
     number = {body.data.name: i for i, body in enumerate(bodies)}
 
     def lead(i: int, seen: tuple[str, ...]) -> Follow | None:

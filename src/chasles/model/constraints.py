@@ -2,7 +2,8 @@
 
 A constraint is a program of coordinates, velocities, frames and the time. A row without velocities
 is holonomic: it constrains positions, and its derivative constrains velocities. A row with
-velocities is linear in the velocities and constrains only these (Featherstone 2008, Eq 3.29, 3.30).
+velocities is linear in the velocities and constrains only those (Featherstone 2008,
+Eq 3.29, 3.30).
 """
 
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData
 
 POSE, TWIST = 12, 6
-"""Sizes of a frame's state: rotation by rows and position; angular and linear velocity."""
+"""Sizes of a frame's state. Pose: rotation by rows, position. Twist: angular, linear velocity."""
 
 MOVING = ("rate", "v", "twist")
 """Inputs that are linear in velocities: rates of coordinates, velocities, twists of frames."""
@@ -25,7 +26,7 @@ MOVING = ("rate", "v", "twist")
 class FrameState:
     """State of a frame as an argument of a constraint, in world axes, in m, rad and s.
 
-    rotation: matrix whose columns are the frame's axes. velocity: velocity of the frame's origin.
+    rotation: matrix whose columns are the frame's axes. velocity: linear velocity of its origin.
     """
 
     position: Vector
@@ -83,7 +84,7 @@ class FrameState:
         return Vector(self.rotation.T.rows[k])
 
     def point(self, x: Number, y: Number, z: Number) -> Vector:
-        """Return the position in the world of a point that is given in the frame.
+        """Return the world position of a point that is given in the frame.
 
         Parameters
         ----------
@@ -105,7 +106,7 @@ class FrameState:
         return self.position + self.rotation @ Vector.of(x, y, z)
 
     def velocity_at(self, point: Vector) -> Vector:
-        """Return the velocity of the point of the moving body at a given position.
+        """Return the velocity of the body-fixed point that is currently at the given position.
 
         Parameters
         ----------
@@ -151,8 +152,8 @@ class FrameState:
 class Coupling:
     """A constraint of a model.
 
-    places, rates: the body of each coordinate and of each velocity, and its index in the body's
-    joint. t: the time, if the constraint depends on it; a symbol while a function is traced.
+    places, rates: for each coordinate and each velocity, its body and its index in the body's
+    joint. t: the time, if the constraint depends on it. It is a symbol while a function is traced.
     """
 
     places: tuple[tuple[int, int], ...]
@@ -184,7 +185,7 @@ class Coupling:
 
     @property
     def steady(self) -> bool:
-        """Return True if the constraint does no work: no dependence on time, no given velocity."""
+        """Return True if the constraint does no work: no time dependence, no given velocity."""
         psi = velocities(self.data.residual)
         drift = replayed(psi, psi.variables(Arena(RULES)) | resting(psi))
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
@@ -212,7 +213,7 @@ class Coupling:
 
 
 def holonomic(residual: Program) -> tuple[bool, ...]:
-    """Return True for each row of a program without velocities."""
+    """Return one flag per row of a program: True if the row does not depend on velocities."""
     return tuple(not row & set(MOVING) for row in taken(residual))
 
 
@@ -232,7 +233,7 @@ def velocities(residual: Program) -> Program:
 
     Rows with velocities are unchanged; other rows are replaced by their time derivatives.
     Additional inputs are `rate`, the rate of `q`, and `twist`, the twist of `pose`. psi is linear
-    in the velocities. Without velocities it is zero, except for terms of time and given velocities.
+    in the velocities. At zero velocity, only the terms of time and given velocities remain.
     """
     sizes = {v.name: v.size for v in residual.inputs}
     sizes |= {"rate": sizes["q"]} if "q" in sizes else {}

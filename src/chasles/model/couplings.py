@@ -1,4 +1,4 @@
-"""Equations between coordinates, velocities and frames, and motions of joints in time.
+"""Equations between coordinates, velocities and frames, and prescribed joint motions.
 
 Each is a user-defined function, written with the functions of `chasles.expr` and traced once. Its
 derivatives for velocities and accelerations are computed from the traced program.
@@ -84,7 +84,7 @@ def coupling(
 
     for given in (names, velocities, places):
         if len(set(given)) < len(given) or not (names or velocities or places):
-            problem = f"its degrees of freedom are {given!r}"
+            problem = f"it needs distinct coordinates, velocities or frames, not {given!r}"
             raise uncoupled("E-LOOP-025", problem, "name at least one, each once")
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     inputs = _inputs(len(names), len(velocities), len(places), timed=timed)
@@ -187,7 +187,7 @@ def gear(
 
 
 def linear(data: CouplingData) -> tuple[list[float], float] | None:
-    """Return the factors a and the constant c of a residual a . q + c; None for other residuals."""
+    """Return the factors a and the constant c of a residual a . q + c, or None if nonlinear."""
     if data.timed or not data.plain:
         return None
     by_rate = slopes(data.residual)
@@ -200,7 +200,8 @@ def linear(data: CouplingData) -> tuple[list[float], float] | None:
 def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]) -> CouplingData:
     """Return the coupling with some coordinates held at values, and some velocities zero.
 
-    values, still: by name. The result has the same rows, and may have no inputs.
+    values, still: coordinates and velocities, by name. The result has the same rows. It may have no
+    inputs.
     """
     names = tuple(name for name in data.freedoms if name not in values)
     rates = tuple(name for name in data.rates if name not in still)
@@ -221,10 +222,10 @@ def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]
 # Polynomials, which files can represent ----------------------------------------------------------
 
 Powers = tuple[int, ...]
-"""Powers of each coordinate, in order."""
+"""Exponent of each coordinate, in order."""
 
 Terms = dict[Powers, float]
-"""A polynomial: the factor of each product of powers."""
+"""A polynomial: the factor of each monomial, given by its exponents."""
 
 
 def terms(data: CouplingData) -> Terms | None:
@@ -277,8 +278,9 @@ def polynomial(
 ) -> CouplingData:
     """Return the coupling that sets a polynomial in coordinates (rad, m) and rates to zero.
 
-    Each row has a factor, and powers by name of the coordinate; a name that ends in ' means the
-    velocity. Coordinates and velocities are each in the order of the rows.
+    Each row of the table is a monomial: its factor, and the power of each coordinate by name. A
+    name that ends in ' is a velocity. Coordinates and velocities keep the order in which they first
+    appear.
     """
     names = list(dict.fromkeys(freedom for _, powers in rows for freedom in powers))
     freedoms = [each for each in names if not each.endswith("'")]
@@ -297,7 +299,7 @@ def polynomial(
 
 
 def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | None:
-    """Return the rows with which `polynomial` makes the coupling; None for others."""
+    """Return the rows from which `polynomial` makes the coupling, or None if there are none."""
     found = terms(data)
     if found is None:
         return None
@@ -370,9 +372,10 @@ def motion(function: Motion, *, joint: str = "") -> Program:
 
 @dataclass(frozen=True)
 class Drive:
-    """Prescribed motion of a joint. ratio, offset: applied to it, for a joint that mimics another.
+    """Prescribed motion of a joint.
 
-    t: the time; a symbol while a function is traced, None before evaluation.
+    ratio, offset: applied to the motion, for a joint that mimics another. t: the time. It is a
+    symbol while a function is traced, and None before evaluation.
     """
 
     motion: Program
@@ -385,7 +388,7 @@ class Drive:
         return self._at(self._time)
 
     def rate(self, joint: Joint, order: int) -> Vector:
-        """Return the joint's velocity (order 1), acceleration (2), ...; zero for a step (0)."""
+        """Return the joint's velocity (order 1), acceleration (2) and so on. A step (0) is zero."""
         return _rate(self._at, joint, order, self._time)
 
     def _at(self, t: Number) -> Vector:

@@ -13,11 +13,11 @@ from chasles.model.description import JointData, LoopData, faulty, part_of
 from chasles.model.joints import Joint
 
 _SLACK = 1e-9
-"""Relative tolerance; above rounding errors of derivatives, far below errors of wrong formulas."""
+"""Relative tolerance, above the rounding errors of derivatives and far below any wrong formula."""
 
 
 def check_custom(data: JointData, joint: Joint) -> None:
-    """Raise an error if methods of a user-defined joint type contradict each other.
+    """Raise an error if the methods of a user-defined joint type contradict each other.
 
     They are compared at a few positions.
     """
@@ -47,7 +47,7 @@ def _check(name: str, joint: Joint, *, closes: bool) -> None:
         _agree(name, "subspace(q) does not match motion(q)", S, _columns(Joint.subspace(joint, q)))
         if np.linalg.matrix_rank(S, tol=_SLACK) < joint.nv:
             problem = f"{name}, the rank of S is not nv = {joint.nv}"
-            raise ModelError("E-JOINT-002", problem, "drop a coordinate")
+            raise ModelError("E-JOINT-002", problem, "remove a coordinate")
         written = joint.subspace_rates(q, (qd, qdd))
         for a, b in zip(written, Joint.subspace_rates(joint, q, (qd, qdd)), strict=True):
             _agree(name, "subspace_rates does not match subspace", _columns(a), _columns(b))
@@ -65,7 +65,9 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
     """Check properties that do not depend on a configuration."""
     own = vars(type(joint))
     if "__init__" in own and not ("__dataclass_fields__" in own and is_dataclass(type(joint))):
-        raise ModelError("E-JOINT-003", f"{name} defines __init__", "declare its numbers as fields")
+        raise ModelError(
+            "E-JOINT-003", f"{name} defines __init__", "declare its parameters as fields"
+        )
     for number in ("nq", "nv", "units"):
         if not hasattr(joint, number):
             raise ModelError("E-JOINT-004", f"{name} has no {number}", "define nq, nv and units")

@@ -39,7 +39,7 @@ class DHRow:
     to d ("prismatic"), so that one of the two is the offset of the coordinate. A "cylindrical"
     joint has two coordinates, which are added to theta and d. For a "helical" joint, the coordinate
     is added to theta, and pitch (m/rad) times the coordinate to d (Featherstone 2008, section 4.3).
-    b: additional length along y (the extended form; zero in Denavit and Hartenberg's).
+    b: additional length along y, used in the extended form (zero in the original form).
 
     mass, center (of mass) and inertia are given along the axes of the row's frame. inertia: [xx,
     yy, zz], [xx, yy, zz, xy, xz, yz] (entries of the tensor: xy is minus the integral of x y dm) or
@@ -78,7 +78,7 @@ class DHRow:
         self._check_kind()
 
     def _check_kind(self) -> None:
-        """Raise an error for numbers that do not apply to the joint type."""
+        """Raise an error for fields that do not apply to the joint type."""
         joint = JOINTS[self.kind]
         if self.pitch and "pitch" not in joint.data:
             problem = f"a {self.kind} joint has no pitch"
@@ -113,7 +113,7 @@ REQUIRED = tuple(f.name for f in fields(DHRow) if f.default is MISSING)
 
 
 def row_of(given: Mapping[str, Any]) -> DHRow:
-    """Return a row from its fields by name; missing or unknown fields raise an error."""
+    """Return a row from its fields by name. Missing or unknown fields raise an error."""
     for key in given:
         if key not in FIELDS:
             raise ModelError("E-DH-001", f"unknown field {key!r}", suggest(str(key), FIELDS))
@@ -190,7 +190,7 @@ class DHTable:
 
 
 def _coordinates(row: DHRow, q: str) -> dict[str, str]:
-    """Return the names of the coordinates of a joint, by the constant to which each is added."""
+    """Return the names of a joint's coordinates, keyed by the constant to which each is added."""
     units = JOINTS[row.kind].units
     names = [q] if len(units) == 1 else [f"{q}[{k}]" for k in range(len(units))]
     own = {{"rad": "theta", "m": "d"}[unit]: name for unit, name in zip(units, names, strict=True)}
@@ -198,7 +198,7 @@ def _coordinates(row: DHRow, q: str) -> dict[str, str]:
 
 
 def _sum(variable: str, constant: float) -> str:
-    """Return a variable (if any) plus a constant, with few digits, as text."""
+    """Return the sum of a variable (if any) and a constant as text, with few digits."""
     if not variable:
         return f"{constant:.6g}"
     return variable if constant == 0.0 else f"{variable} {constant:+.6g}"
@@ -243,8 +243,8 @@ def dh_chain(
 ) -> Description:
     """Return the arm of a table: links base, link1, ..., joints joint1, ..., frames dh1, ...
 
-    base: the pose in the world of frame 0, which is that of link base. tips: named poses in the
-    last frame of the table.
+    base: pose of frame 0 in the world; frame 0 is the frame of link base. tips: named poses
+    relative to the last frame of the table.
     """
     links, joints, frames = [LinkData("base", RigidInertia.zero())], [], []
     if base is not None and base != Transform.identity():
@@ -293,7 +293,10 @@ class Factors(NamedTuple):
 
 
 def factors(T: np.ndarray) -> Factors:
-    """Return the constants of a pose; Tx commutes with Rx, and Rz with Tz."""
+    """Return the constants of a pose.
+
+    The order within each pair does not matter: Tx commutes with Rx, and Rz with Tz.
+    """
     a, y, z = map(float, T[:3, 3])
     sin, cos = float(-T[1, 2]), float(T[2, 2])
     alpha, theta = math.atan2(sin, cos), math.atan2(float(-T[0, 1]), float(T[0, 0]))

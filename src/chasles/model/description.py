@@ -36,7 +36,7 @@ def _defaults(kind: Any) -> dict[str, str]:
 
 
 def _changed(data: Any) -> str:
-    """Return the text of a data class with all fields that differ from their defaults."""
+    """Return the text of a data class, with only the fields that differ from their defaults."""
     texts = {x.name: repr(getattr(data, x.name)) for x in fields(data)}
     usual = _defaults(data.__class__)
     shown = (f"{name}={text}" for name, text in texts.items() if usual.get(name) != text)
@@ -91,12 +91,11 @@ class JointData:
     for a rack and pinion, the direction of the rack. pitch: meters per radian of a helical joint.
     radius: radius of a pinion or a rolling sphere, in m. reversed: the coordinates describe the
     motion of the parent relative to the child. custom: a joint of a user-defined type (kind is then
-    "custom"); its own parameters are used, and all others are those given here. motion: a
-    prescribed motion, made by `chasles.model.motion`; the joint then has no coordinates. stiffness:
-    stiffness of a spring in each degree of freedom, whose rest position is `rest` (default: zero
-    displacement). start: coordinates in `robot.neutral()`. forces: range of the total actuator
-    force on the joint. lifted: True if actuators also exert the joint's share of the compensated
-    weight.
+    "custom"); its own parameters supplement the fields given here. motion: a prescribed motion,
+    made by `chasles.model.motion`; the joint then has no coordinates. stiffness: stiffness of a
+    spring in each degree of freedom, whose rest position is `rest` (default: zero displacement).
+    start: coordinates in `robot.neutral()`. forces: range of the total actuator force on the joint.
+    lifted: True if actuators also exert the joint's share of the compensated weight.
     """
 
     name: str
@@ -141,7 +140,7 @@ class JointData:
 
 
 def freedom_names(joint: str, count: int) -> tuple[str, ...]:
-    """Return the names of a joint's degrees of freedom: the joint's name, with [k] for several."""
+    """Return the names of a joint's degrees of freedom: its name, or name[k] if it has several."""
     return (joint,) if count == 1 else tuple(f"{joint}[{k}]" for k in range(count))
 
 
@@ -159,14 +158,14 @@ class LoopData(JointData):
 
 @dataclass(frozen=True)
 class CouplingData:
-    """Equations between coordinates, velocities and frames: a gear, a wheel, any residual = 0.
+    """Equations between coordinates, velocities and frames: a gear, a wheel or any residual = 0.
 
-    `freedoms`: names of coordinates: the joint, with [k] for a joint with several coordinates. If
-    velocities are not the rates of coordinates, names such as [x] and [qw] replace [k]. `rates`:
-    velocities, as `robot.independent` names them. `frames`: links and frames. `residual`: program
-    with one or more rows; its inputs are `q`, `v`, `pose` and `twist` of these parts, and the time
-    `t`, without empty ones. Use `chasles.model.gear`, `chasles.model.coupling` or
-    `chasles.model.rolling` to make a coupling.
+    `freedoms`: names of coordinates, each the name of a joint, with [k] for a joint with several
+    coordinates. If velocities are not the rates of coordinates, names such as [x] and [qw] replace
+    [k]. `rates`: velocities, as `robot.independent` names them. `frames`: links and frames.
+    `residual`: program with one or more rows; its inputs are `q`, `v`, `pose` and `twist` of these
+    parts, and the time `t`. Empty inputs are omitted. Use `chasles.model.gear`,
+    `chasles.model.coupling` or `chasles.model.rolling` to make a coupling.
     """
 
     name: str
@@ -234,11 +233,11 @@ class Closure:
 
 @dataclass(frozen=True)
 class Precision:
-    """Precision of the numbers of a mechanism; it determines whether loop equations agree.
+    """Precision of a mechanism's numbers, which determines whether loop equations agree.
 
     significant, decimals: largest number of digits of any number in the file, in total and after
-    the decimal point; numbers in memory have all digits. loops: allowed contradiction between loop
-    equations, in rad and relative to the size of the loop; None derives it from the digits.
+    the decimal point. Numbers given in memory have all digits. loops: allowed contradiction between
+    loop equations, in rad and relative to the size of the loop; None derives it from the digits.
     """
 
     significant: int = 17
@@ -246,28 +245,28 @@ class Precision:
     loops: float | None = None
 
     MADE: ClassVar = 1e-4
-    """Manufacturing precision, regardless of the digits of a file."""
+    """Manufacturing precision, which does not depend on the digits in a file."""
 
     MOST: ClassVar = 1e-3
-    """Loops that are open by more than this are not meant to close."""
+    """Loops with a larger residual are not meant to close."""
 
     ROUNDED: ClassVar = 4
     """Number of significant digits below which a number is exact, not rounded."""
 
     AROUND: ClassVar = 8
-    """Number of rounded numbers that add up around a loop."""
+    """Number of rounded values whose errors add up around a loop."""
 
     @property
     def counts(self) -> bool:
-        """Return True if a copy written with all digits might give another tolerance."""
+        """Return True if a copy written with all digits might have a different tolerance."""
         few = min(self.significant, self.decimals) < self.ROUNDED + 3
         return self.loops is not None or (few and self.significant >= self.ROUNDED)
 
     def closure(self, size: float) -> float:
-        """Return the largest dimensionless residual of a loop that is meant to close; size: in m.
+        """Return the largest dimensionless residual of a loop that is meant to close.
 
-        Lengths are known to half a unit of their last digit, and so are the entries of directions,
-        which are about 1.
+        size: size of the loop (m). Lengths are known to half a unit of their last digit. So are the
+        entries of direction vectors, which are about 1.
         """
         if self.loops is not None:
             return self.loops
@@ -354,7 +353,10 @@ def traits(kind: str) -> type[Joint]:
 
 
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:
-    """Return {word of a format: joint type}; own: other types are included under their names."""
+    """Map each word of a file format to its joint type.
+
+    own: include the types that have no word in the format, under their own names.
+    """
     found: dict[str, str] = {}
     types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
     for kind, joint in types.items():
@@ -364,11 +366,11 @@ def spelled(format: str, *, own: bool = False) -> dict[str, str]:
 
 
 def spelling(kind: str, format: str) -> str:
-    """Return a file format's word for a joint type; "" if it has none."""
+    """Return a file format's word for a joint type, or "" if the format has none."""
     return traits(kind).names.get(format, "").partition(" ")[0]
 
 
 def as_bounded(kind: str, bounded: bool) -> str:
-    """Return the joint type with or without bounds; a revolute joint without is continuous."""
+    """Return the joint type with or without bounds. An unbounded revolute joint is continuous."""
     joint = traits(kind)
     return joint.twin if joint.twin and (joint.bounds == "none") is bounded else kind

@@ -20,7 +20,7 @@ Pose = tuple[tuple[float, ...], ...]
 IDENTITY: Pose = tuple(tuple(float(i == k) for k in range(4)) for i in range(4))
 
 _ROUNDED = 1e-9
-"""Matrix entries are equal up to rounding of printed digits below this relative difference."""
+"""Relative difference below which matrix entries count as equal, given printed digits."""
 
 
 def number(value: Any) -> float:
@@ -78,7 +78,7 @@ def _within(key: str) -> "Field":
 
 
 def _interval(value: Any) -> tuple[float, float]:
-    """Return limits; a lower limit above the upper one is refused."""
+    """Return the limits. A lower limit above the upper one raises an error."""
     lower, upper = (float(x) if x in (-math.inf, math.inf) else number(x) for x in value)
     if lower > upper:
         raise ValueError
@@ -106,7 +106,7 @@ def _text(value: Any) -> str:
 
 
 class Field(NamedTuple):
-    """Conversion of a given value, which may raise an error, and a description of valid values."""
+    """A conversion, which may raise an error, and a description of the valid values."""
 
     convert: Callable[[Any], Any]
     wanted: str

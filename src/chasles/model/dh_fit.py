@@ -1,7 +1,7 @@
 """Denavit-Hartenberg tables of serial arms that are described in other frames.
 
-Along an arm, rotations about and translations along the joint axes (Z = Rz Tz) alternate with those
-of the common normals between them (X = Rx Tx): base X0 Z1 X1 Z2 ... Zn Xn tool. A modified row is
+Along an arm, screw displacements along the joint axes (Z = Rz Tz) alternate with those along the
+common normals between them (X = Rx Tx): base X0 Z1 X1 Z2 ... Zn Xn tool. A modified row is
 X(i-1) Z(i), and a standard row is Z(i) X(i), so both conventions have the same frames: frame i is
 on axis i, and its x axis meets axis i+1 at a right angle. Lengths are in m, angles in rad.
 """
@@ -28,13 +28,13 @@ from chasles.model.dh_fields import Pose
 from chasles.model.model import WORLD, Body, Model
 
 _ROUNDING = 1e-12
-"""Rounding error of a zero after rotating and moving frames, relative to numbers of size one."""
+"""Rounding error of a zero entry after frame transformations, relative to entries of size one."""
 
 _EXACT = 1e-13
 """Constants of a table within this distance of zero or of a right angle are made exact."""
 
 _NEARLY_PARALLEL = 1e-6
-"""Axes that enclose a smaller angle (rad) without being parallel have no usable common normal."""
+"""Axes at a smaller angle (rad) that are not parallel have no usable common normal."""
 
 
 class OnAxis(NamedTuple):
@@ -52,7 +52,7 @@ class OnAxis(NamedTuple):
 
 
 def dh_table(model: Model, convention: Convention, tool: str | None = None) -> DHTable:
-    """Return a table with the coordinates, the motion and the masses of a serial arm.
+    """Return a table with the same coordinates, motion and masses as a serial arm.
 
     If the link frames already fit a table, they are kept. Otherwise frames follow the rules of
     Balafoutis and Patel (1991, section 2.3): origins are at the feet of the common normals, and x
@@ -127,7 +127,7 @@ def _tip(model: Model, tool: str | None) -> np.ndarray:
     frame = model.frame(tool)
     if frame.body != last:
         problem = f"frame {tool!r} does not move with the last link {model.bodies[last].name!r}"
-        raise ModelError("E-DH-015", problem, "name a frame that does")
+        raise ModelError("E-DH-015", problem, "name a frame that moves with it")
     return matrix(frame.placement)
 
 
@@ -148,12 +148,12 @@ def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | No
 
 
 def _fits(f: Factors) -> bool:
-    """Return True if a pose is X Z: the first x axis meets the last z axis at a right angle."""
+    """Return True if a pose is X Z, so that its first x and last z axes meet at a right angle."""
     return max(abs(f.tilt), abs(f.across) / max(1.0, abs(f.d))) < _ROUNDING
 
 
 def _start(frame: np.ndarray, placement: np.ndarray) -> OnAxis:
-    """Return the frame on the next axis at the end of X (theta = d = 0), in the next body."""
+    """Return the frame on the next axis where X ends (theta = d = 0), in the next body."""
     f = factors(_inverse(frame) @ placement)
     return OnAxis(-f.theta, -f.d)
 
@@ -199,7 +199,11 @@ def _meeting(start: OnAxis, ahead: np.ndarray) -> OnAxis:
 
 
 def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
-    """Return the last frame: the tool's if on the axis; else (standard) x meets the tool's z."""
+    """Return the last frame.
+
+    It is the tool's frame if that lies on the axis. Otherwise, in the standard convention, its x
+    axis meets the tool's z axis.
+    """
     f = factors(tip)
     if _fits(f) and max(abs(f.a), abs(f.alpha)) < _ROUNDING:
         return OnAxis(f.theta, f.d)
@@ -208,7 +212,7 @@ def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
 
 
 def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
-    """Return X of the last standard row: to the table's last frame, or to the tool's z axis."""
+    """Return X of the last standard row, to the table's last frame or to the tool's z axis."""
     n = len(model.bodies)
     known = model.frames.get(f"dh{n}")
     ends = [matrix(known.placement)] if known is not None and known.body == n - 1 else []
@@ -247,7 +251,7 @@ def _reserved(link: str) -> bool:
 
 
 def _angle(x: float) -> float:
-    """Return an angle with exact right angles, and pi for -pi."""
+    """Return an angle with right angles made exact, and pi instead of -pi."""
     quarters = round(x / (math.pi / 2.0))
     if abs(x - quarters * (math.pi / 2.0)) < _EXACT:
         return (2 if quarters == -2 else quarters) * (math.pi / 2.0)
@@ -255,7 +259,7 @@ def _angle(x: float) -> float:
 
 
 def _length(x: float) -> float:
-    """Round a length to the digits that are exact, so that equal lengths stay equal."""
+    """Round a length to its exact digits, so that equal lengths stay equal."""
     return 0.0 if abs(x) < _EXACT else round(x, 15)
 
 

@@ -29,11 +29,11 @@ from chasles.model.passes import equivalent
 from chasles.model.sensors import SensorData
 
 _HOLDS = 1e-9
-"""Tolerance of a coupling between locked joints only, like the tolerance of loops."""
+"""Residual up to which a coupling between locked joints holds, similar to the loop tolerance."""
 
 
 def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
-    """Fix joints at the given coordinates; followers of a locked leader are locked with it."""
+    """Fix joints at the given coordinates. Followers of a locked leader are locked too."""
     moving = {body.data.name: i for i, body in enumerate(model.bodies)}
     locked: dict[str, Vector] = {}
     for name, q in positions.items():
@@ -72,7 +72,7 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
 def _driven_still(
     source: Description, locked: Container[str], tendons: Container[str]
 ) -> tuple[ActuatorData, ...]:
-    """Return the actuators; those on locked joints and on removed tendons exert no force."""
+    """Return the actuators. Those of locked joints and removed tendons no longer exert a force."""
     return tuple(
         replace(data, kind="", target="", reference="")
         if (data.kind == "joint" and data.target in locked)
@@ -87,7 +87,10 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """Return the rotors with only the moving joints; positions: those of the other joints."""
+    """Return the rotors with only the moving joints.
+
+    positions: coordinates of the other joints.
+    """
     found, places = [], positions or {}
     for rotor in source.rotors:
         pairs = zip(rotor.freedoms, rotor.ratios, strict=True)
@@ -109,9 +112,9 @@ def _turned_by(
 def _coupled_still(
     model: Model, data: CouplingData, positions: Mapping[str, Vector]
 ) -> CouplingData | None:
-    """Return a coupling with locked coordinates replaced by numbers.
+    """Return a coupling with locked coordinates replaced by their values.
 
-    The result is None if nothing else is left; the coupling must then hold.
+    The result is None if no coordinate is left. In that case the coupling must hold.
     """
     values: dict[str, Number] = {}
     still: set[str] = set()
@@ -153,7 +156,7 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
 
 
 def drive(model: Model, motions: Mapping[str, Program]) -> Description:
-    """Return joints with prescribed motions instead of coordinates.
+    """Return the mechanism with prescribed motions instead of coordinates for some joints.
 
     If a single degree of freedom "joint[k]" is driven, joints in series with these names replace
     the joint (Featherstone 2008, section 3.4).
@@ -194,12 +197,12 @@ def sensors_left(source: Description) -> tuple[SensorData, ...]:
 
 
 def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Description:
-    """Return the mechanism with a payload fixed to a frame; its inertia is in that frame."""
+    """Return the mechanism with a payload fixed to a frame. The inertia is given in that frame."""
     where = model.frame(frame)
     source, name = model.source, a_name("a payload", name, "attach")
     if name in model.frames:
         problem = f"robot {model.name!r} already has a frame {name!r}"
-        raise ModelError("E-MODEL-023", problem, "name the payload")
+        raise ModelError("E-MODEL-023", problem, "give the payload another name")
     if where.body == WORLD:
         problem = f"frame {frame!r} does not move, so a payload there has no effect"
         raise ModelError("E-MODEL-024", problem)
@@ -290,7 +293,7 @@ def _driven_within(
 def _keys_within(
     source: Description, joints: Container[str], actuators: Container[str]
 ) -> tuple[KeyframeData, ...]:
-    """Return the keyframes, with only the given joints and actuators."""
+    """Return the keyframes restricted to the given joints and actuators."""
 
     def among(named: Named, parts: Container[str]) -> Named:
         return tuple((name, numbers) for name, numbers in named if name in parts)
@@ -308,7 +311,7 @@ def _keys_within(
 
 
 def _around(source: Description, links: Container[str | None]) -> FluidData | None:
-    """Return the fluid with only the boxes of some links."""
+    """Return the fluid with only the boxes of the given links."""
     if source.fluid is None:
         return None
     boxes = tuple(box for box in source.fluid.boxes if box.link in links)
@@ -316,7 +319,7 @@ def _around(source: Description, links: Container[str | None]) -> FluidData | No
 
 
 def unsprung(source: Description) -> Description:
-    """Return the mechanism without springs; `unsupported` lists the ignored springs."""
+    """Return the mechanism without springs. Its `unsupported` lists the ignored springs."""
     every: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
     parts = [part for part in every if part.stiffness]
     if not parts:
@@ -331,7 +334,7 @@ def unsprung(source: Description) -> Description:
 
 
 def opened(source: Description, names: Sequence[str] | None) -> Description:
-    """Return the mechanism without the named loops, couplings and mimics; None removes all."""
+    """Return the mechanism without the named loops, couplings and mimics (None: all of them)."""
     ties = [loop.name for loop in source.loops] + [data.name for data in source.couplings]
     chosen = ties if names is None else names
     mimics = [joint.name for joint in source.joints if joint.mimic is not None]

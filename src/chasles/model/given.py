@@ -1,4 +1,4 @@
-"""Check types of arguments before they are used: names, numbers, mappings."""
+"""Check the types of arguments before use: names, numbers, mappings."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from chasles.errors import ArgumentError, InputError
 
 
 def a_name(what: str, value: Any, part: str = "") -> str:
-    """Return a name, or raise an error; what: description of the argument for the message."""
+    """Return a name, or raise an error. `what` names the argument in the message."""
     if not isinstance(value, str):
         problem = f"{what} must be a name, not {type(value).__name__}"
         raise ArgumentError("E-CALL-110", problem, part=part)
@@ -38,7 +38,7 @@ def a_mapping(what: str, value: Any, part: str = "") -> Mapping[str, Any]:
 
 
 def some_numbers(what: str, value: Any, part: str = "") -> np.ndarray:
-    """Return an array of real numbers, or raise an error; floats keep their precision."""
+    """Return an array of real numbers, or raise an error. Floats keep their precision."""
     try:
         found = np.asarray(value)
         if found.dtype.kind in "fiub" or (found.dtype == object and None not in found.ravel()):
@@ -74,7 +74,7 @@ def checked_step(dt: Any, what: str = "linearize: dt") -> float:
 
 
 def a_flag(what: str, value: Any, part: str = "") -> bool:
-    """Return the truth value of an argument; raise an error if it has none, such as an array."""
+    """Return the truth value of an argument. Raise an error if it has none, as for an array."""
     try:
         return bool(value)
     except Exception:
@@ -106,7 +106,7 @@ UNHASHABLE = (TypeError, ValueError)
 
 
 def check_hash(function: str, name: str, value: Any) -> None:
-    """Raise an error if an option is not hashable; programs are cached by their options."""
+    """Raise an error if an option is not hashable, because programs are cached by their options."""
     try:
         hash(value)
     except UNHASHABLE:

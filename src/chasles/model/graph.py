@@ -36,14 +36,14 @@ def from_graph(
     couplings: Sequence[CouplingData] = (),
     gravity: Vector = Description.gravity,
 ) -> Description:
-    """Return the mechanism of links and joints that may form loops, in any order.
+    """Return a mechanism from links and joints that may form loops, in any order.
 
     joints: joints between any two links, or from the world (parent None) to a link, with their
     frames `pose` on the parent and `child_pose` on the child. base: the link that is fixed to the
     world, if any. loops: names of joints that close loops. If more loop joints are needed, they are
-    chosen such that the tree contains as many as possible of the joints that need coordinates, and
-    has the smallest depth. These are `actuated` joints (names), and joints that mimic, are
-    mimicked, coupled or damped, or have an armature.
+    chosen so that the tree contains as many as possible of the joints that need coordinates, and
+    has the smallest depth. Joints that need coordinates are the `actuated` joints (names), and
+    joints that mimic, are mimicked, coupled or damped, or have an armature.
 
     A part that no joint connects to the base or the world gets a free joint, with a note. Tree
     joints keep their order and their coordinates. If the tree reaches a joint at its child link,
@@ -127,9 +127,10 @@ def _tree(
     loops: set[str],
     wanted: set[str],
 ) -> tuple[list[JointData], list[str]]:
-    """Return the joints of a spanning tree from the world outward, and notes (Prim's rule).
+    """Return the joints of a spanning tree from the world outward, and notes (Prim's algorithm).
 
-    Wanted joints are added first, then those that lead to the smallest depth, then in order.
+    Wanted joints are added first, then the joints that lead to the smallest depth. Ties keep the
+    given order.
     """
     depth: dict[str | None, int] = {}
     tree: list[JointData] = []
@@ -183,7 +184,7 @@ def on_free_joint(
 
 
 def unused_name(name: str, taken: set[str]) -> str:
-    """Return the name, or a similar unused one, and mark it as taken."""
+    """Return the name, or a similar name that is not in use, and add it to `taken`."""
     names = itertools.chain([name], (f"{name}_{k}" for k in itertools.count(1)))
     found = next(name for name in names if name not in taken)
     taken.add(found)
@@ -231,7 +232,7 @@ def regular_numberings(
 
     links, joints, base: as in `from_graph`; every link must be connected. Each spanning tree has
     one numbering for each order of bodies with parents before children, times the number of orders
-    of the loop joints. There may be very many.
+    of the loop joints. The total can be very large.
     """
     arcs = _checked("graph", links, joints, base, (), ())
     ends: dict[str, tuple[str | None, str | None]] = {
@@ -283,8 +284,8 @@ def in_series(
     in the same order. A joint "j" with several degrees of freedom becomes the joints "j[0]",
     "j[1]", ..., as `robot.independent` names them. A screw or pinion "j" becomes a rotation "j" and
     a translation "j.slide" that follows it. Links between the joints are massless. Joints with
-    reversed axes get opposite axes. keep: a file format; joint types of the format are kept unless
-    they are reversed. only: names of the joints to change; by default all.
+    reversed axes get opposite axes. keep: a file format whose joint types are kept unless they are
+    reversed. only: names of the joints to replace (default: all).
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)
@@ -359,8 +360,8 @@ def _between(joint: JointData, name: str, taken: set[str]) -> LinkData:
 def at_children(source: Description, apart: Callable[[JointData], bool]) -> Description:
     """Return the mechanism with joint frames equal to the frames of their child links.
 
-    apart: returns True for joints that need this. A moving joint then carries a massless link, to
-    which its child is fixed.
+    apart: returns True for joints to convert. A moving joint then carries a massless link, to which
+    its child is fixed.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)

@@ -1,7 +1,7 @@
 """Limbs of a model that have the same form.
 
-Limbs of the same form have the same sequence of joints and differ only in numbers. If symbols
-replace these numbers, an algorithm has the same trace for each limb (`expr.lanes`).
+Limbs of the same form have the same sequence of joints and differ only in parameter values. If
+symbols replace these values, an algorithm has the same trace for each limb (`expr.lanes`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +13,12 @@ from chasles.expr import Number, Seat
 from chasles.model.model import Model
 
 Different = Callable[[Sequence[float]], Sequence[Number]]
-"""Function that replaces the numbers in which limbs of one form differ."""
+"""Function that replaces the parameters that differ between limbs of the same form."""
 
 
 @dataclass(frozen=True)
 class Alike:
-    """Limbs of a model grouped by form, and the numbers in which limbs of a group differ."""
+    """Limbs of a model grouped by form, and the parameters that differ within a group."""
 
     model: Model
     kinds: tuple[tuple[tuple[int, ...], ...], ...]
@@ -35,7 +35,7 @@ class Alike:
         return Alike(model, tuple(tuple(k) for k in kinds.values() if len(k) > 1))
 
     def seats(self) -> dict[tuple[int, ...], dict[int, Seat]]:
-        """Places of the entries of positions and of velocities, by the shape of their array."""
+        """`Seat` of each entry of positions and velocities, by the shape of the array."""
         model, found = self.model, dict[tuple[int, ...], dict[int, Seat]]()
         for size, slices in (
             (model.nv, model.velocity_slices),
@@ -51,7 +51,7 @@ class Alike:
         return found
 
     def differences(self) -> list[tuple[Seat, float]]:
-        """Return the numbers in which limbs of one form differ, each with its seat."""
+        """Return the parameters that differ between limbs of a group, each with its `Seat`."""
         found: list[tuple[Seat, float]] = []
 
         def take(kind: int, values: Sequence[float]) -> Sequence[Number]:
@@ -64,7 +64,7 @@ class Alike:
         return found
 
     def with_symbols(self, symbols: Sequence[Number]) -> Model:
-        """Return the model with symbols instead of these numbers."""
+        """Return the model with symbols in place of the parameters that differ."""
         left = iter(symbols)
         return self._changed(lambda _, values: [next(left) for _ in values])
 
@@ -89,7 +89,7 @@ def _form(x: Any) -> Any:
 
 
 def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
-    """Return values of the same form, with the numbers in which they differ replaced."""
+    """Return values of the same form, with the entries that differ replaced."""
     first = values[0]
     if type(first) is float:
         return values if all(x == first for x in values) else different(values)

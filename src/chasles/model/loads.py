@@ -1,4 +1,4 @@
-"""Individual external forces: their points of action, and their change as the body moves."""
+"""External forces as individual loads: points of action, and changes as the body moves."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Load:
     def change(self, d: Motion) -> Force:
         """Return the change of f in body coordinates due to a small displacement d of the body.
 
-        Seen from the body, the force moves opposite to the part of d that it does not follow.
+        Relative to the body, the force moves opposite to the part of d that it does not follow.
         """
         w = Vector.zero() if self.turns else d.angular
         u = Vector.zero() if self.moves else d.linear + d.angular.cross(self.point)

@@ -18,7 +18,7 @@ Triple = tuple[float, float, float]
 class StretchData(NamedTuple):
     """A straight segment of a tendon between points of two links (in m, in their frames).
 
-    factor: factor of its length in the length of the tendon, below 1 after a pulley.
+    factor: weight of its length in the length of the tendon, below 1 after a pulley.
     """
 
     start: str
@@ -32,9 +32,10 @@ class StretchData(NamedTuple):
 class RotorData:
     """A tendon, or a rotor driven by several joints: a length with inertia, spring and damper.
 
-    The velocity is the sum of ratio * velocity over `freedoms`; the length is the same sum of
-    coordinates, plus offset. `freedoms`: names of velocities, as in `robot.independent`: joints,
-    with [k] for a joint with several. path: instead of these, segments between points of links.
+    The velocity is the sum of ratio * velocity over `freedoms`. The length is the same sum of
+    coordinates, plus offset. `freedoms`: names of velocities, as in `robot.independent`: joint
+    names, with [k] for a joint with several. path: segments between points of links, instead of
+    `freedoms`.
     armature: kg m2 if the velocity is in rad/s, kg if it is in m/s; armature times the outer
     product of the ratios is added to the mass matrix. stiffness: stiffness of a spring, which pulls
     if the length is above `rest[1]` and pushes if it is below `rest[0]`. damping: viscous
@@ -63,8 +64,8 @@ class ActuatorData:
 
     kind: the driven part: "joint", "tendon", "site" (a frame), "crank" (a slider-crank whose slider
     is the frame `reference`), or "" for an unsupported actuator, which exerts no force. target:
-    name of the driven part. gear: factors of the force: one for a joint or tendon; six for frames
-    and for joints with several degrees of freedom, as in MuJoCo (force, then moment). in_parent:
+    name of the driven part. gear: factors of the force. A joint or tendon has one; frames and
+    joints with several degrees of freedom have six, as in MuJoCo (force, then moment). in_parent:
     True if gears are along the axes of the parent. reference: frame relative to which a frame is
     driven; "" for the world. gain, bias: coefficients (constant, by length, by velocity) of the
     transmission. dynamics: "none" (the input is the control), "integrator" or "filter" (the input
@@ -121,14 +122,14 @@ class FluidData:
 
 
 Named = tuple[tuple[str, tuple[float, ...]], ...]
-"""Numbers by the names of joints or actuators."""
+"""Values by name of the joint or actuator."""
 
 
 @dataclass(frozen=True)
 class KeyframeData:
-    """A named state in a file, with numbers by joint and by actuator; missing numbers are zero.
+    """A named state in a file, with values by joint and by actuator.
 
-    Missing positions are those of `JointData.start`.
+    Missing positions are those of `JointData.start`. Other missing values are zero.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Tree on which algorithms run: bodies in regular numbering, frames, places of coordinates.
+"""Tree on which algorithms run: bodies in regular numbering, frames, coordinate layout.
 
 Long because a model and its parts (bodies with joints, rotors, frames, loops) are read together.
 """
@@ -19,13 +19,13 @@ from chasles.model.given import a_name
 from chasles.model.joints import Joint
 
 WORLD = -1
-"""Number of the world, the parent of root bodies; its zero motion folds away in programs."""
+"""Number of the world, the parent of root bodies. Its zero motion is eliminated from programs."""
 
 # Parts -------------------------------------------------------------------------------------------
 
 
 class Follow(NamedTuple):
-    """Relation of a coordinate that follows another: ratio * (that of body `leader`) + offset."""
+    """Relation of a coordinate that follows another: ratio * (coordinate of `leader`) + offset."""
 
     leader: int
     ratio: float
@@ -33,13 +33,14 @@ class Follow(NamedTuple):
 
 
 LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
-"""Derivatives of loads with respect to a step of q, and to qd: blocks by pairs of bodies."""
+"""Derivatives of loads with respect to a step of q and to qd, in blocks by pairs of bodies."""
 
 
 class Share(NamedTuple):
-    """Contribution to a velocity: ratio times that of degree of freedom k of the joint of body i.
+    """Contribution of a degree of freedom to a velocity.
 
-    If it represents all degrees of freedom of a joint, k is the first.
+    It is ratio times the velocity of degree of freedom k of the joint of body i. If the share
+    represents all degrees of freedom of a joint, k is the first.
     """
 
     i: int
@@ -82,7 +83,7 @@ class Body:
 
     @property
     def turned(self) -> bool:
-        """Return True for a rotor that other joints drive."""
+        """Return True for a rotor, which other joints drive."""
         return bool(self.geared or self.path)
 
     @property
@@ -101,16 +102,16 @@ class Frame:
 
 
 Handles = Frame | tuple[Frame, ...]
-"""A frame, or several that are evaluated together."""
+"""One frame, or several frames that are evaluated together."""
 
 
 def each_of(handles: Handles) -> tuple[Frame, ...]:
-    """Return the frames, one or more."""
+    """Return the frames as a tuple."""
     return (handles,) if isinstance(handles, Frame) else handles
 
 
 class Passage(NamedTuple):
-    """A body of a loop, and the sign with which its joint's motion adds to that of the loop."""
+    """A body of a loop, and the sign with which its joint's motion adds to the loop's motion."""
 
     i: int
     sign: float
@@ -138,7 +139,7 @@ class Loop:
 
     @property
     def rows(self) -> int:
-        """Return the number of equations: degrees of freedom that the joint removes."""
+        """Return the number of equations: the degrees of freedom that the joint removes."""
         return 6 - self.joint.nv
 
     @property
@@ -163,11 +164,11 @@ class Step(NamedTuple):
 class Model:
     """A kinematic tree, the loops that close it, and the couplings between its coordinates.
 
-    A parent's number is lower than those of its children. Body frames are chosen for cheap
+    A parent's number is lower than the numbers of its children. Body frames are chosen for cheap
     arithmetic (the joint axis is z); users refer to links and frames by name. source: description
-    from which the model was built. rotors: bodies without inertia, numbered after all others, whose
-    joints have the armature that several joints of the tree drive together. Algorithms treat them
-    like other bodies.
+    from which the model was built. rotors: bodies without inertia, numbered after all others. The
+    joint of a rotor has an armature that several joints of the tree drive together. Algorithms
+    treat rotors like other bodies.
     """
 
     name: str
@@ -180,9 +181,9 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia without loops, so that the tree's mass matrix is singular."""
+    """Joints that move no inertia if loops are ignored, so the tree's mass matrix is singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Carrier of each body whose rotation is relative to a body other than its parent.
+    """For each body whose rotation is relative to a body other than its parent: that body's index.
 
     See `passes.summed_angles`.
     """
@@ -191,13 +192,14 @@ class Model:
     lossless: bool = False
     """True if damping and friction are ignored, including those of tendons and fluid."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
-    """Derivatives of joint loads with respect to positions and velocities, at a position."""
+    """Function that returns the derivatives of joint loads with respect to q and qd, at a position.
+    """
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
-    """Called before each body of a recursion, outward or inward."""
+    """Function called before each body of a recursion, outward or inward."""
 
     @cached_property
     def mimics(self) -> bool:
-        """Return True if mimic joints have no coordinates."""
+        """Return True if there are mimic joints without coordinates."""
         return any(body.data.mimic is not None and not body.owns for body in self.bodies)
 
     @cached_property
@@ -216,7 +218,7 @@ class Model:
         return tuple(i for i in self.in_file_order if self.bodies[i].drive is not None)
 
     def at(self, t: Number) -> "Model":
-        """Return the mechanism at a time (s, or a symbol); `self` if it does not depend on time.
+        """Return the mechanism at a time, or `self` if it does not depend on time.
 
         Parameters
         ----------
@@ -392,7 +394,7 @@ class Model:
         return replace(self, rotors=())
 
     def support(self, i: int) -> tuple[int, ...]:
-        """Return the bodies between body i and the world, i first.
+        """Return the bodies from body i to the world, i first.
 
         Parameters
         ----------
@@ -452,7 +454,7 @@ class Model:
 
     @cached_property
     def limbs(self) -> list[list[int]]:
-        """Bodies of each unbranched chain that ends in a tip; the other bodies are the trunk."""
+        """Bodies of each unbranched chain that ends in a tip. All other bodies form the trunk."""
         trunk: set[int] = set()
         for i in range(len(self.bodies) - 1, -1, -1):
             below = self.children[i]
@@ -467,7 +469,7 @@ class Model:
 
     @property
     def base(self) -> int:
-        """Body of a floating base, whose single free joint carries the tree; WORLD if fixed."""
+        """Body of a floating base (one free joint carries the whole tree), or WORLD if fixed."""
         roots = self.children[WORLD]
         root = self.bodies[roots[0]] if len(roots) == 1 else None
         free = root is not None and root.owns and root.joint.floating
@@ -479,7 +481,7 @@ class Model:
         return self.base != WORLD
 
     def frame(self, name: str) -> Frame:
-        """Return a frame by name; links are frames too.
+        """Return a frame by name. Links are frames too.
 
         Parameters
         ----------
@@ -516,7 +518,7 @@ class Model:
 
     @cached_property
     def in_tree_order(self) -> tuple[int, ...]:
-        """Bodies whose joints have coordinates, parents first (factors have no fill-in)."""
+        """Bodies whose joints have coordinates, parents first, so that factors have no fill-in."""
         return tuple(i for i, body in enumerate(self.bodies) if body.owns)
 
     @cached_property
@@ -525,7 +527,7 @@ class Model:
         return tuple(i for i in self.in_file_order if self.bodies[i].owns)
 
     def mover(self, joint: str) -> int:
-        """Return the body of the joint with this name; it must have coordinates.
+        """Return the body of the joint with this name. The joint must have coordinates.
 
         Parameters
         ----------
@@ -581,7 +583,7 @@ class Model:
 
     @property
     def closure(self) -> Closure:
-        """Solution method of the loops; a robot chooses it when dynamics is first needed."""
+        """Solution method of the loops. A robot chooses it when dynamics is first needed."""
         assert self.source.closure is not None, "this mechanism has no closure chosen"
         return self.source.closure
 
@@ -597,13 +599,13 @@ class Model:
 
     @property
     def steady_rows(self) -> list[float]:
-        """1 for each equation of loops and couplings that does no work, and 0 for others."""
+        """Flag of each equation of loops and couplings: 1 if it does no work, 0 otherwise."""
         loops = [1.0] * sum(loop.rows for loop in self.loops)
         return loops + [float(each.steady) for each in self.couplings for _ in range(each.rows)]
 
     @cached_property
     def holonomic_rows(self) -> tuple[bool, ...]:
-        """True for each equation of loops and couplings that constrains positions."""
+        """Flag of each equation of loops and couplings: True if it constrains positions."""
         loops = (True,) * sum(loop.rows for loop in self.loops)
         return sum((coupling.holonomic for coupling in self.couplings), loops)
 
@@ -618,7 +620,7 @@ class Model:
         return sum(constraint.rows for constraint in self.constraints)
 
     def positions(self, flat: Sequence[Number]) -> dict[int, Vector]:
-        """Return every joint's coordinates from the flat vector q; followers from their leaders.
+        """Return the coordinates of every joint from the flat vector q, including followers.
 
         Parameters
         ----------
@@ -652,14 +654,15 @@ class Model:
         return found
 
     def velocities(self, flat: Sequence[Number], order: int = 0) -> dict[int, Vector]:
-        """Return every joint's rate: order 1 velocity, 2 acceleration, 0 step (none if driven).
+        """Return the rates of every joint from the flat vector of rates.
 
         Parameters
         ----------
         flat : sequence of Number
             The rates of the whole mechanism (nv).
         order : int, optional
-            Order of the rates: 1 for velocities, 2 for accelerations, 0 for small steps.
+            Order of the rates: 1 for velocities, 2 for accelerations, 0 for small steps. Steps of
+            driven joints are zero.
 
         Returns
         -------
@@ -677,7 +680,7 @@ class Model:
         return self.followed(own, order)
 
     def followed(self, own: Mapping[int, Vector], order: int = 0) -> dict[int, Vector]:
-        """Return every joint's rate of an order from the rates of independent joints.
+        """Return the rates of every joint from the rates of the independent joints.
 
         Parameters
         ----------
@@ -712,7 +715,7 @@ class Model:
         return found
 
     def undriven(self, order: int) -> dict[int, Vector]:
-        """Return every joint's rate of an order if the rates of all coordinates are zero.
+        """Return the rates of every joint if the rates of all coordinates are zero.
 
         Parameters
         ----------
@@ -734,7 +737,7 @@ class Model:
         return self.followed({i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}, order)
 
     def at_rest(self) -> dict[int, Vector]:
-        """Return zero velocity (or acceleration) of every joint.
+        """Return the zero velocity (or acceleration) of every joint.
 
         Returns
         -------
@@ -751,7 +754,7 @@ class Model:
         return {i: Vector.zero(body.joint.nv) for i, body in enumerate(self.parts)}
 
     def shares(self, i: int) -> tuple[Share, ...]:
-        """Return the coordinates that move joint i, with their bodies; empty if it is driven.
+        """Return the coordinates that move joint i, with their bodies. A driven joint has none.
 
         Parameters
         ----------
@@ -833,7 +836,7 @@ class Model:
 
 
 def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
-    """Return the slices of consecutive parts of given sizes."""
+    """Return the slices of consecutive segments with the given sizes."""
     found, start = {}, 0
     for i, size in sizes:
         found[i] = slice(start, start + size)

@@ -1,4 +1,4 @@
-"""Parameters of a mechanism by name, and mechanisms with other values (or symbols) for them.
+"""Parameters of a mechanism by name, and copies of a mechanism with other values or symbols.
 
 | name | shape | what |
 |---|---|---|
@@ -35,7 +35,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
 
 
 def shape(source: Description, name: str) -> tuple[int, ...]:
-    """Return the shape of a parameter; raise an error if the mechanism does not have it."""
+    """Return the shape of a parameter. Raise an error if the mechanism does not have it."""
     part, _, what = a_name("a parameter", name).rpartition(".")
     known = {
         "mass": {link.name for link in source.links},
@@ -68,7 +68,7 @@ def nominal(source: Description, name: str) -> list[float]:
 
 
 def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> Description:
-    """Return the mechanism with other values (or symbols) for named parameters, as flat lists."""
+    """Return the mechanism with other values or symbols for the named parameters (flat lists)."""
     for name in values:
         shape(source, name)
     gravity = Vector(tuple(values.get("gravity", source.gravity.entries)))
@@ -82,7 +82,7 @@ JOINT_NUMBERS = ("armature", "damping", "friction")
 
 
 def edited(source: Description, values: Mapping[str, Sequence[float]]) -> Description:
-    """Return the mechanism with other numbers for named parameters, including `JOINT_NUMBERS`."""
+    """Return the mechanism with other values for named parameters, including `JOINT_NUMBERS`."""
     joints = {joint.name: joint for joint in source.joints}
     rest: dict[str, Sequence[float]] = {}
     for name, flat in values.items():

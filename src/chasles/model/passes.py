@@ -1,4 +1,4 @@
-"""Passes, which change a model before an algorithm is traced so that its program is shorter.
+"""Passes: changes of a model before an algorithm is traced, which make its program shorter.
 
 Each pass is a function from model to model, and a row of `PASSES`. All but "frictionless" keep the
 equation of motion. `programs.py` defines which passes apply; `robot.explain` prints how many
@@ -33,10 +33,10 @@ def _symbolic(*numbers: Number) -> bool:
 
 _ROUNDING = 1e-15
 _ENTRY, _DEPTH, _FORCE = 10, 1, 18
-"""Approximate numbers of operations of a Newton-Euler recursion.
+"""Approximate operation counts of a Newton-Euler recursion.
 
-They are for a nonzero entry of an offset, for an entry along z (another entry of Omega), and for a
-joint whose force is needed in addition to its moment.
+They are the costs of a nonzero entry of an offset, of an entry along z (an additional entry of
+Omega), and of a joint whose force is needed in addition to its moment.
 """
 
 
@@ -69,10 +69,10 @@ def sparse_frames(model: Model) -> Model:
 
 
 def _slides(model: Model) -> dict[int, float]:
-    """Return the shift of each origin along z, chosen from the base outward.
+    """Return the shift of each origin along z. Shifts are chosen from the base outward.
 
     Of equally cheap shifts, the one that moves offsets toward the tips is chosen. Shifts are at
-    most twice the longest offset; along skew axes they would grow without bound.
+    most twice the longest offset, because along skew axes they would grow without bound.
     """
     offsets = [body.joint.placement.r for body in model.bodies]
     farthest = 2.0 * max((math.sqrt(r.dot(r)) for r in offsets if not _symbolic(*r)), default=0.0)
@@ -85,7 +85,7 @@ def _slides(model: Model) -> dict[int, float]:
 
 
 def _options(model: Model, i: int, carried: float) -> list[float]:
-    """Return candidate shifts: zero, and those that make an entry of an adjacent offset zero."""
+    """Return candidate shifts: zero, and shifts that make an entry of an adjacent offset zero."""
     joint = model.bodies[i].joint
     z, r = joint.placement.E.T @ Z, joint.placement.r - Z * carried
     beyond = [model.bodies[c].joint.placement.r[2] for c in model.children[i]]
@@ -96,7 +96,7 @@ def _options(model: Model, i: int, carried: float) -> list[float]:
 
 
 def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> tuple[int, int]:
-    """Return the operations of all offsets at body i, and the nonzero entries of its own."""
+    """Return the operations for all offsets at body i, and the nonzero entries of its offset."""
     here = _offset(model, i, carried, shift)
     total, needed = _price(model, i, here, forced)
     for c in model.children[i]:
@@ -105,7 +105,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Return the operations of offset r of body i, and True if outer bodies need forces."""
+    """Return the operations for offset r of body i, and True if outer bodies need forces."""
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides
@@ -116,7 +116,7 @@ def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
 
 
 def _on_fixed_axis(model: Model, i: int) -> bool:
-    """Return True if body i rotates about an axis of the base."""
+    """Return True if body i rotates about an axis that is fixed in the base."""
     return model.bodies[i].parent == WORLD and isinstance(model.bodies[i].joint, Revolute)
 
 
@@ -125,7 +125,7 @@ def _count(r: Vector) -> int:
 
 
 def _offset(model: Model, i: int, carried: float, shift: float) -> Vector:
-    """Return the offset of the frame of body i in its parent's, after both have shifted."""
+    """Return the offset of body i's frame from its parent's frame, after both have been shifted."""
     placement = model.bodies[i].joint.placement
     if carried == shift == 0.0:
         return placement.r
@@ -142,7 +142,10 @@ def _sum(a: Number, b: Number, c: Number) -> Number:
 
 
 def _angle(body: Body, carries: bool) -> float:
-    """Return the angle of the center of mass about z, or of a principal axis; zero if useless."""
+    """Return the angle about z of the center of mass or of a principal axis.
+
+    It is zero if a rotation would not help.
+    """
     (x, y, _), I = body.inertia.h, body.inertia.I
     if carries or not isinstance(body.joint, Revolute) or _symbolic(x, y, *I):
         return 0.0
@@ -152,7 +155,7 @@ def _angle(body: Body, carries: bool) -> float:
 
 
 def _turned(inertia: RigidInertia, angle: float) -> RigidInertia:
-    """Return a rotated inertia; the entries that the rotation eliminates are exactly zero."""
+    """Return a rotated inertia. The entries that the rotation eliminates are exactly zero."""
     x, y, z = inertia.h
     if angle == 0.0:
         return inertia
@@ -167,16 +170,16 @@ _FLAT = 1e-14
 """Relative rounding error of a few sums and differences of moments."""
 
 Choice = Callable[[Symmetric], Number]
-"""Function that returns the amount k of inertia diag(k, k, 0) to move; any k is possible."""
+"""Function that returns how much inertia diag(k, k, 0) to move to the parent; any k is valid."""
 
 
 def by_moments(I: Symmetric) -> Number:
-    """Return k that makes I_yy zero, for algorithms that use moments of inertia."""
+    """Return the k that makes I_yy zero, for algorithms that use moments of inertia."""
     return I.yy
 
 
 def by_products(I: Symmetric) -> Number:
-    """Return k that makes the integral of z z dm zero, for algorithms that use 4x4 matrices."""
+    """Return the k that makes the integral of z z dm zero, for algorithms with 4x4 matrices."""
     return 0.5 * (I.xx + I.yy - I.zz)
 
 
@@ -230,7 +233,9 @@ class Rotor(Revolute):
 
 
 def still_rotors(model: Model) -> Model:
-    """Return the same equation of motion, with axisymmetric last bodies in nonrotating axes.
+    """Return a model with axisymmetric last bodies in nonrotating axes.
+
+    The equation of motion is the same.
 
     Named frames and loops are omitted, because they would rotate with such a body.
     """
@@ -246,7 +251,7 @@ def still_rotors(model: Model) -> Model:
 
 
 def natural_units(model: Model) -> Model:
-    """Return a model with the most frequent offset between axes as unit of length.
+    """Return a model whose unit of length is the most frequent offset between axes.
 
     Masses are multiplied by the square of the unit, so that moments and angular accelerations are
     unchanged. This requires that all joints only rotate, and that no force or position is computed;
@@ -267,7 +272,7 @@ def natural_units(model: Model) -> Model:
 
 
 def _offsets(model: Model) -> Iterator[Number]:
-    """Yield the lengths in recursions, without offsets from the base or along its axes."""
+    """Yield the lengths in recursions, except offsets from the base or along its axes."""
     for body in model.bodies:
         if body.parent != WORLD:
             count = 2 if _on_fixed_axis(model, body.parent) else 3
@@ -286,7 +291,8 @@ def _offsets(model: Model) -> Iterator[Number]:
 class Turn(NamedTuple):
     """Motion of a body relative to its carrier, due to the parallel joints of bodies `joints`.
 
-    X: transform from the carrier to the body. axis: common axis; zero if the carrier is the parent.
+    X: transform from the carrier to the body. axis: common axis, or zero if the carrier is the
+    parent.
     """
 
     carrier: int
@@ -305,7 +311,7 @@ def summed_angles(model: Model) -> Model:
 
 
 def _turns_on(model: Model, i: int, carrier: int) -> bool:
-    """Return True if joint i is parallel to its parent's, and the carrier has a fixed axis."""
+    """Return True if joint i is parallel to its parent's joint and the carrier has a fixed axis."""
     body = model.bodies[i]
     return (
         isinstance(body.joint, Revolute)
@@ -316,7 +322,7 @@ def _turns_on(model: Model, i: int, carrier: int) -> bool:
 
 
 def turns(model: Model, q: Mapping[int, Vector]) -> dict[int, Turn]:
-    """Return the turn of every body; without `summed_angles` every carrier is the parent."""
+    """Return the `Turn` of every body. Without `summed_angles`, every carrier is the parent."""
     found: dict[int, Turn] = {}
     for i, p, joint, _ in model.outward():
         X = joint.transform(q[i])
@@ -368,7 +374,7 @@ PASSES: dict[str, Pass] = {
 
 
 def applied(model: Model, passes: Iterable[str]) -> Model:
-    """Apply the named passes in the order of the table; rotors are not changed."""
+    """Apply the named passes in the order of the table. Rotors are not changed."""
     wanted, rotors, model = set(passes), model.rotors, model.bare()
     assert wanted <= PASSES.keys(), f"no pass {wanted - PASSES.keys()}"
     for name, each in PASSES.items():

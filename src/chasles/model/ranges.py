@@ -1,8 +1,8 @@
-"""Physical ranges of the numbers of robots, contacts and controllers: one row per field.
+"""Valid ranges of the parameters of robots, contacts and controllers: one row per field.
 
 All public functions and readers apply them. A number that is not finite is always refused. A finite
 number outside its range raises an error in Python. In a file, it is replaced as the row defines,
-and a note names both numbers. Long because the table and the functions that apply it to a mechanism
+and a note gives both numbers. Long because the table and the functions that apply it to a mechanism
 and to a file are kept together.
 """
 
@@ -31,11 +31,11 @@ from chasles.model.machine import ActuatorData, FluidData, RotorData
 from chasles.model.shapes import ShapeData
 
 LARGEST = 1e100
-"""Largest allowed number; above it, products of lengths and masses may overflow."""
+"""Largest allowed absolute value. Above it, products of lengths and masses may overflow."""
 
 
 class Range(NamedTuple):
-    """Range of a number, from `least` to `most`; `positive` excludes `least`.
+    """Valid range of a number, from `least` to `most`. If `positive`, `least` is excluded.
 
     unit: unit of the number; "" if it has none, or depends on the joint. endless: True if infinity
     is allowed, which means no limit. taken: replacement for a negative number in a file; None keeps
@@ -197,7 +197,7 @@ depend on it.
 
 
 def settle(owner: Any) -> str:
-    """Check the fields of an object whose class has rows; return the first fault, "" if none.
+    """Check the fields of an object whose class has rows. Return the first fault, or "" if none.
 
     Fields that hold one number become floats, because traced programs compare and divide them.
     """
@@ -215,7 +215,7 @@ def settle(owner: Any) -> str:
 
 
 def value_fault(key: str, value: Any) -> str:
-    """Return the fault of a value for a row of `RANGES`; "" if there is none."""
+    """Return the fault of a value according to its row of `RANGES`, or "" if it is valid."""
     if not isinstance(value, bool) and RANGES[key].holds(value):
         return ""
     return f"{key.partition('.')[2]} must be {RANGES[key].wanted}, not {value!r:.60}"
@@ -225,7 +225,10 @@ def value_fault(key: str, value: Any) -> str:
 
 
 class Entry(NamedTuple):
-    """A field of a part of a mechanism with its numbers. name: name of the field in messages."""
+    """A field of a part of a mechanism, with its numbers.
+
+    `name` is the field's name in messages.
+    """
 
     part: Named
     key: str
@@ -234,7 +237,7 @@ class Entry(NamedTuple):
 
     @property
     def place(self) -> str:
-        """File and line of the part; "" if it is not from a file."""
+        """File and line of the part, or "" if it is not from a file."""
         where: str = getattr(self.part, "where", "")
         return where
 
@@ -298,7 +301,7 @@ _INTERVALS: dict[type, tuple[str, ...]] = {
 
 
 def _fields(part: Named, kind: str, names: Iterable[str]) -> Iterator[Entry]:
-    """Yield fields of a part, with one number or several each."""
+    """Yield the fields of a part. Each has one number or several."""
     for name in names:
         found = getattr(part, name)
         yield Entry(part, f"{kind}.{name}", name, found if isinstance(found, tuple) else (found,))
@@ -340,9 +343,10 @@ def _pose(pose: Transform) -> tuple[Number, ...]:
 
 
 def check_numbers(source: Description) -> None:
-    """Raise an error for numbers outside their ranges, except negative masses, which cause notes.
+    """Raise an error for numbers outside their ranges, except negative masses.
 
-    A dynamically equivalent robot (`Robot.simplified`) may have negative masses.
+    Negative masses cause notes, because a dynamically equivalent robot (`Robot.simplified`) may
+    have them.
     """
     for entry in entries(source):
         if not entry.fits and not (entry.row.lint == "negative-mass" and entry.finite):
@@ -375,7 +379,7 @@ def reversed_limits(joint: JointData) -> bool:
 
 
 def outside(source: Description) -> Iterator[Entry]:
-    """Return fields with finite numbers that are outside their ranges."""
+    """Return the fields with finite numbers outside their ranges."""
     return (entry for entry in entries(source) if entry.finite and not entry.fits)
 
 
@@ -386,7 +390,7 @@ Acting = TypeVar("Acting", RotorData, ActuatorData)
 
 
 def admitted(source: Description) -> Description:
-    """Return the mechanism of a file with numbers within their ranges, and notes on the changes.
+    """Return a file's mechanism with all numbers within their ranges, and notes on the changes.
 
     Negative numbers are replaced as their rows define, and limits in the wrong order are exchanged.
     Numbers that are not finite raise an error.
@@ -423,7 +427,7 @@ def admitted(source: Description) -> Description:
 
 
 def _taken(found: Iterable[Entry], source: Description, notes: list[str]) -> dict[str, Any]:
-    """Return replacements of negative numbers in a file, by field; add a note for each field."""
+    """Return replacements for negative numbers in a file, by field. Add a note for each field."""
     changed: dict[str, Any] = {}
     for entry in found:
         taken = entry.row.taken
@@ -454,7 +458,7 @@ def _admitted(joint: Kind, source: Description, notes: list[str]) -> Kind:
 
 
 def _bounded(x: float) -> float:
-    """Return a limit, infinite if it exceeds `LARGEST`."""
+    """Return a limit, or infinity if it exceeds `LARGEST`."""
     return math.copysign(math.inf, x) if abs(x) > LARGEST else x
 
 

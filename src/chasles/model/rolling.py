@@ -46,7 +46,7 @@ def rolling(
     axis : array_like, shape (3,), optional
         Axis in `frame`.
     touching : bool, optional
-        Add the equation that the contact stays on the plane. Omit it if the tree ensures this.
+        Add the equation that keeps the contact on the plane. Omit it if the tree ensures this.
     where : str, optional
         Place of the constraint in a file, for error messages.
 
@@ -98,7 +98,7 @@ def _refused(code: str, name: str, problem: str, remedy: str, where: str) -> Mod
 
 
 Contact = tuple[Vector, list[Vector]]
-"""The point of contact, and directions along which it does not slip."""
+"""The point of contact, and the directions along which it does not slip."""
 
 
 def _blade(body: FrameState, plane: FrameState, axis: Vector, radius: float) -> Contact:

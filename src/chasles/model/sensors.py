@@ -1,4 +1,4 @@
-"""Sensors of a mechanism: their quantities, places and errors, and the table of their kinds."""
+"""Sensors of a mechanism: quantities, mounting and errors, and the table of sensor kinds."""
 
 import math
 from collections.abc import Iterable
@@ -19,10 +19,11 @@ Source = Literal["motion", "control", "time"]
 
 
 class SensorTraits(NamedTuple):
-    """Kind of sensor. size: number of values. positive: True if values are cut off only above.
+    """A kind of sensor.
 
-    cuts: True if a cutoff applies (not to unit vectors and quaternions). mjcf: name in MJCF. of:
-    source of the value.
+    size: number of values. positive: True if the cutoff applies only from above. cuts: True if a
+    cutoff applies (not to unit vectors and quaternions). mjcf: name in MJCF. of: source of the
+    value.
     """
 
     size: int
@@ -135,11 +136,11 @@ class SensorData:
     kind
         A row of `SENSORS`.
     frame
-        Link or frame that carries it; kinds on a joint use `joint` instead.
+        Link or frame that carries the sensor. Kinds on a joint use `joint` instead.
     pose
-        Pose of the sensor in that frame; vector values are along the sensor's axes.
+        Pose of the sensor in that frame. Vector values are along the sensor's axes.
     reference, reference_pose
-        For kinds frame_*: reference frame of the values, also for their axes; "" for the world.
+        For kinds frame_*: frame relative to which values are given, in its axes; "" for the world.
     joint
         For kinds joint_*, tendon_* and actuator_*: the joint, tendon or actuator.
     cutoff
@@ -152,7 +153,7 @@ class SensorData:
         limits: margin. Range sensor: largest range, in m. Force and torque sensors: a factor, -1
         for the force of the link on its parent.
     zone
-        Zone of a touch sensor in which contacts count, or zone of kind inside.
+        Zone of a touch sensor in which contacts count, or zone of a sensor of kind inside.
     seen
         Shapes that the ray of a range sensor, along the sensor's z, can hit.
     """

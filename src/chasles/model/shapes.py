@@ -41,7 +41,7 @@ class ShapeData:
 
 @dataclass(frozen=True)
 class HeightFieldData(ShapeData):
-    """Height field: solid between a grid of heights and z = -base of its pose.
+    """Height field: a solid between a grid of heights and the plane z = -base of its pose.
 
     `kind` is "hfield", and `size` has the lengths of the grid along x and y (m). `heights` has
     rows along x, from the lowest to the highest y (m). `base` is the thickness below z = 0 (m).
@@ -56,10 +56,10 @@ ROLES = ("visual", "collision")
 
 
 class ShapeTraits(NamedTuple):
-    """A kind of shape. sizes: names of sizes in files, and the number of values of each.
+    """A kind of shape.
 
-    halved: indices of the sizes that MuJoCo stores as half lengths. urdf: True if URDF has the
-    shape.
+    sizes: names of the sizes in files, and the number of values of each. halved: indices of the
+    sizes that MuJoCo stores as half lengths. urdf: True if URDF has the shape.
     """
 
     sizes: tuple[tuple[str, int], ...]

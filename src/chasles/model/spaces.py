@@ -21,7 +21,7 @@ from chasles.model.model import WORLD, Loop, Model, slices
 
 
 class Space:
-    """Meaning of one array: by default, one number for each velocity coordinate."""
+    """Meaning of one array. By default, it has one entry per velocity coordinate."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (model.nv,)
@@ -37,11 +37,11 @@ class Space:
         return [x for i in model.movers for x in value[i]]
 
     def quaternions(self, model: Model) -> dict[int, str]:
-        """Return the starts of quaternions in the array, and the joints they belong to."""
+        """Return the first index of each quaternion in the array, with the joint's name."""
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
-        """Return the row and column of each packed entry; empty if there is no packed form."""
+        """Return the row and column of each packed entry. Empty if there is no packed form."""
         return []
 
 
@@ -71,7 +71,7 @@ class VelocitySpace(Space):
 
 
 class EffortSpace(Space):
-    """Forces by body; forces on followers act through their leaders."""
+    """Generalized forces by body. Forces on followers act through their leaders."""
 
     def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
         return super().join(model, model.efforts(value))
@@ -79,7 +79,7 @@ class EffortSpace(Space):
 
 @dataclass(frozen=True)
 class Listed(Space):
-    """An array whose shape and entries are given by two functions; as an input, a vector."""
+    """An array whose shape and entries are given by two functions. As an input, it is a vector."""
 
     size: Callable[[Model], tuple[int, ...]]
     entries: Callable[[Model, Any], Iterable[Number]]
@@ -95,14 +95,17 @@ class Listed(Space):
 
 
 class SymmetricSpace(Listed):
-    """A symmetric matrix over the velocities; the packed form is its lower triangle by rows."""
+    """A symmetric matrix over the velocities. Its packed form is the lower triangle by rows."""
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
         return [(row, column) for row in range(model.nv) for column in range(row + 1)]
 
 
 class SpatialMatrixSpace(Space):
-    """A 6x6 matrix between twists and wrenches; with several frames, a block for each pair."""
+    """A 6x6 matrix between twists and wrenches.
+
+    With several frames, it has a block for each pair.
+    """
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (6, 6)
@@ -123,7 +126,7 @@ class Freedom(NamedTuple):
 
 @dataclass(frozen=True)
 class FreedomsSpace(Space):
-    """Entries by tuples of `rank` degrees of freedom; absent entries are zero."""
+    """Entries indexed by tuples of `rank` degrees of freedom. Absent entries are zero."""
 
     rank: int
 
@@ -157,7 +160,7 @@ class TwistsSpace(Space):
 
 @dataclass(frozen=True)
 class TreeSpace(Space):
-    """A matrix over the coordinates in tree order, which is reordered to file order.
+    """A matrix over the coordinates in tree order, which `join` converts to file order.
 
     rows, columns: 1 for velocities, 2 for steps followed by velocities.
     """
@@ -190,10 +193,10 @@ class TreeSpace(Space):
 
 
 class FactorSpace(TreeSpace):
-    """A triangular factor of the mass matrix; packed: entries of joints on the same branch.
+    """A triangular factor of the mass matrix.
 
-    Followers, and rotors driven by several joints, couple branches; the packed form is then the
-    whole triangle.
+    The packed form has the entries of joints on the same branch. Followers, and rotors driven by
+    several joints, couple branches; the packed form is then the whole triangle.
     """
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
@@ -210,7 +213,7 @@ class FactorSpace(TreeSpace):
 
 
 class ReadingsSpace(Space):
-    """Concatenated numbers of the requested sensors."""
+    """Concatenated values of the requested sensors."""
 
     def shape_of(self, model: Model, value: Sequence[Number]) -> tuple[int, ...]:
         return (len(value),)
@@ -220,11 +223,11 @@ class ReadingsSpace(Space):
 
 
 class WrenchesSpace(Space):
-    """External forces by body; the tracer makes them from the wrenches of the caller."""
+    """External forces by body. The tracer makes them from the wrenches that the caller gives."""
 
 
 class LoadsSpace(WrenchesSpace):
-    """Individual external forces, for algorithms that differentiate them by the configuration."""
+    """Individual external forces, for algorithms that differentiate them with respect to q."""
 
 
 # Entries of results ------------------------------------------------------------------------------
@@ -237,7 +240,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(
     model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
 ) -> Iterator[tuple[int, float, Any]]:
-    """Yield (place, ratio, part) for parts by body; parts of driven joints have no place."""
+    """Yield (place, ratio, part) for each part by body. Parts of driven joints have no place."""
     for i, part in parts.items():
         for owner, k, ratio in model.shares(i):
             if owner in place:
@@ -245,7 +248,7 @@ def _owned(
 
 
 def _add(dense: list[list[Number]], row: int, column: int, block: Matrix, factor: float) -> None:
-    """Add a block times a factor to a matrix, with its first entry at (row, column)."""
+    """Add a block times a factor to a matrix. Its first entry is added at (row, column)."""
     for r, entries in enumerate(block.rows, start=row):
         for c, entry in enumerate(entries, start=column):
             dense[r][c] = dense[r][c] + entry * factor
@@ -256,7 +259,10 @@ def _zeros(rows: int, columns: int) -> list[list[Number]]:
 
 
 def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[Number]:
-    """Return a matrix from columns by joint, zero for joints that do not move the frame."""
+    """Return a matrix from columns by joint.
+
+    Columns of joints that do not move the frame are zero.
+    """
     dense = _zeros(6, model.nv)
     for column, ratio, block in _owned(model, value, model.velocity_slices):
         _add(dense, 0, column, Matrix(tuple(zip(*block.columns, strict=True))), ratio)
@@ -264,7 +270,11 @@ def _along_columns(model: Model, value: Mapping[int, Motions | Forces]) -> list[
 
 
 def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Number]:
-    """Return ten columns for each joint, including followers, in file order; a row per force."""
+    """Return the flattened regressor.
+
+    It has ten columns per joint (including followers, in file order) and one row per generalized
+    force.
+    """
     dense = _zeros(model.nv, 10 * len(model.bodies))
     place = {i: 10 * k for k, i in enumerate(model.in_file_order)}
     for (j, i), block in value.items():
@@ -274,13 +284,16 @@ def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Nu
 
 
 def _multipliers(model: Model, value: Vector) -> list[Number]:
-    """Return multipliers of all equations, zero for those that the closure does not use."""
+    """Return the multipliers of all equations.
+
+    Equations that the closure does not use have zero.
+    """
     found: dict[int, Number] = dict(zip(model.closure.rows, value, strict=True))
     return [found.get(r, 0.0) for r in range(model.loop_rows)]
 
 
 def tree_places(model: Model) -> list[int]:
-    """Return the place in tree order of each coordinate in file order."""
+    """Return the tree-order index of each coordinate in file order."""
     places, _ = _places(model, model.in_tree_order)
     return [k for i in model.movers for k in range(places[i].start, places[i].stop)]
 
@@ -288,7 +301,10 @@ def tree_places(model: Model) -> list[int]:
 def assemble(
     model: Model, blocks: Mapping[tuple[int, int], Matrix], order: Sequence[int]
 ) -> list[list[Number]]:
-    """Return the dense matrix over coordinates of `order`; followers act through leaders."""
+    """Return the dense matrix over the coordinates of `order`.
+
+    Followers act through their leaders.
+    """
     place, n = _places(model, order)
     dense = _zeros(n, n)
     for (i, j), block in blocks.items():
@@ -301,7 +317,7 @@ def assemble(
 def loop_rows(
     model: Model, parts: Sequence[Mapping[int, Matrix]], order: Sequence[int]
 ) -> list[list[Number]]:
-    """Return the rows of all loops and couplings, from blocks by body, over `order`."""
+    """Return the rows of all loops and couplings over `order`, from blocks by body."""
     return _stacked(model, parts, [constraint.rows for constraint in model.constraints], order)
 
 
@@ -311,7 +327,7 @@ def _stacked(
     sizes: Sequence[int],
     order: Sequence[int],
 ) -> list[list[Number]]:
-    """Return stacked parts with given numbers of rows, from blocks by body, over `order`."""
+    """Return stacked parts with the given numbers of rows over `order`, from blocks by body."""
     place, n = _places(model, order)
     dense: list[list[Number]] = []
     for size, blocks in zip(sizes, parts, strict=True):
@@ -328,13 +344,13 @@ def loop_entries(parts: Sequence[Vector]) -> list[Number]:
 
 
 def _places(model: Model, order: Sequence[int]) -> tuple[dict[int, slice], int]:
-    """Return the places of the velocity coordinates of each joint, and their number."""
+    """Return the slice of the velocity coordinates of each joint, and their total number."""
     found = slices((i, model.bodies[i].joint.nv) for i in order)
     return found, found[order[-1]].stop if order else 0
 
 
 def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
-    """Return one vector over the coordinates of `order`."""
+    """Concatenate the vectors by body over the coordinates of `order`."""
     return Vector(tuple(x for i in order for x in parts[i]))
 
 
@@ -344,20 +360,20 @@ def unstack(model: Model, whole: Vector, order: Sequence[int]) -> dict[int, Vect
 
 
 def size(model: Model) -> float:
-    """Return the longest distance between consecutive joints, in m; 1 if there is none."""
+    """Return the longest distance between consecutive joints (m), or 1 if it is zero."""
     offsets = [b.joint.placement.r for b in model.bodies if b.parent != WORLD]
     return max((math.sqrt(r.dot(r)) for r in offsets), default=0.0) or 1.0
 
 
 def loop_size(model: Model, loop: Loop) -> float:
-    """Return the sum of the fixed distances around a loop, in m; 1 if there are none."""
+    """Return the sum of the fixed distances around a loop (m), or 1 if it is zero."""
     steps = [model.bodies[i].joint.placement.r for i in loop.bodies]
     steps += [loop.predecessor.placement.r, loop.successor.placement.r]
     return sum(math.sqrt(r.dot(r)) for r in steps) or 1.0
 
 
 def rate_places(model: Model) -> list[tuple[int, int]]:
-    """Return the places in qd and in q of the coordinates whose rates are velocities."""
+    """Return the indices in qd and in q of the coordinates whose rates are velocities."""
     return [
         pair
         for i in model.movers
@@ -371,7 +387,7 @@ def rate_places(model: Model) -> list[tuple[int, int]]:
 
 
 def freedom_units(model: Model, length: float) -> list[float]:
-    """Return the unit of each velocity coordinate: 1 for rotations, a length for translations."""
+    """Return the unit of each velocity coordinate: 1 for rotations, `length` for translations."""
     joints = [model.bodies[i].joint for i in model.movers]
     columns = [s for joint in joints for s in joint.subspace(joint.neutral()).columns]
     return [1.0 if any(s.angular) else length for s in columns]
@@ -387,14 +403,14 @@ class _Absent(dict[int, Force]):
 ABSENT = _Absent()
 
 Blocks = dict[tuple[int, int], Matrix]
-"""Blocks (i, j) of a matrix over all joints, as an algorithm fills them in."""
+"""Blocks (i, j) of a matrix over all joints, filled in by an algorithm."""
 
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
 Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
-"""For each degree of freedom, a force, or an acceleration (of `Known` bodies); by body."""
+"""For each degree of freedom, by body: a force, or an acceleration if the body is `Known`."""
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
@@ -410,13 +426,13 @@ DrivenEffort = Annotated[
         lambda m, value: [x for i in m.driven for x in value[i]],
     ),
 ]
-"""A force for each degree of freedom of the joints with prescribed motions, in file order."""
+"""A generalized force for each degree of freedom of the driven joints, in file order."""
 
 JointMatrix = Annotated[
     Mapping[tuple[int, int], Matrix],
     Listed(lambda m: (m.nv, m.nv), lambda m, value: _flat(assemble(m, value, m.movers))),
 ]
-"""Blocks (i, j) of a matrix over all joints; absent blocks are zero."""
+"""Blocks (i, j) of a matrix over all joints. Absent blocks are zero."""
 
 InertiaMatrix = Annotated[
     Mapping[tuple[int, int], Matrix],
@@ -429,11 +445,11 @@ TreeFactor = Annotated[Matrix, FactorSpace(1, 1)]
 TreeVector = Annotated[
     Vector, Listed(lambda m: (m.nv,), lambda m, value: [value[k] for k in tree_places(m)])
 ]
-"""A vector over the coordinates in tree order, which is reordered to file order."""
+"""A vector over the coordinates in tree order, which is converted to file order."""
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
-"""A matrix with rows for steps, then velocities, in tree order; reordered to file order."""
+"""A matrix with rows for steps, then velocities, in tree order. It is converted to file order."""
 
 Jacobian = Annotated[Mapping[int, Motions], Listed(lambda m: (6, m.nv), _along_columns)]
 MomentumMatrix = Annotated[Mapping[int, Forces], Listed(lambda m: (6, m.nv), _along_columns)]
@@ -449,7 +465,7 @@ LoopVector = Annotated[
     Sequence[Vector], Listed(lambda m: (m.loop_rows,), lambda m, value: _flat(value))
 ]
 LoopNumbers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), lambda m, value: value.entries)]
-"""A number for each direction that a loop joint constrains, then for each row of a coupling."""
+"""An entry for each direction that a loop joint constrains, then for each row of a coupling."""
 
 Multipliers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), _multipliers)]
 LoopForces = Annotated[
@@ -459,7 +475,7 @@ LoopMatrix = Annotated[
     Sequence[Mapping[int, Matrix]],
     Listed(lambda m: (m.loop_rows, m.nv), lambda m, value: _flat(loop_rows(m, value, m.movers))),
 ]
-"""A row for each entry of `LoopVector`; for each loop and coupling, blocks by body."""
+"""A row for each entry of `LoopVector`. Each loop and coupling has blocks by body."""
 
 LoopJointMatrix = Annotated[
     Sequence[Mapping[int, Matrix]],
@@ -468,7 +484,7 @@ LoopJointMatrix = Annotated[
         lambda m, value: _flat(_stacked(m, value, [k.joint.nv for k in m.loops], m.movers)),
     ),
 ]
-"""A row for each degree of freedom of the loop joints; for each loop, blocks by body."""
+"""A row for each degree of freedom of the loop joints. Each loop has blocks by body."""
 
 Pose = Annotated[Transform, Listed(lambda m: (4, 4), lambda m, X: _flat(X.homogeneous.rows))]
 RegressorMatrix = Annotated[
@@ -478,20 +494,20 @@ Reactions = Annotated[
     Mapping[int, Force],
     Listed(lambda m: (len(m.bodies), 6), lambda m, value: _flat(value[i] for i in m.in_file_order)),
 ]
-"""One wrench for each moving joint, followers included, in file order."""
+"""One wrench for each moving joint, including followers, in file order."""
 
 SensorNumbers = Annotated[Sequence[Number], ReadingsSpace()]
 """Concatenated values of sensors."""
 Controls = Annotated[
     Vector, Listed(lambda m: (len(m.source.actuators),), lambda m, value: value.entries)
 ]
-"""A number for each actuator, in file order."""
+"""A value for each actuator, in file order."""
 
 Activations = Annotated[
     Vector,
     Listed(lambda m: (sum(x.active for x in m.source.actuators),), lambda m, value: value.entries),
 ]
-"""A number for each actuator that has an activation, in file order."""
+"""A value for each actuator that has an activation, in file order."""
 
 Health = Annotated[Vector, Listed(lambda m: (2,), lambda m, value: value)]
 Twist = Annotated[Motion, Listed(lambda m: (6,), lambda m, value: value)]

@@ -1,11 +1,11 @@
-"""The frame that functions and commands use if none is named: the tool."""
+"""The tool: the frame that functions and commands use if none is named."""
 
 from collections import Counter
 
 from chasles.model.model import WORLD, Model
 
 TOOLS = ("tool", "tool0", "tcp", "tool_link", "end_effector", "ee_link", "grasp_target")
-"""Names that files give the tool of an arm, with or without a prefix such as `panda_`."""
+"""Names for the tool of an arm in robot files, with or without a prefix such as `panda_`."""
 
 
 def tool(model: Model) -> str:

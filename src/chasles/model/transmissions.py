@@ -11,7 +11,10 @@ from chasles.model.model import Frame, Model, Share, Stretch, suggest
 
 
 class Tendon(NamedTuple):
-    """A tendon with its joints (`geared`) or its path. offset: length without both."""
+    """A tendon that acts on joints (`geared`) or follows a path.
+
+    `offset` is the constant part of its length.
+    """
 
     data: RotorData
     geared: tuple[Share, ...]
@@ -20,7 +23,7 @@ class Tendon(NamedTuple):
 
 
 def freedoms(model: Model) -> dict[str, tuple[int, int]]:
-    """Return the body and the index of each degree of freedom of a joint, by its name."""
+    """Return the body and the index within its joint of each degree of freedom, by name."""
     return {
         name: (i, k)
         for i, body in enumerate(model.bodies)
@@ -34,7 +37,7 @@ def tendons(model: Model) -> tuple[Tendon, ...]:
 
 
 def tendon_of(model: Model, data: RotorData) -> Tendon:
-    """Return a tendon; segments between points of one body are part of its offset."""
+    """Return a tendon. Segments between points of the same body are part of its offset."""
     known = freedoms(model)
     for name in data.freedoms:
         if name not in known:
@@ -65,7 +68,10 @@ def _point(model: Model, link: str, point: Vector) -> tuple[int, Vector]:
 
 
 class Actuator(NamedTuple):
-    """An actuator and the part it drives. body: body of a joint. activation: its index, or -1."""
+    """An actuator and the part it drives.
+
+    body: body of a driven joint. activation: index of its activation, or -1.
+    """
 
     data: ActuatorData
     body: int = -1
@@ -76,7 +82,7 @@ class Actuator(NamedTuple):
 
 
 def actuators(model: Model) -> tuple[Actuator, ...]:
-    """Return all actuators, in the order of controls; active ones have an activation index."""
+    """Return all actuators, in the order of controls. Active ones have an activation index."""
     bodies = {body.data.name: i for i, body in enumerate(model.bodies)}
     known, found, active = {t.data.name: t for t in tendons(model)}, list[Actuator](), 0
     for data in model.source.actuators:
@@ -124,7 +130,7 @@ def check_actuators(model: Model) -> None:
 
 
 def _driven(data: ActuatorData) -> tuple[str, ...]:
-    """Return the names of the parts that an actuator needs; a crank also needs a slider."""
+    """Return the names of the parts that an actuator needs. A crank also needs a slider."""
     if not data.kind:
         return ()
     second = data.kind == "crank" or data.reference
@@ -132,7 +138,7 @@ def _driven(data: ActuatorData) -> tuple[str, ...]:
 
 
 def check_states(model: Model) -> None:
-    """Raise an error for keyframes with missing parts or wrong numbers of values."""
+    """Raise an error for initial positions and keyframes with missing parts or wrong sizes."""
     source = model.source
     joints = {joint.name: -1 for joint in source.joints}
     rates = dict(joints)

@@ -1,4 +1,4 @@
-"""Checks of a mechanism: its description and its physics."""
+"""Checks of a mechanism's description and physics."""
 
 import math
 import random
@@ -27,7 +27,7 @@ _TOLERANCE = 1e-6
 """Relative tolerance of inertias, which are often published with few digits."""
 
 _SINGULAR = 1e-13
-"""Inertia of a degree of freedom, relative to everything it carries, that counts as zero."""
+"""Inertia of a degree of freedom, relative to everything it carries, that is treated as zero."""
 
 _WEAK = 1e-5
 """Inertia of a degree of freedom, relative to everything it carries, below which digits are lost.
@@ -36,14 +36,14 @@ The smallest value among published robots is 7e-4.
 """
 
 FAR = 30.0
-"""Distance between a body's center of mass and its frame, in radii of gyration, that costs digits.
+"""Distance from a body's frame to its center of mass, in radii of gyration, that costs digits.
 
 At this distance three digits are lost. Valid inertias of published robots have up to 4.
 """
 
 
 def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[str, ...]:
-    """Return a note for each link with an impossible inertia; if `strict`, raise an error."""
+    """Return a note for each link with an impossible inertia, or raise an error if `strict`."""
     notes, moving = [], {body.name for body in model.bodies}
     for link in source.links:
         fault, none = _fault(link.inertia), not any((link.inertia.m, *link.inertia.I))
@@ -91,7 +91,7 @@ def missing_end(joint: JointData, links: Container[str | None]) -> str | None:
 
 
 def check_loops(source: Description) -> None:
-    """Raise an error for duplicate names, and loop joints with invalid types, links or options."""
+    """Raise an error for duplicate names and for loop joints with invalid fields."""
     links: set[str | None] = {None, *(link.name for link in source.links)}
     names = {joint.name for joint in source.joints}
     for loop in source.loops:
@@ -138,9 +138,10 @@ def check_unused(source: Description) -> tuple[str, ...]:
 
 
 def check_frames(model: Model) -> tuple[str, ...]:
-    """Return a note for each body whose frame is so far away that its inertia loses digits.
+    """Return a note for each body whose frame is so far from its mass that digits are lost.
 
-    Its inertia about the origin is then almost entirely m c^2 (Featherstone 2008, section 10.1).
+    The body's inertia about the origin is then almost entirely m c^2 (Featherstone 2008, section
+    10.1).
     """
     notes = []
     for name, radii in far_frames(model):
@@ -152,13 +153,13 @@ def check_frames(model: Model) -> tuple[str, ...]:
 
 
 def far_frames(model: Model) -> list[tuple[str, float]]:
-    """Return bodies whose centers of mass are over `FAR` radii of gyration from their joints."""
+    """Return the bodies with centers of mass over `FAR` radii of gyration from their joints."""
     each = [(body.name, _radii(body.inertia)) for body in model.bodies]
     return [(name, radii) for name, radii in each if radii > FAR]
 
 
 def _radii(inertia: RigidInertia) -> float:
-    """Return the distance of the center of mass in radii of gyration; 0 if there are none."""
+    """Return the distance to the center of mass in radii of gyration, or 0 if undefined."""
     if _fault(inertia) is not None or not inertia.m > 0.0:
         return 0.0
     m, c, _ = inertia.about_center()
@@ -167,7 +168,7 @@ def _radii(inertia: RigidInertia) -> float:
 
 
 def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Find the joints that move no inertia; they make the mass matrix singular.
+    """Find the joints that move no inertia, which make the mass matrix singular.
 
     Returns their names, and notes. There is a note for each of these joints that no loop or
     coupling moves, and for each joint that moves so little inertia, relative to everything it
@@ -218,8 +219,8 @@ def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]
     """Return the inertia that followers and rotors add to the joints that move them.
 
     The result and `felt`, the inertia that each degree of freedom moves by itself, are by body and
-    degree of freedom. A rotor counts once, for a degree of freedom that moves nothing else if there
-    is one.
+    degree of freedom. The inertia of a rotor is added only once, preferably to a degree of freedom
+    that moves nothing else.
     """
     led = {i: [0.0] * len(own) for i, own in felt.items()}
     for i, body in enumerate(model.parts):
@@ -232,7 +233,7 @@ def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]
 
 
 def _share(D: np.ndarray, carried: np.ndarray) -> float:
-    """Return the smallest ratio of a joint's articulated inertia to the rigid composite inertia."""
+    """Return the smallest ratio of a joint's articulated inertia to its composite inertia."""
     if not np.all(np.isfinite(D)) or not np.all(np.abs(carried) > 0.0):
         return 0.0
     scale = np.sqrt(np.abs(carried))
@@ -272,7 +273,7 @@ def is_solid(inertia: RigidInertia) -> bool:
 
 
 def is_massless(inertia: RigidInertia) -> bool:
-    """Return True for a body without inertia; symbolic inertias count as nonzero."""
+    """Return True for a body without inertia. Symbolic inertias count as nonzero."""
     return not any(isinstance(x, Scalar) or x for x in (inertia.m, *inertia.h, *inertia.I))
 
 
@@ -292,7 +293,7 @@ class Fault(NamedTuple):
 def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
     """Return the fault of a mass (kg) and a 3x3 inertia about its center (kg m2), or None.
 
-    A thin rod or a lamina, whose mass has no extent in some direction, is still accepted.
+    A thin rod or a lamina, whose mass has no extent in some direction, is accepted.
     """
     if m < 0.0:
         return Fault("negative-mass", f"mass {m:g} kg is negative")

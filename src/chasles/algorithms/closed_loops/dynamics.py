@@ -47,7 +47,7 @@ def equations(
     """Return H, f, K and k of H qdd = f + K' lam and K qdd = k (Eq 8.1-8.6), and stray.
 
     Coordinates are in tree order. f: joint forces minus bias forces. K, k: the rows of the loops
-    that the closure keeps; with a time constant `stabilization`, k includes Baumgarte's terms (Eq
+    that the closure keeps. With a time constant `stabilization`, k includes Baumgarte's terms (Eq
     8.21-8.24). stray: the error of qd relative to a motion that keeps the loops closed (0 with
     stabilization).
     """
@@ -71,25 +71,27 @@ def closing(
 
 
 def constraints(model: Model, q: Position, rows: Sequence[int]) -> Matrix:
-    """Return some rows of the loop matrix K, over coordinates in tree order."""
+    """Return the given rows of the loop matrix K, over the coordinates in tree order."""
     K = loop_rows(model, loop_matrix(model, q), model.in_tree_order)
     return Matrix(tuple(tuple(K[r]) for r in rows))
 
 
 def entries(parts: LoopVector, rows: Sequence[int]) -> Vector:
-    """Return the entries of a loop vector in some rows."""
+    """Return the entries of a loop vector in the given rows."""
     flat = loop_entries(parts)
     return Vector(tuple(flat[r] for r in rows))
 
 
 def slipping(model: Model, q: Position, K: Matrix, v: Vector, rows: Sequence[int]) -> Vector:
-    """Return K v - b in some rows: the rate at which velocities v open the loops (b:
-    `loop_rate`)."""
+    """Return K v - b in the given rows: the rate at which velocities v open the loops.
+
+    b: see `loop_rate`.
+    """
     return K @ v - entries(loop_rate(model, q), rows)
 
 
 def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> Number:
-    """Return the squared error of velocities (or accelerations) in some rows.
+    """Return the squared error of velocities (or accelerations) in the given rows.
 
     The error is dimensionless, relative to the squared size of all velocities if that exceeds 1.
     """
@@ -99,7 +101,7 @@ def strayed(model: Model, rows: Sequence[int], error: Vector, size: Number) -> N
 
 
 def health(model: Model, q: Position, margins: Sequence[Number], stray: Number = 0.0) -> Vector:
-    """Return the squared closure error and the smallest margin, with which callers check a state.
+    """Return the squared closure error and the smallest margin, which callers check in each state.
 
     The error is dimensionless and includes the error of the rates (`strayed`). Margins are 1 in a
     well-conditioned position and 0 in a singular one.
@@ -165,8 +167,8 @@ def direct(
 ) -> tuple[Velocity, Multipliers, Health]:
     """Solve [0 K; K' H] (-lam, qdd) = (k, f) by direct factorization (Featherstone 2008, Eq 8.36).
 
-    Factorization starts at the last coordinate, so that H is as sparse as in a tree; the remaining
-    pivots belong to -K H^-1 K', and none vanishes in a well-conditioned position.
+    Factorization starts at the last coordinate, so that H is as sparse as in a tree. The remaining
+    pivots belong to -K H^-1 K', and no pivot vanishes in a well-conditioned position.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     m, n = K.shape
@@ -197,9 +199,10 @@ class Elimination(NamedTuple):
 
 
 def eliminated(model: Model, K: Matrix, k: Vector) -> Elimination:
-    """Solve rows of the closure for dependent coordinates (Featherstone 2008, Eq 8.48-8.51).
+    """Solve the rows of the closure for dependent coordinates (Featherstone 2008, Eq 8.48-8.51).
 
-    With the first rows alone, the dependent coordinates of the other rows become independent.
+    If only the first rows are given, the dependent coordinates of the other rows become
+    independent.
     """
     place, closure = tree_places(model), model.closure
     solved = closure.dependent[: len(K.rows)]
@@ -283,7 +286,7 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
 
 
 def closing_acceleration(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, Health]:
-    """Return the accelerations that keep the loops closed if independent ones are zero.
+    """Return the accelerations that keep the loops closed if the independent ones are zero.
 
     This is g of qdd = G ydd + g (Featherstone 2008, Eq 8.42).
     """
@@ -297,10 +300,10 @@ def hybrid(
 ) -> tuple[Mixed, LoopNumbers, Health]:
     """Solve H11 qdd1 = f1 - H12 qdd2 + K1' lam and K1 qdd1 = k - K2 qdd2, then compute tau2.
 
-    See Featherstone 2008, sections 8.5 and 9.1. Index 1 denotes joints with known forces, 2 joints
-    with known accelerations. The closure keeps rows that are independent over the former;
-    velocities are checked with all rows. The second result is the residual K qdd - k of all rows,
-    which is nonzero if known accelerations contradict a loop.
+    See Featherstone 2008, sections 8.5 and 9.1. Index 1 denotes joints with known forces, index 2
+    joints with known accelerations. The closure keeps rows that are independent over the joints of
+    index 1. Velocities are checked with all rows. The second result is the residual K qdd - k of
+    all rows, which is nonzero if known accelerations contradict a loop.
     """
     order, none = model.in_tree_order, {i: Vector.zero(model.bodies[i].joint.nv) for i in given}
     tau = none | {i: force for i, force in given.items() if i not in known}

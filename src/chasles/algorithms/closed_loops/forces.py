@@ -1,4 +1,4 @@
-"""Forces of actuators, loops and joints of closed mechanisms."""
+"""Forces of actuators, loops and joints in closed mechanisms."""
 
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -78,7 +78,7 @@ def actuator_forces(
     actuated: Sequence[int],
     weights: Sequence[float],
 ) -> tuple[TreeVector, Health]:
-    """Solve G_u' u = G' tau, tau from inverse dynamics (Featherstone 2008, Eq 8.61-8.63).
+    """Solve G_u' u = G' tau, with tau from inverse dynamics (Featherstone 2008, Eq 8.61-8.63).
 
     If there are more actuators than degrees of freedom, the result has the smallest weighted sum of
     u^2. The closure's independent coordinates are actuated, so that G_u contains an identity
@@ -104,9 +104,10 @@ def actuator_forces(
 
 
 def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
-    """Return B = T_a' J_L; B qd are velocities of the loop joints (Featherstone, section 8.4).
+    """Return B = T_a' J_L. B qd are the velocities of the loop joints (Featherstone, section 8.4).
 
-    T_a' S = 1 for the loop joint, and J_L is the velocity across it for each unit joint velocity.
+    T_a' S = 1 for the loop joint. The columns of J_L are the velocities across it for unit joint
+    velocities.
     By virtual work, forces f at the loop joints act as B' f at the joints of the tree (Eq 8.31).
     """
     B: list[dict[int, Matrix]] = []
@@ -118,7 +119,7 @@ def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
 
 
 def loop_forces(model: Model, q: Position, multipliers: LoopNumbers) -> LoopForces:
-    """Return f = T lam, on the successor, in the successor frame (Featherstone, Eq 8.28)."""
+    """Return f = T lam on the successor, in the successor frame (Featherstone, Eq 8.28)."""
     found, numbers = [], iter(multipliers)
     for loop in model.loops:
         T = loop.joint.constraint(loop_coordinates(loop, around(model, loop, q)))
@@ -134,7 +135,7 @@ def closed_joint_reactions(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> Reactions:
-    """Return joint reactions, with loop forces as equal and opposite external forces (8.2)."""
+    """Return the joint reactions, with loop forces as equal and opposite external forces (8.2)."""
     loads = {WORLD: Force.zero()} | {i: f_ext[i] for i in range(len(model.parts))}
     for load in _loop_loads(model, q, multipliers):
         loads[load.body] += load.f
@@ -151,13 +152,13 @@ def closed_sensor_values(
     *,
     sensors: tuple[SensorData, ...],
 ) -> SensorNumbers:
-    """Return concatenated sensor values for a motion under external forces and loop forces."""
+    """Return the concatenated sensor values for a motion under external forces and loop forces."""
     loads = [*f_ext, *_loop_loads(model, q, multipliers)]
     return sensor_values(model, q, qd, qdd, loads, sensors=sensors)
 
 
 def _loop_loads(model: Model, q: Position, multipliers: LoopNumbers) -> Iterator[Load]:
-    """Yield the forces of loop joints on both of their links."""
+    """Yield the forces of the loop joints on both of their links."""
     for loop, f in zip(model.loops, loop_forces(model, q, multipliers), strict=True):
         P, S = loop.predecessor, loop.successor
         X = across(loop, around(model, loop, q)).transform()  # from P to S

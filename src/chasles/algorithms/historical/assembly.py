@@ -53,10 +53,10 @@ from chasles.model.validate import is_massless
 class Hinge:
     """Joints between body i and body p, the next body inward with inertia.
 
-    X: transform from p to i. S, c: a_i = X a_p + S qdd + c. T: constraint forces of the hinge; all
-    six directions if these are not known, if joints have armature, or if links between them are
-    massless. Ta: forces with Ta' S = 1. f: a force that does the same work on S as the actuators.
-    joints: joints in the order of qdd.
+    X: transform from p to i. S, c: a_i = X a_p + S qdd + c. T: constraint forces of the hinge. T
+    spans all six directions if these forces are not known, if joints have armature, or if links
+    between them are massless. Ta: forces with Ta' S = 1. f: a force that does the same work on S as
+    the actuators. joints: joints in the order of qdd.
     """
 
     i: int
@@ -73,7 +73,7 @@ class Hinge:
     def compliance(self, Phi: Matrix) -> Matrix:
         """Return W with lam = W (relative acceleration), from Phi = T' (Phi_1 + Phi_2) T.
 
-        The force is T lam. W is Phi^-1; if T spans all six directions, the free directions of the
+        The force is T lam. W is Phi^-1. If T spans all six directions, the free directions of the
         joints are removed: W = Y - Y S (S' Y S + armature)^-1 S' Y with Y = Phi^-1.
         """
         Y = invert_symmetric(Phi)
@@ -95,7 +95,7 @@ class Hinge:
 
 @dataclass(frozen=True)
 class Parts:
-    """Bodies with inertia, parents first, each with its hinge, and the forces on them."""
+    """Bodies with inertia, parents first, each with its hinge and the forces on it."""
 
     hinges: dict[int, Hinge]
     inertias: dict[int, RigidInertia]
@@ -104,7 +104,7 @@ class Parts:
 
 
 def parts(model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT) -> Parts:
-    """Return the hinges of a tree; joints at massless links are combined into one hinge."""
+    """Return the hinges of a tree. Joints at massless links are combined into one hinge."""
     v, found = {WORLD: Motion.zero()}, Parts({}, {}, {WORLD: Force.zero()})
     passing: dict[int, Hinge] = {}
     for i, p, joint, I in model.outward():
@@ -153,7 +153,7 @@ def forward_dynamics_assembly_inertia(
 ) -> Velocity:
     """Use I^A = I_1 + T W T', W = (T' I_2^-1 T)^-1 (Featherstone 2008, table 7.2, variant 2).
 
-    T are the constraint forces of a joint, used instead of the motions S that it allows.
+    T are the constraint forces of a joint. They replace the motions S that it allows.
     """
     Phi, W, z, f = {}, {}, {}, {}
     qdd: dict[int, Vector] = {}
@@ -182,9 +182,9 @@ def forward_dynamics_assembly_inverse(
 ) -> Velocity:
     """Use Phi^A = Phi_1 - Phi_1 T W T' Phi_1 with W = (T' (Phi_1 + Phi_2) T)^-1.
 
-    Featherstone 2008, table 7.2, variant 1, from the tips to the root: Phi_1 belongs to the part of
-    the parent assembled so far, Phi_2 to the whole child, and lam are the forces that the joint
-    transmits. The world is a body with Phi = 0.
+    The method is variant 1 of Featherstone 2008, table 7.2, from the tips to the root. Phi_1
+    belongs to the part of the parent assembled so far, Phi_2 to the whole child, and lam are the
+    forces that the joint transmits. The world is a body with Phi = 0.
     """
     U, W, z = {}, {}, {}
     qdd: dict[int, Vector] = {}
@@ -278,7 +278,10 @@ def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]
 
 @dataclass(frozen=True)
 class Piece:
-    """Connected bodies: handle h has the acceleration b_h + sum of Phi[h, k] f_k for forces f_k."""
+    """Connected bodies.
+
+    Handle h has the acceleration b_h + sum of Phi[h, k] f_k for forces f_k.
+    """
 
     Phi: dict[tuple[int, int], InverseInertia]
     b: dict[int, Motion]
@@ -335,14 +338,14 @@ def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
 
 
 def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
-    """Return the bodies of some joints that also have other joints or are in `held`."""
+    """Return the bodies of the given joints that also have other joints or are in `held`."""
     ends = {*joints, *(whole.hinges[i].p for i in joints)}
     inner = {h for h in ends if joints.issuperset({h, *whole.children[h]} - {WORLD})}
     return (ends - inner) | (ends & held)
 
 
 def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
-    """Join two pieces (Eq 7.57 to 7.63); the first contains the parent body of the hinge."""
+    """Join two pieces (Eq 7.57 to 7.63). The first contains the parent body of the hinge."""
     X, i, p = hinge.X, hinge.i, hinge.p
     on_parent, on_child = X.T @ hinge.T, hinge.T * -1.0
     U = {h: first.Phi[h, p] @ on_parent for h in first.b}
@@ -360,7 +363,7 @@ def join(first: Piece, second: Piece, hinge: Hinge, kept: set[int]) -> Piece:
 
 
 def taken_apart(piece: Piece, f: Mapping[int, Force]) -> Iterator[tuple[int, Vector]]:
-    """Yield qdd of the joints within a piece, from the forces on its handles."""
+    """Yield qdd of the joints inside a piece, from the forces on its handles."""
     if piece.joined is None:
         return
     made, hinge = piece.joined, piece.joined.hinge

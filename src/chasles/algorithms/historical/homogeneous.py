@@ -1,4 +1,4 @@
-"""Dynamics by 4x4 matrices (Legnani et al. 1996, part II): methods used only by name."""
+"""Dynamics by 4x4 matrices (Legnani et al. 1996, part II). These methods run only by name."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -118,14 +118,17 @@ def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
 
 
 def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
-    """Return M[i, j] = trace(L_i (sum of J_h) L_j'), h beyond both joints (section 3)."""
+    """Return M[i, j] = trace(L_i (sum of J_h) L_j'), with h beyond both joints (section 3)."""
     return _paired(model, q, lambda LJ: LJ.trace)
 
 
 def _paired(
     model: Model, q: Position, product: Callable[[Block], Callable[[Screw], Number]]
 ) -> Blocks:
-    """Return products of L_i J with the screws L_j that move joint i, armature on the diagonal."""
+    """Return the products of L_i J with the screws L_j that move joint i.
+
+    Armature is on the diagonal.
+    """
     rest, M = model.at_rest(), Blocks()
     _, L, _, _, J = chain(model, q, rest, rest)
     J[WORLD] = Inertia.zero()
@@ -144,7 +147,7 @@ def bias_forces_lagrange(
 ) -> Effort:
     """Return C[m] = trace(sum of (H~_h - Hg) J_h L_m') - L_m (x) sum of Phi_h (section 3).
 
-    The sums are over the bodies h beyond joint m. H~ is the acceleration with all qdd zero; Phi are
+    The sums are over the bodies h beyond joint m. H~ is the acceleration with all qdd zero. Phi are
     the external actions.
     """
     given = model.undriven(2)
@@ -163,7 +166,7 @@ def bias_forces_lagrange(
 def inverse_dynamics_lagrange(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return F = M qdd + C (section 3); C includes the accelerations of driven joints."""
+    """Return F = M qdd + C (section 3). C includes the accelerations of driven joints."""
     F, driven = dict(bias_forces_lagrange(model, q, qd, f_ext)), model.undriven(2)
     for (i, j), block in mass_matrix_lagrange(model, q).items():
         F[i] += block @ (qdd[j] - driven[j])
@@ -173,7 +176,7 @@ def inverse_dynamics_lagrange(
 def forward_dynamics(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Solve M qdd = tau - h, with h the forces of section 2.3 at zero qdd."""
+    """Solve M qdd = tau - h, where h are the forces of section 2.3 at zero qdd."""
     h = inverse_dynamics(model, q, qd, model.undriven(2), f_ext)
     return accelerations(model, mass_matrix(model, q), h, tau)
 

@@ -62,9 +62,9 @@ def chain_4x4(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain4x
 def lagrange_4x4(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Hollerbach's recursion with 4x4 matrices (Balafoutis and Patel 1991, algorithm 5.1).
+    """Run Hollerbach's recursion with 4x4 matrices (Balafoutis and Patel 1991, algorithm 5.1).
 
-    W maps homogeneous coordinates of a body to the base frame; D and c are the sums of J Wdd' and
+    W maps homogeneous coordinates of a body to the base frame. D and c are the sums of J Wdd' and
     of first moments over all bodies beyond a joint.
     """
     A, L, W, Wdd = chain_4x4(model, q, qd, qdd)
@@ -88,8 +88,9 @@ def waters(
 ) -> Effort:
     """Sum tr(dW_j/dq_i J_j Wdd_j') - g . dW_j/dq_i c_j over all bodies j beyond joint i.
 
-    Waters' form of Uicker's and Kahn's sums (Balafoutis and Patel 1991, Eq 5.2.9-10): of order n^2,
-    since Wdd comes by recursion instead of from second derivatives. c is m r, and m last.
+    This is Waters' form of Uicker's and Kahn's sums (Balafoutis and Patel 1991, Eq 5.2.9-10). It is
+    of order n^2, because Wdd is computed by recursion instead of from second derivatives. c is the
+    column (m r, m).
     """
     A, L, W, Wdd = chain_4x4(model, q, qd, qdd)
     dW: dict[int, dict[int, list[Matrix]]] = {WORLD: {}}
@@ -111,12 +112,12 @@ def waters(
 def lagrange_3x3(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Hollerbach's recursion with 3x3 matrices (Balafoutis and Patel 1991, algorithm 5.2).
+    """Run Hollerbach's recursion with 3x3 matrices (Balafoutis and Patel 1991, algorithm 5.2).
 
     W rotates components from body axes to base axes, and sdd is the acceleration of the origin
     along base axes. D, e and c are the mass-weighted sums of x xdd', xdd and x over all bodies
-    beyond a joint, with x measured from the joint's origin in body axes; m is their mass.
-    Translation along a joint, which the book omits, adds to sdd, and its joint force is e.
+    beyond a joint, with x measured from the joint's origin in body axes. m is the mass of these
+    bodies. Translation along a joint, which the book omits, adds to sdd, and its joint force is e.
     """
     W, zero, none = {WORLD: Matrix.identity()}, Matrix.zero(), Vector.zero()
     Wd, Wdd, D = {WORLD: zero}, {WORLD: zero}, {WORLD: zero}
@@ -157,15 +158,16 @@ def lagrange_3x3(
 def uicker_kahn(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Uicker's and Kahn's sums (Balafoutis and Patel 1991, Eq 5.2.7-8), of order n^4."""
+    """Compute Uicker's and Kahn's sums (Balafoutis and Patel 1991, Eq 5.2.7-8), of order n^4."""
     return efforts(model, q, qd, qdd, f_ext, closed_form_uicker_kahn(model, q))
 
 
 def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
-    """D_ab = sum of tr(W_a J W_b'), C_bc(a) = sum of tr(W_a J W_bc'), G_a = -sum of g . W_a c.
+    """Return D_ab = sum tr(W_a J W_b'), C_bc(a) = sum tr(W_a J W_bc'), G_a = -sum g . W_a c.
 
-    The sums are over all bodies; J is the pseudo-inertia of a body, and c its last column. W maps
-    homogeneous coordinates of the body to the base frame, W_a is its derivative with respect to a
+    The sums are over all bodies. J is the pseudo-inertia of a body, and c is its last column. W
+    maps homogeneous coordinates of the body to the base frame, W_a is its derivative with respect
+    to a
     coordinate, and W_bc its second derivative. If velocities are not rates of coordinates, W_bc are
     the symmetric coefficients of Wdd = sum of W_b qdd_b + sum of W_bc qd_b qd_c.
     """
@@ -201,30 +203,33 @@ def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
 def christoffel(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """D qdd + qd C qd + G with Christoffel's symbols (Balafoutis and Patel 1991, Eq 5.2.17-18)."""
+    """Compute D qdd + qd C qd + G with Christoffel symbols.
+
+    See Balafoutis and Patel 1991, Eq 5.2.17-18.
+    """
     return efforts(model, q, qd, qdd, f_ext, closed_form_christoffel(model, q))
 
 
 def closed_form_christoffel(model: Model, q: Position) -> Form:
     """C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2 (5.2.18), where velocities are rates.
 
-    In base coordinates, S are the motion subspaces and I the composite inertia of all bodies beyond
-    a joint; D_ab is S_a . I S_b with I of the outer joint. Where velocities are not rates of
-    coordinates the derivatives are along `integrate`, and the equation is that of Boltzmann and
-    Hamel: to the symbols are added ([a, b] . I S_c + [a, c] . I S_b) / 2 with the brackets of a
+    In base coordinates, S are the motion subspaces and I is the composite inertia of all bodies
+    beyond a joint. D_ab is S_a . I S_b with I of the outer joint. Where velocities are not rates of
+    coordinates, the derivatives are along `integrate`, and the equation is that of Boltzmann and
+    Hamel: ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to the symbols, with the brackets of a
     joint's motion subspaces.
     """
     S, p, change, bracket = _in_base(model, q)  # (S, I of 5.2.17)
     none = Motion.zero()
 
     def slope(a: Freedom, b: Freedom, c: Freedom) -> Number:
-        """dD_ab/dq_c."""
+        """Return dD_ab/dq_c."""
         outer = max(a.i, b.i, c.i)
         first, second = change.get((a, c), none), change.get((b, c), none)
         return first.dot(p[outer, b]) + second.dot(p[outer, a])  # (dD of 5.2.18)
 
     def bracketed(a: Freedom, b: Freedom, c: Freedom) -> Number:
-        """[a, b] . I S_c."""
+        """Return [a, b] . I S_c."""
         return bracket.get((a, b), none).dot(p[max(a.i, c.i), c])
 
     D, C = rotors(model), {}
@@ -242,8 +247,9 @@ class _InBase(NamedTuple):
     """Motion subspaces S in base coordinates, and their derivatives.
 
     p[i, a]: the momentum I_i S_a of all bodies beyond joint i, for a unit joint velocity. change[a,
-    c]: of S_a with q_c, seen from what c carries; absent where c carries a along. bracket[a, b]: of
-    two degrees of freedom of one joint, in the joint's own group.
+    c]: derivative of S_a with respect to q_c, seen from the bodies that c carries; absent where c
+    carries a along. bracket[a, b]: bracket of two degrees of freedom of one joint, in the joint's
+    own group.
     """
 
     S: dict[Freedom, Motion]

@@ -1,4 +1,4 @@
-"""Mass matrices and forward dynamics of the book's section 6.2."""
+"""Mass matrices and forward dynamics of Balafoutis and Patel (1991), section 6.2."""
 
 from chasles.algorithms.spatial.dynamics import accelerations, net_forces
 from chasles.algorithms.tensor.dynamics import (
@@ -35,7 +35,8 @@ from chasles.model.spaces import (
 def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
     """Compute each column of M as the forces for a unit acceleration, without gravity.
 
-    Walker and Orin's first methods (1982; Balafoutis and Patel 1991, Eq 6.2.4), by algorithm 5.7.
+    This is Walker and Orin's first method (1982; Balafoutis and Patel 1991, Eq 6.2.4), by algorithm
+    5.7.
     """
     still, rest = model.weightless(), model.at_rest()
     M = Blocks()
@@ -49,11 +50,11 @@ def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
 
 
 def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
-    """Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1).
+    """Use Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1).
 
-    mbar, R and E are mass, center of mass and inertia about it of the composite body beyond a
-    joint. f and N are the force and the moment about that center for a unit acceleration of a
-    coordinate.
+    mbar, R and E are the mass, the center of mass and the inertia about it of the composite body
+    beyond a joint. f and N are the force and the moment about that center for a unit acceleration
+    of a coordinate.
     """
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
     S = {i: joint.subspace(q[i]) for i, _, joint, _ in model.outward()}
@@ -73,9 +74,9 @@ def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
 
 
 def mass_matrix_orthogonal_complement(model: Model, q: Position) -> InertiaMatrix:
-    """D = T' M T (Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.10-14).
+    """Compute D = T' M T (Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.10-14).
 
-    At a body's center of mass the inertia M is a block of rotation and a mass.
+    At a body's center of mass, the inertia M consists of a rotational block and a mass.
     """
     D, twists = Blocks(), centered_twists(model, q)
     for k, _, joint, I in model.outward():
@@ -91,9 +92,11 @@ def mass_matrix_orthogonal_complement(model: Model, q: Position) -> InertiaMatri
 
 
 def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
-    """D = P' P with P = N T and M = N' N (Angeles and Ma 1988; Balafoutis and Patel 1991, 6.2.15).
+    """Compute D = P' P with P = N T and M = N' N.
 
-    N is triangular and constant: roots of each body's inertia and of its mass.
+    See Angeles and Ma 1988; Balafoutis and Patel 1991, 6.2.15.
+
+    N is triangular and constant: it has the roots of each body's inertia and of its mass.
     """
     D, twists = Blocks(), centered_twists(model, q)
     for k, _, joint, I in model.outward():
@@ -127,10 +130,10 @@ def centered_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
 def forward_dynamics_unit_acceleration(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute D from forces of unit accelerations, then eliminate.
+    """Compute D from the forces for unit accelerations, then eliminate.
 
-    Walker and Orin's second method (1982), their first with half of D by symmetry (Balafoutis and
-    Patel 1991, Eq 6.2.4).
+    This is Walker and Orin's second method (1982): their first method, with half of D obtained by
+    symmetry (Balafoutis and Patel 1991, Eq 6.2.4).
     """
     D = mass_matrix_unit_acceleration(model, q)
     return accelerations(model, D, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)
@@ -139,7 +142,7 @@ def forward_dynamics_unit_acceleration(
 def forward_dynamics_composite_3x3(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1)."""
+    """Use Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1)."""
     D = mass_matrix_composite_3x3(model, q)
     return accelerations(model, D, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)
 
@@ -147,12 +150,12 @@ def forward_dynamics_composite_3x3(
 def forward_dynamics_orthogonal_complement(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """P'x = tau - b by least norm, P qdd = x by least squares; P'P is never formed.
+    """Solve P'x = tau - b by least norm and P qdd = x by least squares. P'P is never formed.
 
-    Angeles and Ma's second method (1988; Balafoutis and Patel 1991, Eq 6.2.16-17). P = N T, where T
-    has the twists of all bodies and N'N are their inertias M; columns are made orthogonal from
-    the last to the first, P = Q L, which leaves L'(Q'Q) L qdd = tau - b. Only products p'p = t'M t
-    occur, so the root N is not needed, and massless bodies are allowed.
+    This is Angeles and Ma's second method (1988; Balafoutis and Patel 1991, Eq 6.2.16-17). P = N T,
+    where T has the twists of all bodies and N'N are their inertias M. Columns are made orthogonal
+    from the last to the first, P = Q L, which leaves L'(Q'Q) L qdd = tau - b. Only products p'p =
+    t'M t occur, so the root N is not needed, and massless bodies are allowed.
     """
     order = model.in_tree_order
     units = map(Vector, Matrix.identity(model.nv).rows)
@@ -184,7 +187,7 @@ def _momenta(model: Model, t: Vector) -> Vector:
 
 
 _VANISHED = 1e-30
-"""Squared residual, relative to the initial one, below which it is rounding error."""
+"""Squared residual, relative to the initial one, below which only rounding error is left."""
 
 
 def forward_dynamics_conjugate_gradient(
@@ -192,10 +195,11 @@ def forward_dynamics_conjugate_gradient(
 ) -> Velocity:
     """Solve D qdd = tau - b by conjugate gradients, one step per degree of freedom.
 
-    D is not formed. Walker and Orin's fourth method (1982; Balafoutis and Patel 1991, section 6.2):
-    D p is the inverse dynamics of the accelerations p, at rest and without gravity. Each residual r
-    is made conjugate to all previous directions, not only to the last. The short recurrence is
-    equal only without rounding; with it, n steps leave errors of 1e-6 on an arm, 1e-2 on a tree.
+    D is not formed. This is Walker and Orin's fourth method (1982; Balafoutis and Patel 1991,
+    section 6.2): D p is the inverse dynamics of the accelerations p, at rest and without gravity.
+    Each residual r is made conjugate to all previous directions, not only to the last one. The
+    usual short recurrence is equivalent only in exact arithmetic. With rounding errors, it leaves
+    errors of 1e-6 on an arm and 1e-2 on a tree after n steps.
     """
     order, rest = model.in_tree_order, model.at_rest()
     still = model.weightless()

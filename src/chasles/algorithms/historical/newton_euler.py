@@ -14,7 +14,7 @@ from chasles.model.spaces import ABSENT, Effort, Position, Velocity, Wrenches
 def newton_euler_tensor(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Newton and Euler about the centers of mass (Balafoutis and Patel 1991, algorithm 5.6).
+    """Run Newton-Euler about the centers of mass (Balafoutis and Patel 1991, algorithm 5.6).
 
     f, eta: force and moment that a joint transmits, in the axes and about the origin of its body.
     """
@@ -39,12 +39,14 @@ def newton_euler_tensor(
 def kane(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Kane's equations by recursion (Angeles, Ma, Rojas 1989; Balafoutis and Patel 1991, 5.2.36).
+    """Evaluate Kane's equations by recursion.
 
-    The motion subspace of a joint holds the partial velocities, at its origin, of all bodies beyond
-    it. N and R, the inertia moment and force of these bodies minus the external ones, are summed
-    link by link, in link axes. Accelerations of centers of mass use the tensor Omega; Euler's
-    equation is in vector form.
+    See Angeles, Ma, Rojas 1989; Balafoutis and Patel 1991, 5.2.36.
+
+    The motion subspace of a joint contains the partial velocities, at its origin, of all bodies
+    beyond it. N and R are the inertia moment and force of these bodies minus the external ones.
+    They are summed link by link, in link axes. Accelerations of centers of mass use the tensor
+    Omega. Euler's equation is in vector form.
     """
     X, S, Omega, _, sdd = chain(model, q, qd, qdd)
     R, N, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
@@ -66,11 +68,11 @@ def kane(
 def kane_sum(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """tau_i = z_i . sum of (M_cj + r_ij x F_j), or z_i . sum of F_j, over all bodies j beyond.
+    """Return tau_i = z_i . sum of (M_cj + r_ij x F_j), or z_i . sum of F_j, over bodies j beyond.
 
-    The direct sum (Balafoutis and Patel 1991, Eq 5.2.36; Angeles, Ma, Rojas 1989), in base axes: F
-    and M_c are the force and moment that accelerate body j, and r_ij is the vector from the origin
-    of joint i to its center of mass.
+    This is the direct sum (Balafoutis and Patel 1991, Eq 5.2.36; Angeles, Ma, Rojas 1989), in base
+    axes. F and M_c are the force and moment that accelerate body j, and r_ij is the vector from the
+    origin of joint i to its center of mass.
     """
     _, S, Omega, _, sdd = chain(model, q, qd, qdd)
     W, external = body_transforms(model, q), external_efforts(model, q, f_ext)
@@ -94,9 +96,9 @@ def spatial_1987(
 ) -> Effort:
     """Run Featherstone's method of 1987 (Balafoutis and Patel 1991, algorithm 5.4, corrected).
 
-    Forces are written with the force first, motions with the angular part first. One transform and
-    one cross product then apply to both, and `_dot` pairs them. The base is at rest in the book;
-    here it accelerates against gravity.
+    Forces are written with the force first, motions with the angular part first. The same transform
+    and cross product then apply to both, and `_dot` pairs them. The base is at rest in the book.
+    Here it accelerates against gravity.
     """
     X, S, tau = {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Motion.zero()}

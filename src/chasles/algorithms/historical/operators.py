@@ -44,13 +44,13 @@ def spatial_operator(
 
 
 def mass_matrix_spatial_operator(model: Model, q: Position) -> InertiaMatrix:
-    """(1 + H Psi L) D (1 + H Psi L)' (Balafoutis and Patel 1991, Eq 6.2.18)."""
+    """Compute (1 + H Psi L) D (1 + H Psi L)' (Balafoutis and Patel 1991, Eq 6.2.18)."""
     A, _, D = operator_factors(model, q)
     return congruence(A, D)
 
 
 def mass_matrix_inverse_spatial_operator(model: Model, q: Position) -> JointMatrix:
-    """(1 - H Phi L)' D^-1 (1 - H Phi L) (Balafoutis and Patel 1991, Eq 6.2.19)."""
+    """Compute (1 - H Phi L)' D^-1 (1 - H Phi L) (Balafoutis and Patel 1991, Eq 6.2.19)."""
     _, B, D = operator_factors(model, q)
     transposed = {(i, j): block.T for (j, i), block in B.items()}
     inverse = {key: invert_symmetric(block) for key, block in D.items()}  # (6.2.19)
@@ -62,9 +62,10 @@ def forward_dynamics_spatial_operator(
 ) -> Velocity:
     """Compute (1 - H Phi L)' D^-1 (1 - H Phi L) (tau - b) without forming a matrix.
 
-    A filter from the tips to the base, e = (1 - H Phi L)(tau - b), and a smoother back (Rodriguez,
-    Kreutz 1988; Balafoutis and Patel 1991, Eq 6.2.19); b by algorithm 5.5. z: the force that the
-    links beyond a joint exert on it, a: accelerations that the forces e cause.
+    A filter from the tips to the base, e = (1 - H Phi L)(tau - b), is followed by a smoother back
+    to the tips (Rodriguez, Kreutz 1988; Balafoutis and Patel 1991, Eq 6.2.19). b is computed by
+    algorithm 5.5. z: the force that the links beyond a joint exert on it. a: the accelerations that
+    the forces e cause.
     """
     _, Phi, H, _ = bodies = links(model, q)
     G, D = gains(model, bodies)

@@ -15,12 +15,13 @@ from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 def sensitivities_closed_form(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """D0, V0, P0 of d tau = D0 d qdd + V0 d qd + P0 d q (Balafoutis and Patel 1991, Eq 7.3.1-4).
+    """Return D0, V0 and P0 of d tau = D0 d qdd + V0 d qd + P0 d q.
 
-    All quantities are along base axes. For joint i and a joint j inward of it, both affect the
-    subtree of i: rows i are its forces along i for changes of j, columns i its forces along j for
-    changes of i. s, sd: position and velocity of o_i relative to o_j. The book covers chains of
-    revolute joints; other joints add terms for the motion of the origin.
+    See Balafoutis and Patel 1991, Eq 7.3.1-4. All quantities are along base axes. Joint i and any
+    joint j inward of it both affect the subtree of i. Rows i are the subtree's forces along i for
+    changes of j, and columns i are its forces along j for changes of i. s, sd: position and
+    velocity of o_i relative to o_j. The book covers chains of revolute joints; other joints add
+    terms for the motion of the origin.
     """
     moving = chain(model, q, qd, qdd)
     X0, links, own = body_transforms(model, q), augmented(model, moving.X), {}

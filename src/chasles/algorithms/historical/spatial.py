@@ -1,4 +1,4 @@
-"""Other forward dynamics by spatial vectors (Featherstone 2008): methods used only by name."""
+"""Forward dynamics by spatial vectors (Featherstone 2008), with methods that run only by name."""
 
 from chasles.algorithms.spatial.dynamics import accelerations, bias_forces, mass_matrix
 from chasles.model.model import Model

@@ -30,7 +30,7 @@ from chasles.model.transmissions import Actuator, actuators
 
 
 class Driven(NamedTuple):
-    """An actuator in motion: length and velocity of its transmission, moment arms, and force."""
+    """State of an actuator: length and velocity of its transmission, moment arms, and force."""
 
     length: Number
     velocity: Number
@@ -39,7 +39,7 @@ class Driven(NamedTuple):
 
 
 def actuate(model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations) -> Effort:
-    """Return the joint forces of all actuators, limited to the ranges of the file."""
+    """Return the joint forces of all actuators, limited to the ranges in the file."""
     return _exerted(model, q, _driven(model, q, qd, ctrl, act))
 
 
@@ -81,7 +81,7 @@ _FIELDS = {
 def _driven(
     model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations
 ) -> list[Driven]:
-    """Return all actuators, with forces limited to the ranges of actuators and tendons."""
+    """Return all actuators, with forces limited to the ranges of the actuators and tendons."""
     every, found = actuators(model), list[Driven]()
     moving, pulls = _world(model, q, every), defaultdict[str, Number](float)
     for u, each in enumerate(every):
@@ -105,7 +105,7 @@ def _driven(
 
 
 def _exerted(model: Model, q: Position, driven: Iterable[Driven]) -> Effort:
-    """Return the joint forces of actuators, limited to the ranges of joints."""
+    """Return the joint forces of the actuators, limited to the ranges of the joints."""
     tau = {i: [*Vector.zero(body.joint.nv)] for i, body in enumerate(model.bodies)}
     for each in driven:
         for (i, k), arm in each.arms.items():
@@ -166,7 +166,7 @@ def _ranged(model: Model, q: Position, tau: dict[int, list[Number]]) -> Effort:
 
 
 def _world(model: Model, q: Position, every: tuple[Actuator, ...]) -> Moving | None:
-    """Return the poses of bodies, if some transmission depends on them."""
+    """Return the poses of all bodies, or None if no transmission depends on them."""
     spatial = any(x.frame is not None or (x.tendon is not None and x.tendon.path) for x in every)
     return in_world(model.bare(), q, None) if spatial else None
 
@@ -197,7 +197,7 @@ def _at(moving: Moving, frame: Frame) -> tuple[Vector, Matrix]:
 
 
 def _frame(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
-    """Return the transmission of a wrench on a frame, along its axes or those of a reference."""
+    """Return the transmission of a wrench on a frame, along its axes or a reference's axes."""
     assert each.frame is not None
     gear, arms = Vector(each.data.gear), defaultdict[tuple[int, int], Number](float)
     (p, R), bodies = _at(moving, each.frame), [(each.frame, 1.0)]

@@ -72,10 +72,10 @@ def inverse_dynamics_derivatives(
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """Return d tau/d q, d tau/d qd and d tau/d qdd = M (Singh, Russell, Wensing 2022).
 
-    I are composite inertias, B twice the Coriolis inertias, and f the forces of subtrees. P and A
-    are the rates of a subspace that moves with the parent, P = v_p x S and A = a_p x S + v_p x P,
-    plus the changes of the subspace itself (`Slopes`, zero for most joints). The derivative with
-    respect to q is along `integrate`.
+    I are composite inertias, B are twice the Coriolis inertias, and f are the forces of subtrees. P
+    and A are the rates of a subspace that moves with the parent: P = v_p x S and A = a_p x S + v_p
+    x P, plus the changes of the subspace itself (`Slopes`, zero for most joints). The derivative
+    with respect to q is along `integrate`.
     """
     X, S, P, A, R, slopes = {}, {}, {}, {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -146,7 +146,7 @@ def inverse_dynamics_perturbation(
     """Return d tau for small changes, in O(n) (Balafoutis and Patel 1991, section 7.2).
 
     Recursive Newton-Euler passes the changes of velocities, accelerations and forces (dv, da, df)
-    from link to link. s is the displacement of the joint; dq is along `integrate`.
+    from link to link. s is the displacement of the joint. dq is along `integrate`.
     """
     X, S, s, slopes, tau = {}, {}, {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -179,7 +179,7 @@ def forward_dynamics_derivatives(
     """Return d qdd/d q, d qdd/d qd and d qdd/d tau = M^-1.
 
     The first two are -M^-1 times the derivatives of inverse dynamics at the resulting accelerations
-    (Carpentier and Mansard 2018), by the inverse of the sparse factors of M.
+    (Carpentier and Mansard 2018). M^-1 is computed from the sparse factors of M.
     """
     W, P, V = _acceleration_slopes(model, q, qd, tau, f_ext)
     return W @ P, W @ V, W.inverse
@@ -199,7 +199,7 @@ def _acceleration_slopes(
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
-    """Return gravity, dissipative, external and Coriolis forces, with those of driven joints.
+    """Return gravity, dissipative, external and Coriolis forces, including driven joints.
 
     Coriolis forces are quadratic in qd, so they are half their derivative times qd, which is
     already computed (Euler's theorem on homogeneous functions).
@@ -223,9 +223,8 @@ def linearize(
 ) -> tuple[StateMatrix, InputMatrix]:
     """Return A and B of xdot = A x + B u (Balafoutis and Patel 1991, Eq 7.2.3).
 
-    x is (step, change of qd).
-    The step is along `integrate`, so the top left block of A is -ad(qd), which is zero for joints
-    whose configuration space is a vector space.
+    x is (step, change of qd). The step is along `integrate`, so the top left block of A is -ad(qd),
+    which is zero for joints whose configuration space is a vector space.
     """
     W, P, V = _acceleration_slopes(model, q, qd, tau, f_ext)
     order = model.in_tree_order

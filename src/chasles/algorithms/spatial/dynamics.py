@@ -57,7 +57,10 @@ def inverse_dynamics(
 def transmitted_forces(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> tuple[dict[int, Force], dict[int, Motions]]:
-    """Return the force each joint exerts on its body, in body coordinates, and its subspace."""
+    """Return the force that each joint exerts on its body, and the joint's subspace.
+
+    Both are in body coordinates.
+    """
     X, S = {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
     for i, p, joint, I in model.outward():
@@ -74,7 +77,7 @@ def transmitted_forces(
 def joint_reactions(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Reactions:
-    """Return the forces of parents on children, at the joints, along child axes (section 5.3)."""
+    """Return the forces of parents on children at the joints, along child axes (section 5.3)."""
     f, _ = transmitted_forces(model, q, qd, qdd, f_ext)
     at_joint = {}
     for i, body in enumerate(model.bodies):
@@ -86,11 +89,12 @@ def joint_reactions(
 def newton_euler_vector(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Newton-Euler on classical accelerations (Luh, Walker, Paul 1980; Featherstone table 5.2).
+    """Run Newton-Euler with classical accelerations.
 
-    w, wd, a: angular velocity, angular acceleration, and acceleration of the body frame's origin
-    minus gravity, in body axes; linear velocities are not needed. A body has a mass m, first moment
-    h and inertia about the origin, so inertias regrouped by dynamic equivalence work too. Equation
+    The recursion uses three-vectors (Luh, Walker, Paul 1980; Featherstone table 5.2). w, wd, a:
+    angular velocity, angular acceleration, and acceleration of the body frame's origin minus
+    gravity, in body axes. Linear velocities are not needed. A body has a mass m, a first moment h
+    and an inertia about the origin, so inertias regrouped by dynamic equivalence work too. Equation
     numbers refer to the same equations in Balafoutis and Patel (1991), algorithm 5.3.
     """
     X, S = {}, {}
@@ -120,7 +124,7 @@ def newton_euler_vector(
 
 
 def _of_point(w: Vector, wd: Vector, r: Vector) -> Vector:
-    """Return the acceleration of a point at r on a body that turns about its origin."""
+    """Return the acceleration of a point at r on a body that rotates about its origin."""
     return wd.cross(r) + w.cross(w.cross(r))
 
 
@@ -174,7 +178,7 @@ def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
 
 
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M by composite bodies (Featherstone 2008, table 6.2); armature on the diagonal."""
+    """Compute M, including armature, by composite bodies (Featherstone 2008, table 6.2)."""
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}

@@ -1,4 +1,4 @@
-"""Joint forces where accelerations are known, and accelerations where forces are known."""
+"""Hybrid dynamics: unknown joint forces and accelerations from the known ones."""
 
 from chasles.algorithms.spatial.dynamics import mass_matrix, newton_euler_vector
 from chasles.mathematics.linear import (
@@ -70,9 +70,9 @@ def hybrid_dynamics_mass_matrix(
 ) -> Mixed:
     """Solve H11 qdd1 = tau1 - C'1, then tau2 = C'2 + H21 qdd1 (Featherstone 2008, Eq 9.1 to 9.4).
 
-    C' are the forces at the known accelerations, with the others zero. Only the block H11 of M is
-    used, so tracing keeps only that block, which replaces the guards of table 9.1. Its sparse
-    factors have no fill-in, which replaces the reduced parent array.
+    C' are the forces at the known accelerations, with the other accelerations zero. Only the block
+    H11 of M is used, so tracing keeps only that block, which replaces the guards of table 9.1. Its
+    sparse factors have no fill-in, which replaces the reduced parent array.
     """
     free = [i for i in model.in_tree_order if i not in known]
     still = {i: Vector.zero(model.bodies[i].joint.nv) for i in model.movers}

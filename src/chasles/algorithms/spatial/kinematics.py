@@ -16,7 +16,7 @@ Kind = Literal["classical", "spatial", "proper"]
 
 @dataclass(frozen=True)
 class Viewpoint:
-    """Point P in world coordinates, and the rotation from world axes to the axes used.
+    """Point P in world coordinates, and the rotation from world axes to the selected axes.
 
     moves, turns: True if the point and the axes follow the frame.
     """
@@ -30,8 +30,8 @@ class Viewpoint:
     def of(X: Transform, axes: Axes, at: At) -> "Viewpoint":
         """Return the viewpoint of a frame whose transform from the world is X.
 
-        at: "frame" is the frame's origin, "world" the point of the frame's body that passes through
-        the world's origin, (x, y, z) a point given in the frame.
+        at: "frame" is the frame's origin, "world" is the point of the frame's body that passes
+        through the world's origin, and (x, y, z) is a point given in the frame.
         """
         E = X.E if axes == "frame" else Rotation()
         if at == "world":
@@ -39,11 +39,11 @@ class Viewpoint:
         return Viewpoint(X.locate(_in_frame(at)), E, True, axes == "frame")
 
     def from_body(self, X: Transform, S: Motions) -> Motions:
-        """Return motions of a body (world to body: X), written at P along the world's axes."""
+        """Return a body's motions at P along the world's axes. X: transform from world to body."""
         return Transform(X.E, X.r - self.P).inverse() @ S
 
     def turned(self, m: Motion) -> Motion:
-        """Rotate a motion at P from the world's axes to the axes used."""
+        """Rotate a motion at P from the world's axes to the selected axes."""
         return Motion(self.E @ m.angular, self.E @ m.linear)
 
 
@@ -53,12 +53,12 @@ def point_in_body(frame: Frame, X: Transform, at: At) -> Vector:
 
 
 def _in_frame(at: At) -> Vector:
-    assert at != "world", "which lies elsewhere in the frame at every moment"
+    assert at != "world", "the world's origin is not a fixed point of the frame"
     return Vector.zero() if at == "frame" else Vector(at)
 
 
 def body_transforms(model: Model, q: Position) -> dict[int, Transform]:
-    """Return the transforms from the world to every body (Featherstone 2008, example 4.3)."""
+    """Return the transform from the world to every body (Featherstone 2008, example 4.3)."""
     X0 = {WORLD: Transform.identity()}
     for i, p, joint, _ in model.outward():
         X0[i] = joint.transform(q[i]) @ X0[p]  # (2.3.6)
@@ -96,10 +96,10 @@ def frame_acceleration(
     at: At = "frame",
     kind: Kind = "classical",
 ) -> Twist:
-    """Return angular, then linear acceleration at `at` (Featherstone 2008, section 2.11).
+    """Return the angular, then the linear acceleration at `at` (Featherstone 2008, section 2.11).
 
-    classical: acceleration of the point of the body; spatial: the derivative of the spatial
-    velocity, classical minus w x v; proper: classical minus gravity, as an accelerometer measures.
+    classical: acceleration of the body's point. spatial: derivative of the spatial velocity, which
+    is classical minus w x v. proper: classical minus gravity, as measured by an accelerometer.
     """
     v, a, X0 = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, {WORLD: Transform.identity()}
     for i in reversed(model.support(frame.body)):
@@ -153,7 +153,7 @@ def jacobian_rate(
     spin = w * float(view.turns)
 
     def _seen(rate: Motion, s: Motion) -> Motion:
-        """Return the rate of s, written at P along axes that rotate with `spin`."""
+        """Return the rate of s at P, along axes that rotate with `spin`."""
         linear = rate.linear + s.angular.cross(Pdot) - spin.cross(s.linear)
         return view.turned(Motion(rate.angular - spin.cross(s.angular), linear))
 

@@ -1,6 +1,6 @@
 """Lengths of tendons and angles of ball joints, along which forces act.
 
-The angle of a ball joint is that of its rotation from zero, 0 to pi, as in MuJoCo
+The angle of a ball joint is the angle of its rotation from zero, 0 to pi, as in MuJoCo
 (mujoco.readthedocs.io, XML reference, body/joint/range).
 """
 
@@ -20,7 +20,7 @@ _TURNED = 1e-30
 
 
 class Line(NamedTuple):
-    """Length of a tendon, or angle of the ball joint of a body, with its limits."""
+    """Length of a tendon, or angle of a body's ball joint, with its limits."""
 
     name: str
     limits: Interval
@@ -65,9 +65,9 @@ def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
 
 
 def _angle(i: int, q: Vector, w: Vector) -> Course:
-    """Return the angle of a rotation, whose rate is the part of w along its axis.
+    """Return the angle of a rotation. Its rate is the part of w along the rotation axis.
 
-    Its second derivative without acceleration is |w across|^2 cot(angle/2) / 2.
+    Its second derivative at zero acceleration is |w across|^2 cot(angle/2) / 2.
     """
     c, v = q[0], Vector(q.entries[1:])
     square = v.dot(v)

@@ -51,7 +51,7 @@ def momentum(
 
 
 def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
-    """Return A, with A qd the momentum about the center of mass (Orin and Goswami 2008).
+    """Return A, where A qd is the momentum about the center of mass (Orin and Goswami 2008).
 
     Rows are along the world's axes.
     """
@@ -75,10 +75,10 @@ def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
 
 
 def potential_energy(model: Model, q: Position) -> Energy:
-    """Return -g . m c of all moving bodies plus the energy of springs.
+    """Return -g . m c of all moving bodies, plus the energy of springs.
 
-    The energy of gravity is zero if the center of mass is at the origin of the world. Compensated
-    weight is excluded, unless actuators, which store no energy, compensate it.
+    The gravitational energy is zero if the center of mass is at the origin of the world.
+    Compensated weight is excluded, unless actuators, which store no energy, compensate it.
     """
     weight = -model.gravity_vector.dot(first_moment(model, q)[1])
     return weight - energy_of_lifted(model, q) + spring_energy(model, q)

@@ -1,4 +1,4 @@
-"""Inertia and velocity of frames that forces act on (Featherstone 2008, chapters 7 and 9)."""
+"""Inertia and velocity of frames on which forces act (Featherstone 2008, chapters 7 and 9)."""
 
 from itertools import combinations_with_replacement, product
 
@@ -31,7 +31,7 @@ def operational_inertia_inverse(
 ) -> SpatialMatrix:
     """Compute Phi = J M^-1 J' by the sparse factors of M (Featherstone 2008, Eq 7.5 to 7.14).
 
-    For several frames, J has the rows of all of them.
+    For several frames, J has the rows of all frames.
     """
     rows = [row for one in each_of(frame) for row in _rows(model, q, one, axes, at)]
     tau = [stack(model.efforts(row), model.in_tree_order) for row in rows]
@@ -80,9 +80,10 @@ def operational_inertia_inverse_propagation(
 
 
 def _unit_wrenches(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[Force]:
-    """Return the wrenches of unit components at the frame, in coordinates of its body.
+    """Return the wrenches of unit components at the frame, in the coordinates of its body.
 
-    Power is the same in both coordinates, so each wrench is dual to one component of the motion.
+    Power is the same in both coordinate systems, so each wrench is dual to one component of the
+    motion.
     """
     X = body_transforms(model, q)[frame.body]
     view = Viewpoint.of(frame.placement @ X, axes, at)

@@ -1,7 +1,7 @@
 """Passive forces: springs, tendons, compensated weight, and fluid.
 
-Like gravity, each is expressed by the joint forces that balance it. The semantics follow
-mujoco.readthedocs.io, "Computation", passive forces, and its inertia-based fluid model.
+Like gravity, each passive force is expressed by the joint forces that balance it. The definitions
+follow mujoco.readthedocs.io, "Computation", passive forces, and its inertia-based fluid model.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ PI = 3.141592653589793
 
 
 def spring_forces(model: Model, q: Position) -> Effort:
-    """Return the derivative of the energy of springs, in joints and in tendons."""
+    """Return the derivative of the energy of the springs in joints and tendons."""
     tau = _nothing(model)
     for i, body in enumerate(model.bodies):
         k, d = body.joint.stiffness, body.joint.displacement(q[i])
@@ -46,7 +46,7 @@ def spring_energy(model: Model, q: Position) -> Number:
 
 
 def loads(model: Model, q: Position, qd: Velocity) -> Effort:
-    """Return all passive joint loads; damping and fluid only if the model has losses."""
+    """Return all passive joint loads. Damping and fluid are included if the model has losses."""
     tau = dict(spring_forces(model, q))
     for i, lift in compensation(model, q).items():
         if not model.bodies[i].data.lifted:
@@ -62,7 +62,7 @@ def loads(model: Model, q: Position, qd: Velocity) -> Effort:
 
 
 def compensation(model: Model, q: Position) -> Effort:
-    """Return the joint forces of the upward force on links whose weight is compensated."""
+    """Return the joint forces equivalent to the upward force on weight-compensated links."""
     if not any(link.lifted for link in model.source.links):
         return _nothing(model)
     return gravity_forces(lifted(model), q)
@@ -90,7 +90,7 @@ def _nothing(model: Model) -> dict[int, Vector]:
 def _courses(
     model: Model, q: Position
 ) -> list[tuple[Tendon, Number, dict[tuple[int, int], Number]]]:
-    """Return tendons that have a spring or a damper, with their lengths and moment arms."""
+    """Return the tendons that have a spring or a damper, with their lengths and moment arms."""
     acting = [t for t in tendons(model) if t.data.stiffness or t.data.damping]
     moving = in_world(model.bare(), q, None) if any(t.path for t in acting) else None
     found = []
@@ -101,7 +101,7 @@ def _courses(
 
 
 def _add(tau: dict[int, Vector], arms: dict[tuple[int, int], Number], force: Number) -> None:
-    """Add the joint forces of a force with given moment arms."""
+    """Add the joint forces that a force exerts through its moment arms."""
     for (i, k), arm in arms.items():
         entries = list(tau[i])
         entries[k] = entries[k] + arm * force
@@ -133,7 +133,7 @@ def fluid_forces(model: Model, q: Position, qd: Velocity) -> Effort:
 
 
 def _on_box(v: Motion, wind: Vector, fluid: FluidData, box: BoxData) -> Force:
-    """Return the force on a box with a velocity, in its own axes at its center."""
+    """Return the force on a moving box, in its own axes at its center."""
     a, b, c = box.size
     w, u = v.angular, v.linear - wind
     round_ = (a + b + c) / 3.0

@@ -12,8 +12,9 @@ def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Regress
 
     A body's ten parameters are its mass, first moment (3) and inertia about the origin of its
     link's frame (xx, yy, zz, xy, xz, yz), along that frame's axes. Velocities and accelerations are
-    those of three-vector Newton-Euler; the motion subspace of each supporting joint is transformed
-    to the body and multiplied with the body's inertia forces, one unit parameter at a time.
+    computed by three-vector Newton-Euler. The motion subspace of each supporting joint is
+    transformed to the body and multiplied with the body's inertia forces, one unit parameter at a
+    time.
     """
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}
@@ -39,7 +40,7 @@ def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Regress
 
 
 def _spin(w: Vector, wd: Vector) -> Matrix:
-    """Return wd x + w x w x, the matrix that maps a point's position to its acceleration."""
+    """Return the matrix wd x + w x w x, which maps a point's position to its acceleration."""
     return Matrix.skew(wd) + Matrix.skew(w) @ Matrix.skew(w)
 
 

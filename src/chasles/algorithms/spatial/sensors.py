@@ -26,14 +26,14 @@ from chasles.model.spaces import Loads, Position, SensorNumbers, Velocity
 from chasles.model.transmissions import tendons
 
 SHALLOW = 1e-15
-"""Smallest depth in front of a camera, in m: MuJoCo's mjMINVAL."""
+"""Smallest depth in front of a camera (m), MuJoCo's mjMINVAL."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A mechanism in motion: X from the world to each body, and v and a in body coordinates.
+    """State of a mechanism: X from the world to each body, and v and a in body coordinates.
 
-    f: force of the parent on each body, given all external forces `loads`.
+    f: force of the parent on each body, including the effect of all external forces `loads`.
     """
 
     model: Model
@@ -46,7 +46,7 @@ class Scene:
     loads: Sequence[Load]
 
     def end(self, frame: str, pose: Transform) -> Frame:
-        """Return a frame with a pose in a named frame, or in the world if the name is empty."""
+        """Return the frame with a pose in a named frame, or in the world if the name is empty."""
         owner = self.model.frame(frame) if frame else Frame("", WORLD, Transform.identity())
         return Frame(owner.name, owner.body, compose(pose, owner.placement))
 
@@ -102,7 +102,7 @@ def _scene(
 
 
 FELT = ("force", "torque", "force_torque")
-"""Kinds that measure forces on links, including those of spatial tendons."""
+"""Sensor kinds that measure forces on links, including the forces of spatial tendons."""
 
 
 def cut(sensor: SensorData, values: Iterable[Number]) -> list[Number]:
@@ -136,7 +136,7 @@ def _acceleration_in_world(scene: Scene, sensor: SensorData) -> Motion:
 
 
 def _relative_velocity(scene: Scene, sensor: SensorData) -> Motion:
-    """Return the velocity relative to the reference, which may rotate, along its axes."""
+    """Return the velocity relative to the reference frame, which may rotate, along its axes."""
     ends = scene.on(sensor), scene.end(sensor.reference, sensor.reference_pose)
     X, R = map(scene.seen, ends)
     v, u = (_in_world(scene, end) for end in ends)
@@ -165,7 +165,7 @@ def _axis(k: int) -> Callable[[Scene, SensorData], Vector]:
 
 
 def _quaternion(scene: Scene, sensor: SensorData) -> Vector:
-    """Return a continuous quaternion, with the sign of `numbers` at the neutral configuration."""
+    """Return a continuous quaternion. `numbers` gives its sign at the neutral configuration."""
     ends = [scene.on(sensor)]
     if sensor.reference:
         ends.append(scene.end(sensor.reference, sensor.reference_pose))
@@ -188,7 +188,7 @@ def _magnetic(scene: Scene, sensor: SensorData) -> Vector:
 def _projection(scene: Scene, sensor: SensorData) -> tuple[Number, Number]:
     """Return the sensor's pixel in the reference camera, which looks along -z.
 
-    Like MuJoCo, it keeps depths away from zero, where there is no pixel.
+    As in MuJoCo, depths are kept away from zero, where the pixel is undefined.
     """
     fx, fy, cx, cy = sensor.numbers
     x, y, z = _position(scene, sensor)
@@ -205,7 +205,7 @@ def _distance(scene: Scene, ray: rays.Ray, shape: Surface) -> Number:
 
 
 def _range(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return the distance to the first shape along z; -1 if there is none."""
+    """Return the distance to the first shape along z, or -1 if the ray hits none."""
     X = scene.seen(scene.on(sensor))
     ray = (X.r, X.E.T @ Vector.of(0.0, 0.0, 1.0))
     found = reduce(minimum, (_distance(scene, ray, shape) for shape in sensor.seen), rays.FAR)
@@ -261,7 +261,7 @@ def _carried(model: Model, link: str) -> tuple[list[str], list[int]]:
 
 
 def _part(model: Model, links: Sequence[str]) -> RigidInertia:
-    """Return the inertia of some links of one body, in its coordinates."""
+    """Return the inertia of the given links of one body, in the body's coordinates."""
     inertias = {link.name: link.inertia for link in model.source.links}
     parts = (model.frames[name].placement.T @ inertias[name] for name in links)
     return reduce(lambda a, b: a + b, parts, RigidInertia.zero())
@@ -284,7 +284,7 @@ def _wrench(scene: Scene, sensor: SensorData) -> Force:
 
 
 def _sums(scene: Scene, link: str) -> tuple[Number, Vector, Force]:
-    """Return mass, first moment and momentum of a link's subtree, about the world's origin."""
+    """Return the mass, first moment and momentum of a link's subtree, about the world's origin."""
     model, b = scene.model, scene.model.frame(link).body
     links, bodies = _carried(model, link)
     parts = [(b, _part(model, links))]
@@ -314,7 +314,7 @@ def _angular_momentum(scene: Scene, sensor: SensorData) -> Vector:
 
 
 def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Return -g . m c of all links, including fixed ones, plus the energy of springs."""
+    """Return -g . m c of all links, including fixed links, plus the energy of springs."""
     model, total = scene.model, Vector.zero()
     for link in model.source.links:
         X = scene.seen(model.frames[link.name])

@@ -22,7 +22,7 @@ from chasles.model.transmissions import Tendon, tendons
 
 
 def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
-    """Return the model with the gears of its tendons at a position, and their drift given qd."""
+    """Return the model with its tendons' gear ratios at a position, and their drift given qd."""
     moving = in_world(model.bare(), q, qd)
     return replace(model, rotors=tuple(_stretched(model, body, moving) for body in model.rotors))
 
@@ -43,7 +43,7 @@ class Moving(NamedTuple):
 
 
 def in_world(model: Model, q: Position, qd: Velocity | None) -> Moving:
-    """Return poses and motions of all bodies of a model without rotors."""
+    """Return the poses and motions of all bodies of a model without rotors."""
     X0, S = body_transforms(model, q), {}
     v, a, speeds = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, qd or model.at_rest()
     for i, p, joint, _ in model.outward():
@@ -56,11 +56,11 @@ def in_world(model: Model, q: Position, qd: Velocity | None) -> Moving:
 
 
 Arms = dict[tuple[int, int], Number]
-"""Moment arms: the contribution of degree of freedom k of the joint of body i to a velocity."""
+"""Moment arms: contribution to a velocity of degree of freedom k of the joint of body i."""
 
 
 class Course(NamedTuple):
-    """A path in a position: its length, moment arms, and acceleration with all qdd zero."""
+    """Path at a position: its length, moment arms, and acceleration with all qdd zero."""
 
     length: Number
     arms: Arms
@@ -68,7 +68,7 @@ class Course(NamedTuple):
 
 
 def course(model: Model, path: Sequence[Stretch], moving: Moving) -> Course:
-    """Return the course of a path: for each segment d of length L, dL/dt = (d / L) . dd/dt."""
+    """Return the `Course` of a path. For each segment d of length L, dL/dt = (d / L) . dd/dt."""
     length, J, drift = 0.0, defaultdict[tuple[int, int], Number](float), 0.0
     for a, r, b, s, factor in path:
         ends = (a, moving.X0[a].locate(r), -factor), (b, moving.X0[b].locate(s), factor)
@@ -88,7 +88,7 @@ def course(model: Model, path: Sequence[Stretch], moving: Moving) -> Course:
 
 
 def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | None) -> Course:
-    """Return length and moment arms of a tendon; tendons with a path need `moving`."""
+    """Return the length and moment arms of a tendon. Tendons with a path need `moving`."""
     if tendon.path:
         assert moving is not None
         found = course(model, tendon.path, moving)
@@ -101,7 +101,7 @@ def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | No
 
 
 def pulls(model: Model, q: Position, qd: Velocity) -> list[Load]:
-    """Return the forces of springs and dampers of spatial tendons on the links at their ends."""
+    """Return the spring and damper forces of spatial tendons on the links at their ends."""
     acting = [t for t in tendons(model) if t.path and (t.data.stiffness or t.data.damping)]
     if not acting:
         return []
@@ -138,7 +138,7 @@ def stretch(tendon: Tendon, length: Number) -> Number:
 
 
 def _stretched(model: Model, body: Body, moving: Moving) -> Body:
-    """Return a rotor with its gears computed, if it has a path."""
+    """Return a rotor with its gear ratios computed, if it has a path."""
     if not body.path:
         return body
     found = course(model, body.path, moving)
@@ -147,5 +147,5 @@ def _stretched(model: Model, body: Body, moving: Moving) -> Body:
 
 
 def at_point(motion: Motion, point: Vector) -> Vector:
-    """Return the velocity of a point of a body."""
+    """Return the velocity of a point that moves with a body."""
     return motion.linear + motion.angular.cross(point)

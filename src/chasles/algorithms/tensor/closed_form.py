@@ -1,4 +1,4 @@
-"""The equations of motion in closed form, with a coefficient for each tuple of coordinates."""
+"""Equations of motion in closed form, with a coefficient for each tuple of coordinates."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -36,11 +36,11 @@ def vukobratovic(
 
 
 def closed_form_vukobratovic(model: Model, q: Position) -> Form:
-    """Return D, C, G by mass, first moment and inertia of generalized links (Eq 5.2.19-20).
+    """Return D, C and G from the inertial parameters of generalized links (Eq 5.2.19-20).
 
     The book covers chains of revolute joints. Here a degree of freedom is (z, v): v is zero for a
-    rotation, z for a translation, and every joint is a combination of these. Unlike in print, G
-    uses the composite center of mass and the sign of a force against gravity.
+    rotation, z is zero for a translation, and every joint is a combination of these. Unlike in
+    print, G uses the composite center of mass and the sign of a force against gravity.
     """
     links, S, bend = _generalized(model, q)  # (5.2.20a, 5.2.20b)
     own, g = freedoms(model), model.gravity_vector
@@ -83,8 +83,8 @@ def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
 class _Generalized(NamedTuple):
     """Links with everything that they carry, along base axes and about their own origins.
 
-    S[i, a] is degree of freedom a at the origin of link i, which it moves. bend[i, a, b] is the
-    change of two degrees of freedom of one joint by each other (`bends`), at the same place.
+    S[i, a] is degree of freedom a, which moves link i, at the origin of the link. bend[i, a, b] is
+    the change of two degrees of freedom of one joint by each other (`bends`), at the same origin.
     """
 
     links: dict[int, RigidInertia]
@@ -93,7 +93,7 @@ class _Generalized(NamedTuple):
 
 
 def _generalized(model: Model, q: Position) -> _Generalized:
-    """U_p += U + mbar s and E_p += E - s~ U~ - U~ s~ - mbar s~ s~ of each link (5.2.20)."""
+    """Use U_p += U + mbar s and E_p += E - s~ U~ - U~ s~ - mbar s~ s~ of each link (5.2.20)."""
     links, S, bend = found = _Generalized({WORLD: RigidInertia.zero()}, {}, {})
     X0, own = body_transforms(model, q), freedoms(model)
     for i, p, joint, I in model.outward():
@@ -125,27 +125,30 @@ def paths(model: Model) -> Iterator[tuple[int, list[Freedom]]]:
 
 
 def pairs(model: Model) -> Iterator[tuple[Freedom, Freedom]]:
-    """Yield coordinates b and c that both move one body, each pair once; c is outer."""
+    """Yield coordinates b and c that both move the same body, each pair once.
+
+    c is the outer one.
+    """
     for i, path in paths(model):
         yield from ((b, c) for c, b in combinations_with_replacement(path, 2) if c.i == i)
 
 
 def triples(model: Model) -> Iterator[tuple[Freedom, Freedom, Freedom]]:
-    """Yield coordinates a, b and c that move one body, (b, c) as in `pairs`."""
+    """Yield coordinates a, b and c that move the same body, with (b, c) as in `pairs`."""
     for i, path in paths(model):
         for c, b in combinations_with_replacement(path, 2):
             yield from ((a, b, c) for a in path if i in (a.i, c.i))
 
 
 def bends(joint: Joint, q: Vector) -> list[list[Motion]]:
-    """Return half of dS_l/dq_k + dS_k/dq_l at [k][l], zero for joints with a constant S."""
+    """Return half of dS_l/dq_k + dS_k/dq_l at [k][l]. It is zero for joints with a constant S."""
     rest, n = Vector.zero(joint.nv), range(joint.nv)
     slopes = [dS.columns for dS in joint.slopes(q, rest, rest).subspace]
     return [[(slopes[k][l] + slopes[l][k]) * 0.5 for l in n] for k in n]
 
 
 def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
-    """Return the armature, the initial value of D, with zero for all other entries."""
+    """Return the armature as the initial value of D. All other entries are zero."""
     D = defaultdict[tuple[Freedom, Freedom], Number](float)
     for i, own in freedoms(model).items():
         D |= {(a, a): model.parts[i].joint.armature[a.k] for a in own}
@@ -153,7 +156,7 @@ def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
 
 
 def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], Number]:
-    """Return symbols of joints, including the forces of rotors that rotate with their bodies."""
+    """Return the symbols that change for joints whose rotors rotate with their bodies."""
     found = {}
     for i, _, joint, _ in model.outward():
         units = [Vector(unit) for unit in Matrix.identity(joint.nv).rows]
@@ -187,7 +190,7 @@ def efforts(
 
 
 def external_efforts(model: Model, q: Position, f_ext: Wrenches) -> dict[int, Vector]:
-    """Project the external forces on all bodies beyond each joint on its subspace: J'F."""
+    """Project the external forces on all bodies beyond each joint on its subspace (J'F)."""
     f, tau = {WORLD: Force.zero()}, {}
     for i, *_ in model.outward():
         f[i] = f_ext[i]

@@ -33,12 +33,12 @@ from chasles.model.spaces import (
 def parallel_axes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Newton and Euler about the origins, with angular acceleration tensors (section 5.3).
+    """Run Newton-Euler about the origins, with angular acceleration tensors (section 5.3).
 
-    A body rotates relative to its carrier g, which carries the first of several parallel joints, by
-    the sum of their angles; its origin moves with its parent p. The joint's force f and moment eta
-    about the origin are passed to the parent, except the moment normal to the parallel axes. That
-    moment does not affect these joints and is passed directly to the carrier.
+    A body rotates relative to its carrier g, the body before the first of several parallel joints,
+    by the sum of their angles. Its origin moves with its parent p. The joint's force f and moment
+    eta about the origin are passed to the parent, except the moment normal to the parallel axes.
+    That moment does not affect these joints and is passed directly to the carrier.
     """
     X, S, turn = {}, {}, turns(model, q)
     vJ, aJ, Omega = {}, {}, {WORLD: AngularAcceleration.zero()}
@@ -73,7 +73,8 @@ class Chain(NamedTuple):
     """Motion of every body, in its own axes: steps 1 and 2 of the book's recursions.
 
     X, S: transform and subspace of the joint. Omega: angular acceleration tensor. zeta: part of the
-    acceleration of the origin due to sliding of the joint. sdd: that acceleration minus gravity.
+    origin's acceleration due to sliding of the joint. sdd: acceleration of the origin minus
+    gravity.
     """
 
     X: dict[int, Transform]
@@ -84,7 +85,7 @@ class Chain(NamedTuple):
 
 
 def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
-    """Omega_k = wd~ + w~ w~ and sdd_k = A'(sdd_i + Omega_i s) + zeta_k (5.3.7, 5.3.45)."""
+    """Use Omega_k = wd~ + w~ w~ and sdd_k = A'(sdd_i + Omega_i s) + zeta_k (5.3.7, 5.3.45)."""
     X, S, zeta = {}, {}, {}
     Omega, sdd = {WORLD: AngularAcceleration.zero()}, {WORLD: -model.gravity_vector}
     for i, p, joint, _ in model.outward():
@@ -130,11 +131,12 @@ def augmented_tensor(
 def transmitted(
     model: Model, moving: Chain, links: Mapping[int, RigidInertia], f_ext: Wrenches = ABSENT
 ) -> tuple[dict[int, Vector], dict[int, Vector]]:
-    """Return Udd and eta of each joint, in body axes about the body's origin; links: augmented.
+    """Return Udd and eta of each joint, in body axes about the body's origin.
 
-    Udd: second rate of the first moment of all bodies beyond the joint about its origin (and less
-    the external forces on them); mbar sdd + Udd is the force that the joint transmits, eta the
-    moment. Several bodies may follow one, and slide on it: each adds its own terms.
+    links: augmented links. Udd: second rate of the first moment about the joint's origin of all
+    bodies beyond it, minus the external forces on them. The joint transmits the force mbar sdd +
+    Udd and the moment eta. Several bodies may follow one body, and slide on it: each adds its own
+    terms.
     """
     X, _, Omega, zeta, sdd = moving
     Udd, eta = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}
@@ -154,22 +156,26 @@ def transmitted(
 def bias_forces_parallel_axes(
     model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """b = C + G: inverse dynamics with all qdd zero (Balafoutis and Patel 1991, section 6.2)."""
+    """Return b = C + G: inverse dynamics with all qdd zero.
+
+    See Balafoutis and Patel 1991, section 6.2.
+    """
     return parallel_axes(model, q, qd, model.undriven(2), f_ext)
 
 
 def bias_forces_augmented_tensor(
     model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """b = C + G: algorithm 5.7 with all qdd zero (Balafoutis and Patel 1991, section 6.2)."""
+    """Compute b = C + G by algorithm 5.7 (Balafoutis and Patel 1991, section 6.2), with qdd = 0."""
     return augmented_tensor(model, q, qd, model.undriven(2), f_ext)
 
 
 def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M by composite bodies (Featherstone 2008, table 6.2); armature on the diagonal.
+    """Compute M, including armature, by composite bodies (Featherstone 2008, table 6.2).
 
-    Inertias and forces of bodies on parallel joints go directly to the carrier of the first.
-    I: a body and the bodies it is the carrier of; along: bodies further along its parallel axis.
+    Inertias and forces of bodies on parallel joints go directly to the carrier of the first. I:
+    inertia of a body and the bodies it is the carrier of. along: inertia of the bodies further
+    along its parallel axis.
     """
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
@@ -196,8 +202,8 @@ def _carriers(
 ) -> Iterator[tuple[int, int, Transform]]:
     """Yield the bodies j that carry body i, the body that transmits force to j, and X from j.
 
-    X maps from j to that body. A parent receives force from its child, a carrier from the last of
-    its bodies on parallel joints.
+    X maps from j to that body. A parent receives force from its child, and a carrier receives force
+    from the last of its bodies on parallel joints.
     """
     last = i
     for child, j in pairwise(model.support(i)):
@@ -213,7 +219,7 @@ def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
 
     U, E: moments of all bodies beyond a joint about its origin. The part in the augmented links is
     constant for revolute joints. A unit acceleration of a degree of freedom (w, v) needs the force
-    w x U + mbar v and the moment E w + U x v; the book omits the last term.
+    w x U + mbar v and the moment E w + U x v. The book omits the last term.
     """
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
     S = {i: joint.subspace(q[i]) for i, _, joint, _ in model.outward()}
@@ -232,10 +238,10 @@ def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
 def columns(
     model: Model, X: Mapping[int, Transform], S: Mapping[int, Motions], F: Mapping[int, Forces]
 ) -> Blocks:
-    """M[i, j]: F of joint i, passed inward to joint j and projected on its motion subspace.
+    """Return M[i, j]: F of joint i, passed inward to joint j and projected on its subspace.
 
     F[i] has a column for each degree of freedom of joint i: the wrench that accelerates all bodies
-    beyond it, in the axes and about the origin of body i. Armature stands on the diagonal.
+    beyond it, in the axes and about the origin of body i. Armature is added to the diagonal.
     """
     M = Blocks()
     parts = {i: _parts(transform) for i, transform in X.items()}
@@ -250,7 +256,7 @@ def columns(
 
 
 def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
-    """Return X' F, with the offset s along the axes in which it has the most zeros."""
+    """Return X' F. The offset s is taken along the axes in which it has the most zeros."""
     forces = []
     for column in F.columns:
         f = turn.T @ column.force
@@ -260,9 +266,9 @@ def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
 
 
 def _parts(X: Transform) -> tuple[Rotation, Vector, Rotation]:
-    """Return (turn, s, placed): X.E is the constant `placed`, then `turn`; s is X.r in between.
+    """Return (turn, s, placed). X.E is the constant `placed`, then `turn`; s is X.r in between.
 
-    Between the twist and the turn of a joint the offset of a Denavit-Hartenberg row is (a, 0, d).
+    Between the twist and the turn of a joint, the offset of a Denavit-Hartenberg row is (a, 0, d).
     """
     factors = X.E.factors
     ways = [(X.E, X.r, Rotation())]
@@ -291,6 +297,9 @@ def forward_dynamics_parallel_axes(
 def forward_dynamics_augmented_tensor(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """D by algorithm 6.2, b by 5.7, then elimination (Balafoutis and Patel 1991, section 6.3)."""
+    """Compute D by algorithm 6.2 and b by 5.7, then eliminate.
+
+    See Balafoutis and Patel 1991, section 6.3.
+    """
     D = mass_matrix_augmented_tensor(model, q)
     return accelerations(model, D, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)

@@ -1,8 +1,8 @@
 """Links along base axes, and the operators of Rodriguez and Kreutz that join them.
 
-Phi' shifts motions from one origin to another, and Phi shifts forces back; along common axes both
+Phi' shifts motions from one origin to another, and Phi shifts forces back. Along common axes both
 are translations. The mass matrix H Phi I Phi' H' then has the form of the covariance of the
-innovations of a Kalman filter, link by link from the tips inward, and factors in the same way.
+innovations of a Kalman filter, link by link from the tips inward, and is factored in the same way.
 """
 
 from itertools import pairwise
@@ -17,7 +17,10 @@ from chasles.model.spaces import Blocks, JointMatrix, Position
 
 
 def transition(a: Vector, b: Vector) -> Transform:
-    """Phi'(a, b), from motions at the point a to those at b; its transpose is Phi (5.2.32)."""
+    """Return Phi'(a, b), which maps motions at point a to motions at b.
+
+    Its transpose is Phi (5.2.32).
+    """
     return Transform(Rotation(), b - a)  # (5.2.32)
 
 
@@ -78,10 +81,10 @@ def congruence(A: JointMatrix, D: JointMatrix) -> Blocks:
 
 
 def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """A, B, D with M = A D A', M^-1 = B' D^-1 B, A B = 1 (Rodriguez and Kreutz 1988).
+    """Return A, B and D with M = A D A', M^-1 = B' D^-1 B, A B = 1 (Rodriguez and Kreutz 1988).
 
-    A = 1 + H Psi L and B = 1 - H Phi L (Balafoutis and Patel 1991, Eq 6.2.18-19), which have a
-    block for each joint and each joint inward of it; D has the articulated inertia at each joint.
+    A = 1 + H Psi L and B = 1 - H Phi L (Balafoutis and Patel 1991, Eq 6.2.18-19) have a block for
+    each joint and each joint inward of it. D has the articulated inertia at each joint.
     Psi transmits the force of a joint through rigid links, Phi through joints that yield. In
     Eq 6.2.19 the book's Phi is not that of its algorithm 5.5, which is Psi here.
     """

@@ -19,13 +19,13 @@ from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 
 
 class Change(NamedTuple):
-    """Effect of a degree of freedom on its body: on rotation, then on the origin, in body axes.
+    """Effect of a degree of freedom on its body: on the rotation, then on the origin, in body axes.
 
-    `freedom` is (z, 0) for a revolute joint, (0, z) for a prismatic one. zd2: twice the change of
-    angular velocity by a step along it. by_q: the change of accelerations by that step, in the
-    book's terms (Omega z, sdd x z) or (0, Omega z); slid: the part of its second entry that is not
-    a mere rotation with the body, 0 or Omega z. by_qd: half the change of accelerations by a change
-    of velocity, (w x z, 0) or (0, w x z).
+    `freedom` is (z, 0) for a revolute joint and (0, z) for a prismatic one. zd2: twice the change
+    of angular velocity due to a step along it. by_q: the change of accelerations due to that step,
+    in the book's terms (Omega z, sdd x z) or (0, Omega z). slid: the part of the second entry of
+    by_q that is not just a rotation with the body, 0 or Omega z. by_qd: half the change of
+    accelerations due to a change of velocity, (w x z, 0) or (0, w x z).
     """
 
     freedom: Motion
@@ -35,7 +35,7 @@ class Change(NamedTuple):
     by_qd: Motion
 
     def seen_from(self, s: Vector, sd: Vector) -> "Change":
-        """Return the effect on an outer link, with origin at s and relative velocity sd."""
+        """Return the effect on an outer link whose origin is at s with relative velocity sd."""
         z, zdd, half = self.freedom.angular, self.by_q.angular, self.by_qd.angular
         further = zdd.cross(s) + self.zd2.cross(sd)
         return Change(
@@ -50,7 +50,7 @@ class Change(NamedTuple):
 def changes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, moving: Chain
 ) -> dict[int, tuple[Change, ...]]:
-    """Return the change for each degree of freedom of every joint: zd_j and zdd_j of (7.3.1-4)."""
+    """Return the `Change` of each degree of freedom of every joint: zd_j and zdd_j of (7.3.1-4)."""
     found = {}
     for i, _, joint, _ in model.outward():
         S, sdd, zeta = moving.S[i], moving.sdd[i], moving.zeta[i]
@@ -91,8 +91,8 @@ def generalized(
 ) -> tuple[dict[int, GeneralizedLink], dict[int, Vector]]:
     """Perform step 1 of algorithm 7.1 on augmented links, summed over branches.
 
-    Return the subtree of every link in the link's frame, about its origin; and sd, the rate of its
-    position in its parent, along the parent's axes.
+    Return the subtree of every link in the link's frame, about its origin. Also return sd, the rate
+    of its position in its parent, along the parent's axes.
     """
     X, S, Omega = moving.X, moving.S, moving.Omega
     U, E = {i: link.h for i, link in links.items()}, {i: link.I for i, link in links.items()}
@@ -115,11 +115,11 @@ def generalized(
 def inverse_dynamics_sensitivities(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """D0, V0, P0 of d tau = D0 d qdd + V0 d qd + P0 d q (Balafoutis and Patel 1991, algorithm 7.1).
+    """Return D0, V0 and P0 of d tau = D0 d qdd + V0 d qd + P0 d q.
 
-    The book covers chains of revolute joints. Other joints differ only in the initial values of
-    rows (B, f), C and of columns (H, -fh), (G, -fb), which are then passed inward as wrenches.
-    Branches are summed.
+    See Balafoutis and Patel 1991, algorithm 7.1. The book covers chains of revolute joints. Other
+    joints differ only in the initial values of rows (B, f), C and of columns (H, -fh), (G, -fb),
+    which are then passed inward as wrenches. Branches are summed.
     """
     moving = chain(model, q, qd, qdd)
     X, sdd, links = moving.X, moving.sdd, augmented(model, moving.X)
@@ -163,7 +163,7 @@ def inverse_dynamics_sensitivities(
 def _rows(
     rows: Sequence[Force], C: Sequence[Vector], changes: Sequence[Change]
 ) -> tuple[Matrix, Matrix, Matrix]:
-    """Return d, v, p of these rows: B.z, 2 (B w~ - C).z, (B Omega - 2 C w~ + f sdd~).z."""
+    """Return d, v and p of these rows: B.z, 2 (B w~ - C).z, (B Omega - 2 C w~ + f sdd~).z."""
     entries = [
         [
             (f.dot(S), (f.dot(by_qd) - c.dot(S.angular)) * 2.0, f.dot(by_q) - c.dot(zd2))

@@ -1,8 +1,9 @@
 """Joint types with at most one degree of freedom, reversed joints, and the table of all types.
 
 To add a type, add a class to this folder and its row in `JOINTS`. Properties of a type that
-readers, writers and other libraries need are fields of its class (`contract.Joint`); no other
-module depends on the name of a type. The tests in tests/model/test_joints.py check the contract.
+readers, writers and other libraries need are fields of its class (`contract.Joint`), so that no
+other module depends on the name of a type. The tests in tests/model/test_joints.py check the
+contract.
 """
 
 from collections import ChainMap
@@ -43,7 +44,7 @@ MX, MY, MZ, FX, FY, FZ = LOADS
 
 @dataclass(frozen=True)
 class Fixed(Natural):
-    """Weld that closes a loop, without degrees of freedom (other fixed joints merge two links)."""
+    """Weld that closes a loop, without degrees of freedom. Other fixed joints merge two links."""
 
     kind = "fixed"
     nq = nv = 0
@@ -84,7 +85,7 @@ class Prismatic(Natural):
 
 @dataclass(frozen=True)
 class Helical(Steady):
-    """Screw about z: rotation by q (rad), advance by pitch times q (pitch in m/rad)."""
+    """Screw about z: rotation by q (rad), advance of pitch times q (pitch in m/rad)."""
 
     pitch: float = 0.0
 
@@ -109,7 +110,7 @@ class Helical(Steady):
         return Forces((MX, MY, FX, FY, FZ - MZ * self.pitch))
 
     def fit(self, X: Transform) -> Vector:
-        """Return the angle from the advance, which determines the number of turns."""
+        """Return the angle, computed from the advance, which determines the number of turns."""
         return Vector.of(X.r[2] / self.pitch if self.pitch else turn_about_z(X))
 
 
@@ -143,7 +144,7 @@ class RackAndPinion(Joint):
         return Forces((MX, MY, FX * s + FY * c, FX * c - FY * s - MZ * self.radius, FZ))
 
     def fit(self, X: Transform) -> Vector:
-        """Return the angle from the travel, which determines the number of turns."""
+        """Return the angle, computed from the travel, which determines the number of turns."""
         return Vector.of(X.r[0] / self.radius if self.radius else turn_about_z(X))
 
 
@@ -177,7 +178,10 @@ class Reversed(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its rates: A with rate Ad in one frame has rate Ad + vJ x A in the other."""
+        """Return S and its rates.
+
+        A quantity A with rate Ad in one frame has rate Ad + vJ x A in the other.
+        """
         back = self.inner.motion(q).inverse()
         A = self.inner.subspace_rates(q, rates)
         vJ = [leibniz(lambda qd, S: S @ qd, rates, A, k) for k in range(len(rates))]
@@ -221,15 +225,15 @@ JOINTS: dict[str, type[Joint]] = {
     "yaw_pitch_roll": YawPitchRoll,
     "rolling": Rolling,
 }
-"""Every joint type by the name that files and builders use; "fixed" joints merge two links."""
+"""Every joint type by its name in files and builders. Joints of type "fixed" merge two links."""
 
 TYPES: Mapping[str, type[Joint]] = ChainMap(JOINTS, {"fixed": Fixed})
-"""Fixed joints and every type of `JOINTS`, including types that are added later."""
+"""The fixed joint and every type of `JOINTS`, including types that are added later."""
 
 LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
     name: joint for name, joint in JOINTS.items() if joint.holonomic
 }
-"""Types that can close a loop: those that constrain positions, not only velocities."""
+"""Types that can close a loop: the types that constrain positions, not only velocities."""
 
 __all__ = [
     "JOINTS",

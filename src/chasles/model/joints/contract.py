@@ -1,4 +1,4 @@
-"""Joint contract: members that every joint type provides, and defaults that follow from motion.
+"""Joint contract: members that every joint type provides, and their default implementations.
 
 A joint lets its body move relative to its parent. `transform(q)` transforms motion vectors from the
 parent body's frame to the body's frame. `subspace(q)` is S, with joint velocity S @ qd, in the
@@ -53,7 +53,7 @@ class Numbers(NamedTuple):
     """Names of a joint's coordinates and velocities, in order.
 
     qw qx qy qz: quaternion. cos sin: cosine and sine of the angle. w and v: angular and linear
-    velocity along the body's axes; capital letters: along the parent's axes.
+    velocity along the body's axes. Capital letters mean along the parent's axes.
     """
 
     position: str
@@ -63,8 +63,8 @@ class Numbers(NamedTuple):
 class Part(NamedTuple):
     """One of the joints in series that are equivalent to a joint.
 
-    kind: its type. axis: its axis, as an index of the joint's natural x, y, z. ratio: the field of
-    the joint with the travel per radian of the rotation that it follows, if any.
+    kind: its type. axis: index of its axis among the joint's natural x, y, z. ratio: for a
+    translation that follows a rotation, the field of the joint with the travel per radian.
     """
 
     kind: str
@@ -75,9 +75,9 @@ class Part(NamedTuple):
 class Slopes(NamedTuple):
     """Derivatives of a joint's motion with respect to its coordinates, in the body frame.
 
-    subspace: derivatives of S, one for each coordinate. velocity: of S qd. acceleration: of S qdd +
-    c_J. bias: derivative of c_J with respect to qd. The last three have one column for each
-    coordinate. All are zero if S is constant.
+    subspace: derivatives of S, one for each coordinate. velocity: derivative of S qd. acceleration:
+    derivative of S qdd + c_J. bias: derivative of c_J with respect to qd. The last three have one
+    column for each coordinate. All are zero if S is constant.
     """
 
     subspace: tuple[Motions, ...]
@@ -88,7 +88,7 @@ class Slopes(NamedTuple):
 
 @dataclass(frozen=True)
 class Joint:
-    """The contract of joint types; coordinates q have nq entries, velocities qd have nv.
+    """The contract of joint types. Coordinates q have nq entries, velocities qd have nv.
 
     placement: the joint's frame in the parent body's frame, at q = neutral. armature: rotor inertia
     added to the diagonal of the mass matrix. damping, friction: viscous coefficient and dry
@@ -115,23 +115,23 @@ class Joint:
     additive: ClassVar[bool] = True
     """True if velocities are the time derivatives of q, so that `integrate` adds them."""
     holonomic: ClassVar[bool] = True
-    """True if it constrains positions, not only velocities; one step then reaches every q."""
+    """True if it constrains positions, not only velocities, so that one step reaches every q."""
     path: ClassVar[tuple[int, ...]] = ()
-    """Entries of q that depend on the path of a nonholonomic joint; `difference` ignores them."""
+    """Entries of q that depend on the path of a nonholonomic joint. `difference` ignores them."""
 
     # Traits of a row of `JOINTS`, for readers, writers and other libraries
     along: ClassVar[str] = "z"
-    """Natural axes that a file's axis and second axis define; "" if it has none."""
+    """Natural axes that a file's axis and second axis define, or "" if the type has none."""
     askew: ClassVar[str] = ""
     """Remedy in the error message if the two axes are not perpendicular."""
     flips: ClassVar[bool] = False
-    """True if exchanging its frames and reversing its axis gives the same joint."""
+    """True if exchanging the frames and reversing the axis gives the same joint."""
     floating: ClassVar[bool] = False
     """True for a joint without constraints: six degrees of freedom, a quaternion and a position."""
     hinge: ClassVar[bool] = False
-    """True if it only rotates about one axis."""
+    """True if the joint only rotates about one axis."""
     pivots: ClassVar[bool] = False
-    """True if it only rotates about one point."""
+    """True if the joint only rotates about one point."""
     unfelt: ClassVar[str] = ""
     """Parts of the body's inertia that do not affect the joint, by letter.
 
@@ -143,17 +143,17 @@ class Joint:
     twin: ClassVar[str] = ""
     """Corresponding type with bounds (if this type has none) or without bounds (otherwise)."""
     names: ClassVar[Mapping[str, str]] = {}
-    """Words for the type in file formats: the first is written, all are read."""
+    """Words for the type in file formats. The first is written, and all are read."""
     numbers: ClassVar[Numbers] = Numbers("", "")
     """Names of the coordinates, for `chasles.conventions`."""
     elsewhere: ClassVar[Mapping[str, Numbers | str]] = {}
-    """Coordinates in other libraries that have the type, or why they cannot be converted."""
+    """Coordinates in other libraries that have the type, or the reason they cannot be converted."""
     series: ClassVar[tuple[Part, ...]] = ()
     """Equivalent joints in series from parent to child, in the order of degrees of freedom."""
 
     @property
     def velocity_units(self) -> tuple[str, ...]:
-        """Return the unit of each velocity, times s; a quaternion has three velocities."""
+        """Return the unit of each velocity without the 1/s. A quaternion has three velocities."""
         turns = ("rad",) * 3 if "1" in self.units else ()
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
@@ -181,7 +181,7 @@ class Joint:
         raise UnsupportedError("E-JOINT-015", f"{type(self).__name__} does not define motion(q)")
 
     def transform(self, q: Vector) -> Transform:
-        """Return the transform from coordinates of the parent body to those of the body.
+        """Return the coordinate transform from the parent body's frame to the body's frame.
 
         Parameters
         ----------
@@ -241,8 +241,7 @@ class Joint:
             Coordinates of the joint.
         gear : Vector
             Gear ratio, then zeros. For joints with quaternion coordinates, the entries are along
-            the
-            axes of the body.
+            the axes of the body.
         in_parent : bool
             Take the entries along the axes of the parent instead.
 
@@ -364,7 +363,7 @@ class Joint:
         return self.subspace_rates(q, (qd,))[1]
 
     def bias(self, q: Vector, qd: Vector) -> Motion:
-        """Return c_J, the part of the joint's acceleration due to the change of S in the body.
+        """Return c_J, the acceleration due to the change of S in the body frame.
 
         Parameters
         ----------
@@ -389,7 +388,7 @@ class Joint:
         return self.subspace_rate(q, qd) @ qd
 
     def bias_slopes(self, q: Vector, qd: Vector) -> Motions:
-        """Return the derivatives of c_J along a step of each degree of freedom.
+        """Return the derivatives of c_J with respect to a step of each degree of freedom.
 
         Parameters
         ----------
@@ -449,7 +448,7 @@ class Joint:
         return Slopes(turned, velocity, acceleration, bias=velocity + bias)
 
     def rates(self, q: Vector, v: Motion) -> Vector:
-        """Return qd for a velocity v = S qd across the joint (the closest qd for other v).
+        """Return qd for a velocity v = S qd across the joint, or the closest qd for another v.
 
         Parameters
         ----------
@@ -571,7 +570,7 @@ class Joint:
         return q1 - q0
 
     def drift(self, qd: Vector) -> Matrix:
-        """Return -ad(qd): a small step d has the rate drift @ d + (change of qd); 0 if additive.
+        """Return -ad(qd): a small step d has the rate drift @ d + (change of qd). Zero if additive.
 
         Parameters
         ----------
@@ -623,7 +622,7 @@ class Joint:
         raise UnsupportedError("E-JOINT-017", problem)
 
     def fit(self, X: Transform) -> Vector:
-        """Return q with motion(q) = X; for other X, the error remains in the directions of T.
+        """Return q with motion(q) = X. For other X, the error remains in the directions of T.
 
         Parameters
         ----------
@@ -671,7 +670,7 @@ class Joint:
         return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
 
     def turning(self, qd: Vector) -> Matrix:
-        """Return C, where the force C qd rotates the rotor's momentum with the body's axes.
+        """Return C, such that the force C qd rotates the rotor's momentum with the body's axes.
 
         Parameters
         ----------
@@ -694,7 +693,7 @@ class Joint:
         return Matrix.zero(self.nv, self.nv)
 
     def resistance(self, qd: Vector) -> Vector:
-        """Return the force at constant velocity: `losses`, `load` and `turning` of the rotor.
+        """Return the force at constant velocity: `losses`, `load` and the rotor's `turning`.
 
         Parameters
         ----------
@@ -744,7 +743,8 @@ class Joint:
     def displacement(self, q: Vector) -> Vector:
         """Return the displacement of the spring from rest along each degree of freedom.
 
-        The energy is stiffness / 2 times its square, and the force is stiffness times it.
+        The spring's energy is stiffness / 2 times the square of the displacement. Its force is
+        stiffness times the displacement.
 
         Parameters
         ----------
@@ -843,7 +843,7 @@ class Steady(Joint):
 
 @dataclass(frozen=True)
 class Natural(Steady):
-    """A joint that moves along some of the six natural directions only."""
+    """A joint that moves only along some of the six natural directions."""
 
     free: ClassVar[tuple[Motion, ...]]
     """The directions, a subset of `UNITS`: the columns of S."""
@@ -870,7 +870,7 @@ class Natural(Steady):
 
 @dataclass(frozen=True)
 class Revolute(Natural):
-    """Rotation about z by q (rad); at q = 0 the body's frame is rotated by `offset`."""
+    """Rotation about z by q (rad). At q = 0 the body's frame is rotated by `offset`."""
 
     offset: float = 0.0
 

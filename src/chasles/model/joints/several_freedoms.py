@@ -56,7 +56,7 @@ class Universal(Joint):
         return Forces((MZ * cos(q[1]) - MX * sin(q[1]), FX, FY, FZ))
 
     def fit(self, X: Transform) -> Vector:
-        """Return both angles from R = Rx Rz Ry; the error Rz is a rotation between the axes."""
+        """Return both angles from R = Rx Rz Ry. The error Rz is a rotation between the axes."""
         R = X.R
         return Vector.of(atan2(R[2, 1], R[1, 1]), atan2(R[0, 2], R[0, 0]))
 
@@ -86,7 +86,7 @@ class Spherical(Natural):
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return the rotation vector along the axis of the moment, and the axis."""
+        """Return the component of the rotation vector along the moment's axis, and the axis."""
         axis = _orientation(q) @ _first(gear, 3) if in_parent else _first(gear, 3)
         return self.difference(self.neutral(), q).dot(axis), axis.entries
 
@@ -158,7 +158,7 @@ class Cylindrical(Natural):
 class Planar(Natural):
     """Motion in the plane normal to z: q = (angle, x, y), x and y in the parent's frame.
 
-    Velocities are (wz, vx, vy) in the body's frame, so that S is constant; they are not the rates
+    Velocities are (wz, vx, vy) in the body's frame, so that S is constant. They are not the rates
     of q (Featherstone 2008, table 4.1, mixes the two).
     """
 
@@ -331,7 +331,7 @@ class Rolling(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its rates; the contact at -radius n is at rest, so v = w x radius n."""
+        """Return S and its rates. The contact at -radius n is at rest, so v = w x radius n."""
         n = _left_behind(_orientation(q) @ Z * self.radius, rates)
         turns, none = [e.angular for e in (WX, WY, WZ)], Vector.zero()
         S = Motions(tuple(Motion(e, e.cross(n[0])) for e in turns))
@@ -343,7 +343,7 @@ class Rolling(Joint):
         return Motions(tuple(Motion(Vector.zero(), qd.cross(v)) for v in turned))
 
     def constraint(self, q: Vector) -> Forces:
-        """Return the forces at the contact, which have moments about the center."""
+        """Return the forces at the contact point, which have moments about the center."""
         n = _orientation(q) @ Z * self.radius
         return Forces(tuple(Force(f.force.cross(n), f.force) for f in (FX, FY, FZ)))
 
@@ -351,7 +351,7 @@ class Rolling(Joint):
         return Vector((*rotations.quaternion_from_matrix(X.R), X.r[0], X.r[1]))
 
     def integrate(self, q: Vector, v: Vector) -> Vector:
-        """Return the configuration after rolling along a line."""
+        """Return the configuration after rolling along a straight line."""
         x, y, _ = (_orientation(q).T @ v).cross(Z * self.radius)
         return Vector((*_turned(q, v), q[4] + x, q[5] + y))
 
@@ -367,12 +367,12 @@ def _first(q: Vector, n: int) -> Vector:
 
 
 def _orientation(q: Vector) -> Rotation:
-    """Return E of the quaternion at the start of q."""
+    """Return E of the quaternion in the first four entries of q."""
     return Rotation((General(rotations.matrix_from_quaternion(_first(q, 4)).T),))
 
 
 def _turned(q: Vector, w: Vector) -> Vector:
-    """Return the quaternion at the start of q, rotated by a rotation vector."""
+    """Return the quaternion in the first four entries of q, rotated by a rotation vector."""
     return rotations.quaternion_product(_first(q, 4), rotations.quaternion_from_vector(w))
 
 
@@ -383,7 +383,7 @@ def _turn(q0: Vector, q1: Vector) -> Vector:
 
 
 def _left_behind(n: Vector, spins: Sequence[Vector]) -> list[Vector]:
-    """Return a fixed vector n and its derivatives in a body with spins w, w', ...: n' = n x w."""
+    """Return a fixed vector n and its derivatives (n' = n x w) in a body with spins w, w', ..."""
     found = [n]
     for k in range(len(spins)):
         found.append(leibniz(Vector.cross, found, spins, k))
