@@ -76,7 +76,7 @@ class Arm:
     size: float
 
     def displacement(self, goal: Sequence[Number]) -> Displacement:
-        """Return the displacement from the home pose to a goal (12): rotation by rows, position (m)."""
+        """Return the displacement from home to a goal (12): rotation matrix by rows, position."""
         R = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
         p = Vector(tuple(goal[9:])) * (1.0 / self.size)
         return Displacement(R, p) @ self.home.inverse
@@ -269,7 +269,7 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
 
 
 def jointed(joints: Sequence[Joint]) -> list[Joint]:
-    """Return seven joints whose axis points are the shoulder (first three) and wrist (last three)."""
+    """Return seven joints, with shoulder and wrist as points of the first and last three axes."""
     shoulder, wrist = meeting(joints[:3]), meeting(joints[4:])
     assert shoulder is not None
     assert wrist is not None

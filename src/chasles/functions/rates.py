@@ -132,7 +132,7 @@ class Step:
     def _problems(
         self, at: Posture, given: dict[str, list[Number]]
     ) -> list[tuple[Rows, list[Number], list[Number]]]:
-        """Return, for each priority, weighted rows and rates, and 1 for each row of nonzero weight."""
+        """Return, for each priority, weighted rows and rates, and 1 for rows of nonzero weight."""
         found = []
         first = 0
         for level in self.levels:

@@ -86,7 +86,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     Raises
     ------
     InputError
-        If the subspaces do not form a direct sum, or v has another size.
+        If the space is not the direct sum of the subspaces, or v has the wrong size.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     vector = np.asarray(v, dtype=float)
     if whole.shape[0] != whole.shape[1] or span(whole).shape[1] < len(whole):
         sizes = " + ".join(str(part.shape[1]) for part in parts)
-        problem = f"{sizes} columns do not form a direct sum of a space of dimension {len(whole)}"
+        problem = f"{sizes} columns do not form a basis of a space of dimension {len(whole)}"
         remedy = "give complementary subspaces"
         raise InputError("E-MATH-037", problem, remedy, part="decompose")
     if vector.shape != (len(whole),):

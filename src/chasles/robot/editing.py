@@ -364,5 +364,5 @@ class Editing(Parametric):
 
 
 def _is_finite(array: np.ndarray, *shape: int) -> bool:
-    """Return True for finite numbers of a shape."""
+    """Return True if an array is finite and has the given shape."""
     return array.shape == shape and bool(np.all(np.isfinite(array)))

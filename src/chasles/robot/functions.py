@@ -331,7 +331,7 @@ class Computing(Identity):
         """Return the Jacobian of a frame while the robot floats with zero total momentum.
 
         A floating base recoils from the motion of the joints, so its own columns are zero. On a
-        fixed base the result equals `jacobian`; a floating base that loops hold is refused.
+        fixed base the result equals `jacobian`; a floating base held by loops is an error.
 
         Parameters
         ----------

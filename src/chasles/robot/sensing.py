@@ -16,7 +16,7 @@ from chasles.robot.identity import Array
 
 
 class Sensing(Editing):
-    """Sensors."""
+    """Sensors and their values."""
 
     @property
     def sensors(self) -> tuple[str, ...]:
