@@ -240,7 +240,7 @@ class Identity(Named):
         -------
         tuple of (loops, joints)
             One pair for each cluster. Motions of one cluster do not depend on the coordinates of
-            another (Featherstone 2008, section 8.9); joints outside all clusters are free.
+            another (Featherstone 2008, section 8.9); joints outside clusters are unconstrained.
 
         Examples
         --------

@@ -285,8 +285,8 @@ def _along(x: float) -> Transform:
 def _check(robot: str, **lengths: float) -> None:
     for name, length in lengths.items():
         if not (math.isfinite(length) and length > 0.0):
-            problem = f"{name} must be a positive length in m, not {length!r}"
-            remedy = "give a positive number"
+            problem = f"{name} must be positive and finite, not {length!r}"
+            remedy = "give a positive length in m"
             raise ModelError("E-ROBOT-030", problem, remedy, part=f"robot {robot!r}")
 
 
