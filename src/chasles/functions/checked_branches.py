@@ -67,7 +67,7 @@ def _largest(errors: list[Number]) -> Number:
 def _gathered(
     rows: list[list[Number]], flags: list[Number], nothing: list[Number]
 ) -> tuple[list[list[Number]], Number]:
-    """Return the rows with flag 1, padded at the end by rows of `nothing`, and the number of flags.
+    """Return the rows with flag 1, then rows of `nothing`, and the number of rows with flag 1.
 
     Row j of the result is the flagged row that follows j other flagged rows.
     """

@@ -16,8 +16,8 @@ def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
     """Return a kernel for the limited torques along a path.
 
     Its inputs are q, q' and q''. Its outputs are the torques c at rest, c + a with accelerations
-    q', and c + b with velocities q' and accelerations q''. Return None if no torque is
-    limited, or if one program cannot compute the torques (closed loops, time dependence).
+    q', and c + b with velocities q' and accelerations q''. Return None if no torque is limited,
+    or if one program cannot compute the torques (closed loops, robots that depend on time).
     """
     if model.constraints or model.timed or not any(limited):
         return None

@@ -206,12 +206,13 @@ is kept, so that the choice does not depend on rounding."""
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """Y p = Y[..., columns] @ (combination @ p) for every state, with as few columns as possible.
+    """Base parameters: Y p = Y[..., columns] @ (combination @ p) for every state.
 
-    columns: indices (b,) of the kept columns of the regressor, ascending. combination: (b, k), the
-    base parameters as combinations of all parameters. tolerance: a column was dropped if at most
-    this fraction of it was independent of the kept columns. smallest_kept, largest_dropped: the
-    fractions nearest to the tolerance, which are far apart if the choice is clear.
+    columns: ascending indices (b,) of the kept columns of the regressor, as few as possible.
+    combination: (b, k), the base parameters as combinations of all parameters. tolerance: a column
+    was dropped if at most this fraction of it was independent of the kept columns. smallest_kept,
+    largest_dropped: the fractions nearest to the tolerance, which are far apart if the choice is
+    clear.
     """
 
     columns: np.ndarray

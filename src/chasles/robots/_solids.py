@@ -61,7 +61,7 @@ def standing(axis: Vector, center: Vector) -> Transform:
 
 
 def rod(mass: float, length: float) -> RigidInertia:
-    """Return a slender rod from the origin along x. Its axial moment is 1/50 of the other."""
+    """Return a slender rod from the origin along x. Its axial moment is 1/50 of the transverse."""
     transverse = mass * length * length / 12.0
     return _round(mass, transverse / 50.0, transverse, 0, Vector.of(0.5 * length, 0.0, 0.0))
 
