@@ -201,7 +201,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
         )
         raise ArgumentError("E-MATH-010", problem)
     if kind not in READERS:
-        problem = f"types are {', '.join(k.__name__ for k in READERS)}"
+        problem = f"the type must be one of {', '.join(k.__name__ for k in READERS)}"
         raise ArgumentError("E-MATH-011", problem, part=f"{kind!r}")
     rows = matrix(name, A)
     read, form = READERS[kind]
@@ -279,7 +279,7 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
     """
     m = number("mass", mass)
     if type(m) is not Scalar and m < 0.0:
-        raise InputError("E-MATH-013", f"mass is {m}: give a non-negative mass in kg")
+        raise InputError("E-MATH-013", f"mass must be non-negative (kg), not {m}")
     rigid = RigidInertia.from_center(m, vector("center", center), _moments(inertia))
     return Inertia.of(rigid)
 

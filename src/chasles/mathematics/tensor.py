@@ -35,7 +35,7 @@ class Fourth:
         """Contract two of the four indices; (1, 2) gives the dot product T S."""
         free = [n for n in range(4) if n not in (first, second)]
         if len(free) != 2 or not {first, second} <= set(range(4)):
-            problem = f"give two different indices from 0 to 3, not {first, second}"
+            problem = f"indices must be different integers from 0 to 3, not {first, second}"
             raise InputError("E-MATH-026", problem, part="contract")
 
         def entry(row: int, column: int) -> Number:
@@ -130,12 +130,12 @@ def dual(x: Vector) -> Matrix: ...
 @overload
 def dual(x: Matrix) -> Vector: ...
 def dual(x: Vector | Matrix) -> Matrix | Vector:
-    """Return u~ with u~ v = u x v from u, or u from the skew part u~ of a tensor (3.3.29-33)."""
+    """Return u~ with u~ v = u x v from a vector u, or u from a skew tensor u~ (3.3.29-33)."""
     if type(x) is Vector:
         return Matrix.skew(x)
     if type(x) is Matrix:
         return Vector.of(x[2, 1], x[0, 2], x[1, 0])
-    problem = f"give a vector or a skew tensor, not {type(x).__name__}"
+    problem = f"the argument must be a vector or a tensor, not {type(x).__name__}"
     raise ArgumentError("E-MATH-028", problem, part="dual")
 
 

@@ -382,7 +382,7 @@ def _rank(sizes: np.ndarray) -> int:
 def _columns(function: str, S: Any) -> np.ndarray:
     columns = np.asarray(S, dtype=float)
     if columns.ndim != 2 or not np.all(np.isfinite(columns)):
-        problem = f"give finite columns (n, m), not shape {columns.shape}"
+        problem = f"columns must be finite with shape (n, m), not shape {columns.shape}"
         raise InputError("E-MATH-040", problem, part=function)
     return columns
 
@@ -391,6 +391,6 @@ def _body(function: str, I: Any, S: Any, f: Any, *more: Any) -> tuple[np.ndarray
     inertia, columns, force = _columns(function, I), _columns(function, S), np.asarray(f, float)
     if inertia.shape != (6, 6) or len(columns) != 6 or force.shape != (6,):
         found = f"{inertia.shape}, {columns.shape} and {force.shape}"
-        problem = f"give inertia (6, 6), columns (6, m) and force (6,), not {found}"
+        problem = f"shapes must be inertia (6, 6), columns (6, m) and force (6,), not {found}"
         raise InputError("E-MATH-041", problem, part=function)
     return inertia, columns, force, *(np.asarray(each, dtype=float) for each in more)

@@ -135,7 +135,7 @@ class Configuring(Computing):
         array([0. , 0.5])
         """
         if not isinstance(values, Mapping):
-            problem = f"give {{joint: position}}, not {type(values).__name__}"
+            problem = f"values must be {{joint: position}}, not {type(values).__name__}"
             raise ArgumentError("E-ROBOT-010", problem, part="state")
         q = numbers("default", self.neutral() if default is None else default, self.nq)
         return from_names(values, self.position_slice, q)
