@@ -1,7 +1,7 @@
-"""Search for the first posture of a closed form within the limits, as a program of one step.
+"""Program for one step of the search for a closed-form posture within the joint limits.
 
-A redundant arm reaches a pose for many positions of its given joint. Each step tries another
-position of this joint until the closed form has a solution within the limits.
+A redundant arm reaches a pose for many positions of the joint that is given. Each step tries
+another position of this joint until the closed form has a solution within the limits.
 """
 
 import math
@@ -77,7 +77,7 @@ def beginning(
 
 
 def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[float, float]:
-    """Return the limits of a joint: relative to `size` if prismatic, else at most a turn apart."""
+    """Return the limits of a joint: in units of `size` if prismatic, else within one turn."""
     low, high = (float(a[joint.number]) for a in limits)
     if joint.slides:
         return low / size, high / size
@@ -98,7 +98,7 @@ def _inside(move: Move, low: float, high: float) -> Number:
 
 
 def _position(joint: Joint, move: Sequence[Number], low: float, high: float, size: float) -> Number:
-    """Return the position of a joint, or its angle from cosine and sine, clamped to its limits."""
+    """Return the position of a joint (an angle if it is revolute), clamped to its limits."""
     if joint.slides:
         return maximum(low, minimum(move[0], high)) * size
     middle, (c, s) = 0.5 * (low + high), move

@@ -40,7 +40,7 @@ def solve(
 ) -> Found:
     """Solve each block of each state as `numeric.solve` does, independently of other blocks.
 
-    Only singular values of small matrices are computed, so the time of a step is proportional to
+    Only singular values of small matrices are computed, so the time per step is proportional to
     the number of blocks. The tolerance is divided among the blocks such that it also bounds the
     norm of the whole residual.
     """
@@ -64,7 +64,7 @@ def solve(
 
 
 class _Search:
-    """Progress of the search for blocks of one size: an entry for each state and block."""
+    """State of the search for blocks of one size, with one entry per state and block."""
 
     def __init__(self, blocks: Blocks, r: np.ndarray, enough: float) -> None:
         self.blocks, self.enough = blocks, enough
@@ -76,7 +76,7 @@ class _Search:
     def propose(
         self, some: np.ndarray, A: np.ndarray, r: np.ndarray, rank: float, step: np.ndarray
     ) -> None:
-        """Write the steps of active blocks; blocks with an undefined matrix stop."""
+        """Write the steps of active blocks to `step`. Stop blocks whose matrix is not finite."""
         s, k = np.nonzero(self.moving[some])
         rows, v = self.blocks.rows[k], self.blocks.v[k]
         part = A[s[:, None, None], rows[:, :, None], v[:, None, :]]

@@ -1,4 +1,4 @@
-"""All postures of an arm for a pose, as one program, by a closed form that the arm admits."""
+"""Program that computes all postures of an arm for a pose, by a closed form."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -65,7 +65,7 @@ class Form:
 
 @dataclass(frozen=True, eq=False)
 class Arm:
-    """The chain of joints that carry a frame: their indices in q, axes at home, and the home pose.
+    """The chain of joints that carries a frame, with its axes and pose in the home posture.
 
     Lengths are in units of `size` (m). `columns` are the indices of the joints in q.
     """
@@ -160,7 +160,7 @@ def _move(joint: Joint, position: Number, size: float) -> Angle | Slide:
 
 
 def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
-    """Yield the closed forms that the axes of an arm allow; for seven joints, one joint is given.
+    """Yield the closed forms that the arm's axes allow. With seven joints, one joint is given.
 
     Forms with a given joint at an end of the chain come first, because their programs are shorter.
     """
@@ -269,7 +269,7 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
 
 
 def jointed(joints: Sequence[Joint]) -> list[Joint]:
-    """Return seven joints, with the shoulder and the wrist as the points on their axes."""
+    """Return seven joints, with shoulder and wrist as points of the first and last three axes."""
     shoulder, wrist = meeting(joints[:3]), meeting(joints[4:])
     assert shoulder is not None
     assert wrist is not None
@@ -299,7 +299,7 @@ Limits = tuple[np.ndarray, np.ndarray]
 
 
 def traced(chain: Arm, form: Form, lower: np.ndarray, upper: np.ndarray) -> Program:
-    """Return the program of a form: goal (12) and the given position (1) to postures and flags.
+    """Return the program that maps a goal (12) and the given position (1) to postures and flags.
 
     The output `q` has the joint positions of the chain for each branch, and `found` has the flags
     of `postures`.

@@ -1,4 +1,4 @@
-"""Callables around compiled functions: under external loads, at a time, or guarded.
+"""Callables that wrap compiled functions: with external loads, at a given time, or guarded.
 
 `target` returns the kernel that such a callable runs, for the fast entry of a robot.
 """
@@ -33,7 +33,7 @@ class Guarded(NamedTuple):
     """A function whose last result is (gap, margin) for each state.
 
     Its results are valid if no gap exceeds `gap` and all margins exceed `margin`. shown: the number
-    of its other results. The callable has this object as its attribute `guarded`.
+    of its other results. The callable stores this object in its attribute `guarded`.
     """
 
     function: Compiled | AtTime
@@ -50,7 +50,7 @@ def learnable(ready: Any) -> bool:
 
 
 def target(ready: Any, arrays: Sequence[Any], f_ext: Any) -> Target | None:
-    """Return the target of a call, or None if a fast entry cannot handle it; f_ext: its loads."""
+    """Return the target of a call with loads `f_ext`, or None if a fast entry cannot handle it."""
     guard: Guarded | None = getattr(ready, "guarded", None)
     facts: dict[str, Any] = {}
     sources = [4 * k for k in range(len(arrays))]

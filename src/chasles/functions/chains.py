@@ -89,7 +89,7 @@ class Joint:
         """Return the joint with another point on its axis, given in the home posture."""
         return replace(self, home_point=tuple(snapped(point)))
 
-    # Rotate vectors and move points by the displacement of the joint; `back`: by its inverse
+    # Rotate vectors and move points by the joint's displacement, or by its inverse (`back`)
 
     def turn(self, move: Move, v: Vector, *, back: bool = False) -> Vector:
         if isinstance(move, Slide):
@@ -104,7 +104,7 @@ class Joint:
         return self.point + self.turn(move, x - self.point, back=back)
 
     def angle(self, start: Vector, end: Vector) -> Angle:
-        """Return the angle about the axis between two vectors projected along the axis."""
+        """Return the angle about the axis from `start` to `end`, both projected along the axis."""
         a = self.axis
         return between(start.dot(end) - a.dot(start) * a.dot(end), a.dot(start.cross(end)))
 
@@ -124,7 +124,7 @@ size of the chain) between axes that count as intersecting."""
 
 
 def meeting(joints: Sequence[Joint]) -> np.ndarray | None:
-    """Return the point in which axes of one block meet in the home posture, or None."""
+    """Return the point where the axes of one block intersect in the home posture, or None."""
     if len({joint.block for joint in joints}) > 1 or any(j.slides for j in joints):
         return None
     H, O = (np.array([getattr(j, name) for j in joints]) for name in ("home_axis", "home_point"))

@@ -1,4 +1,4 @@
-"""All postures of a closed form as one program, checked by forward kinematics."""
+"""Program that computes all postures of a closed form and checks them by forward kinematics."""
 
 from chasles.expr import (
     RULES,
@@ -67,7 +67,7 @@ def _largest(errors: list[Number]) -> Number:
 def _gathered(
     rows: list[list[Number]], flags: list[Number], nothing: list[Number]
 ) -> tuple[list[list[Number]], Number]:
-    """Return the rows with flag 1, in order, then rows of `nothing`; and the number of flags 1.
+    """Return the rows with flag 1, then rows of `nothing`, and the number of rows with flag 1.
 
     Row j of the result is the flagged row that follows j other flagged rows.
     """

@@ -1,8 +1,8 @@
-"""A target of inverse kinematics: round shapes stay apart from each other and from obstacles.
+"""Inverse-kinematics target that keeps round shapes apart from each other and from obstacles.
 
-The only error is the root of the summed squares of all overlaps. An overlap is the required
-distance minus the actual distance, if positive. The gradient is computed as joint torques: each
-overlap acts as a force between its shapes, on the frames that carry them.
+The target has one error: the square root of the sum of all squared overlaps. An overlap is the
+required distance minus the actual distance, if positive. The gradient is computed as joint torques:
+each overlap acts as a force between its shapes, on the frames that carry them.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from chasles.mathematics.linear import Vector
 class Clearance(Target):
     """Distances of at least `margin` (m) between pairs of round shapes and obstacles.
 
-    rounds, kinds, pairs: see `functions.rounds.Rounds`. given: the numbers (..., n) of all
+    rounds, kinds, pairs: see `functions.rounds.Rounds`. given: the parameters (..., n) of all
     obstacles. The target is met if each distance is at least `margin`; steps aim at `margin` plus
     `tolerance`.
     """
@@ -83,7 +83,7 @@ class Clearance(Target):
         robot: Sequence[Segment],
         forces: dict[int, list[tuple[Vector, Vector]]],
     ) -> list[Number]:
-        """Return the joint torques of forces at points of round shapes."""
+        """Return the joint torques due to forces at points of round shapes."""
         by_frame: dict[str, tuple[Vector, Vector]] = {}
         for i, some in forces.items():
             frame = self.rounds[i].frame

@@ -21,7 +21,7 @@ from chasles.mathematics.trigonometric import Angle, between, conic, line, quadr
 
 BESIDE, TINY = 1e-4, 1e-24
 """Squared sine of the angle between the first axis and the line from shoulder to wrist below which
-arm angles have another reference, and the smallest squared length used as a divisor."""
+arm angles are measured from another reference, and the smallest squared length in a division."""
 
 Branch = list[tuple[Joint, Move]]
 """One solution: the position of every joint."""
@@ -56,11 +56,11 @@ class Affine(NamedTuple):
         return Affine((self.k[0] + constant, *self.k[1:]))
 
     def scaled(self, factor: Number) -> "Affine":
-        """Return the product with a factor; a number times a vector factor is a vector."""
+        """Return the product with a factor: a number or, for a scalar function, a vector."""
         return Affine(tuple(factor * a for a in self.k))
 
     def join(self, other: "Affine") -> "Affine":
-        """Return the sum of both."""
+        """Return the sum of the two functions."""
         return Affine(tuple(a + b for a, b in zip(self.k, other.k, strict=True)))
 
     def dot(self, v: Vector) -> "Affine":
@@ -81,7 +81,7 @@ def _times(kind: Number) -> Callable[[Number, Number], Number]:
 
 
 def moved(joint: Joint, x: Vector) -> Affine:
-    """Return the point to which a joint takes the point x."""
+    """Return the point x moved by a joint, as a function of the position of the joint."""
     if joint.slides:
         return Affine((x, joint.axis))
     away = x - joint.point
@@ -90,13 +90,13 @@ def moved(joint: Joint, x: Vector) -> Affine:
 
 
 def component(joint: Joint, e: Vector, v: Vector, *, back: bool = False) -> Affine:
-    """Return the component along e of the vector v rotated by a joint; back: by its inverse."""
+    """Return the component along e of v rotated by a joint, or by its inverse (`back`)."""
     along, across = e.dot(joint.axis) * joint.axis.dot(v), e.dot(joint.axis.cross(v))
     return Affine((along, e.dot(v) - along, -across if back else across))
 
 
 def distance(x: Affine) -> list[Number]:
-    """Return the squared length of a vector from a fixed point to one that a joint moves."""
+    """Return the squared distance between a fixed point and a point that a joint moves."""
     terms = x.product(x)
     if x.slides:
         return terms
@@ -118,7 +118,7 @@ def _less(terms: Sequence[Number], constant: Number) -> list[Number]:
     return [terms[0] - constant, *terms[1:]]
 
 
-# Three joints take a point to another -----------------------------------------------------------
+# Three joints that move one point to another ----------------------------------------------------
 
 
 def positions(a: Joint, b: Joint, c: Joint, x: Vector, y: Vector) -> list[Branch]:
@@ -220,7 +220,7 @@ def _slides(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
 
 
 def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
-    """Return the solutions of six joints whose last three axes meet in the fourth joint's point.
+    """Return the solutions of six joints whose last three axes meet at the fourth joint's point.
 
     The first three joints move this point to its goal; the last three set the orientation.
     """
@@ -246,7 +246,7 @@ def _rotations(a: Joint, b: Joint, c: Joint, axis: Vector, side: Vector) -> Iter
 def elbow(joints: Sequence[Joint], G: Displacement, angle: Angle) -> list[Branch]:
     """Return the solutions (up to eight) of seven joints for a given arm angle.
 
-    The first three axes meet in the point of the first joint (shoulder), the last three in the
+    The first three axes meet at the point of the first joint (shoulder), the last three at the
     point of the fifth joint (wrist). The fourth joint sets the distance between these points. The
     rotation of the shoulder moves the wrist to its goal, and the axis of the fourth joint to the
     arm angle.
@@ -283,7 +283,7 @@ def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
 
 
 def _reference(a: Joint, away: Vector) -> Vector:
-    """Return the direction of arm angle 0: the first axis, or a normal of it near that axis."""
+    """Return the direction of arm angle 0: the first axis, or its normal if `away` is near it."""
     along = a.axis.dot(away)
     near = less(away.dot(away) * (1.0 - BESIDE), along * along)
     pairs = zip(a.side, a.axis, strict=True)
@@ -332,7 +332,7 @@ def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
 
 
 def _outside(a: Joint, p: Joint, b: Joint, c: Joint, G: Displacement) -> Iterator[Pair]:
-    """Yield the positions of the first and the fifth joint of an arm with parallel axes between."""
+    """Yield positions of the first and fifth joints of an arm with parallel axes between them."""
     if any(joint.slides for joint in (a, b, c)):
         raise Unsuited
     h, point = p.axis, meeting((b, c))

@@ -92,11 +92,11 @@ class Compiled:
         self.residents: dict[str, Any] = {}
         """Functions that prepare the entries of `quick`, by library."""
         self.key = self.key_of(recipe)
-        """Key, the same in all processes, of everything that determines the code."""
+        """Key of everything that determines the code; it is the same in all processes."""
         _ALIVE.add(self)
         _KNOWN[self.key] = self
         if "torch" in sys.modules:
-            caller("torch")  # its compiler follows a call, but no import
+            caller("torch")  # its compiler can trace calls, but not imports
         with COMPILING:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
@@ -211,7 +211,7 @@ class Compiled:
         Returns
         -------
         results : ndarray or tuple of ndarray
-            Results; the same bits as those of a direct call.
+            Results, bitwise identical to those of a direct call.
 
         Raises
         ------
@@ -247,7 +247,7 @@ class Compiled:
 
     @property
     def plain(self) -> bool:
-        """True if the function has no options, so that it is the one called with arrays alone."""
+        """True if the function has no options, so that a call with arrays alone runs it."""
         recipe = self.recipe
         asked = recipe.dissipation or recipe.derivative or recipe.wrenches or recipe.options
         return recipe.method == "fastest" and not asked
@@ -327,9 +327,8 @@ class Compiled:
         Returns
         -------
         function : Compiled
-            Function of the same inputs, followed by the directions. A direction has the entries of
-            its
-            input (nq entries for q), like the covectors of `pullback`.
+            Function of the same inputs, followed by the directions. A direction has the shape of
+            its input (nq entries for q), like the covectors of `pullback`.
 
         Examples
         --------
@@ -363,7 +362,7 @@ class Compiled:
         return self.differential(Differential("pullback", wrt))
 
     def differential(self, applied: Differential) -> "Compiled":
-        """Return an applied derivative as a function, made once; its `parent` is this function."""
+        """Return the function of an applied derivative, cached. Its `parent` is this function."""
         with COMPILING:
             if applied not in self._differentials:
                 recipe = replace(self.recipe, chain=(*self.recipe.chain, applied))
@@ -502,7 +501,7 @@ def _plain_signature(function: Callable[..., Any]) -> str:
 
 
 class Functions:
-    """Compiled functions of a model, made on demand and kept."""
+    """Functions of a model, compiled on demand and cached."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -511,7 +510,7 @@ class Functions:
     def __call__(
         self, function: str, *, tier: Literal["best", "quick"] = "best", **options: Any
     ) -> Compiled:
-        """Return the compiled function with these options (`key`), made once.
+        """Return the function with these options (`key`), compiled once.
 
         tier: "quick" for a function that starts with quickly compiled code (`Tiered`), unless the
         best code is available.
@@ -526,7 +525,7 @@ class Functions:
         return self.made(key)
 
     def made(self, key: tuple[Any, ...]) -> Compiled:
-        """Return the compiled function of a key."""
+        """Return the compiled function for a key."""
         if key not in self._made:
             with COMPILING:
                 if key not in self._made:

@@ -50,7 +50,7 @@ class Cost(Count):
     """Number of operations of each kind, depth and live values.
 
     depth: number of operations on the longest path, which bounds the time of one state on any
-    machine. live: largest number of values needed at one time, which determines if they fit in
+    machine. live: largest number of values needed at one time, which determines whether they fit in
     registers. steps: operations by statement of the algorithm, in the order in which its functions
     begin to compute.
     """
@@ -61,7 +61,7 @@ class Cost(Count):
 
 
 def recorder(rules: Rules) -> Callable[[], Arena]:
-    """Return a function that makes an arena that records operations with their statements."""
+    """Return a function that creates an arena, which records the statement of each operation."""
     if rules not in get_args(Rules):
         raise InputError("E-COST-001", f'rules must be "simplified" or "book", not {rules!r}')
     if rules == "book":
@@ -84,7 +84,7 @@ def _counted(ops: Sequence[str], rules: Rules) -> Count:
 
 
 class _Origin(NamedTuple):
-    """A statement, ordered after those of functions that began to compute earlier."""
+    """A statement. Statements of functions that began to compute earlier sort first."""
 
     began: int
     file: str
@@ -93,7 +93,10 @@ class _Origin(NamedTuple):
 
 
 def _here(begun: dict[tuple[str, int], int]) -> _Origin | None:
-    """Return the current statement of the innermost public function; begun: order of functions."""
+    """Return the current statement of the innermost public function.
+
+    begun: the order in which functions began to compute, by file and first line.
+    """
     frame: Any = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
@@ -130,7 +133,7 @@ def _steps(program: Program, rules: Rules) -> tuple[Step, ...]:
 
 @cache
 def _statements(file: str) -> dict[int, int]:
-    """Return for every line of a source file the line on which its statement begins."""
+    """Return, for every line of a source file, the line on which its statement begins."""
     starts: dict[int, int] = {}
     for node in ast.walk(ast.parse("".join(linecache.getlines(file)))):
         if isinstance(node, ast.stmt) and not hasattr(node, "body"):
@@ -169,7 +172,7 @@ class Explanation:
     """The program that runs when a function of a robot is called.
 
     function: the traced function; for `forward_dynamics` of a robot with loops,
-    "constrained_dynamics". method: the one that runs. candidates: all programs that were tried, in
+    "constrained_dynamics". method: the method that runs. candidates: all programs tried, in
     order; the first of those with the least weight runs. given: operations of the method on the
     robot as it was loaded. passes: the changes of the model, in order, each with the operations
     after it. source, lines: the file that is traced, and the first and last line of the algorithm

@@ -46,7 +46,10 @@ class Timing(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """The device for batches of a function, with timings; prints as a table. gpu: its name."""
+    """The choice of device for batches of a function, with timings. It prints as a table.
+
+    cpu, gpu: names of the devices. Without a GPU, gpu is None and `reason` explains why.
+    """
 
     title: str
     cpu: str
@@ -85,7 +88,7 @@ class Report:
 
 
 def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
-    """Return batch sizes at which the other device becomes faster, first the GPU.
+    """Return the batch sizes at which the faster device changes, first from the CPU to the GPU.
 
     Between two timed sizes, both times are interpolated as powers of the size; above the largest,
     the faster device stays the same. Ties go to the CPU.
@@ -138,7 +141,7 @@ class Automatic:
             The faster device, copies included.
         """
         if count < 0:
-            raise InputError("E-GPU-019", f"the number of states must not be negative, not {count}")
+            raise InputError("E-GPU-019", f"the number of states must be non-negative, not {count}")
         return self.report(dtype).choice(count)
 
     def report(self, dtype: str = "float64") -> Report:

@@ -51,7 +51,7 @@ def check_axes(axes: str) -> None:
 
 
 def checked_point(at: Any) -> Any:
-    """Return `at` in the form that algorithms need: a word, or three finite floats."""
+    """Return `at` in the form that algorithms need: a string, or three finite floats."""
     if isinstance(at, str):
         if at not in ("frame", "world"):
             problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
@@ -81,7 +81,7 @@ def checked_time(t: Any) -> np.ndarray:
     try:
         time = np.asarray(t, dtype=None if is_single(t) else float)
     except (TypeError, ValueError, OverflowError):
-        problem = f"give a time in s or an array of times, not {t!r}"
+        problem = f"t must be a time in s or an array of times, not {t!r}"
         raise ArgumentError("E-CALL-021", problem, part="at_time") from None
     if not np.all(np.isfinite(time)):
         raise InputError("E-CALL-022", f"times must be finite numbers, not {t!r}", part="at_time")
@@ -116,7 +116,7 @@ def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
 
 NEEDED = {
     "actuated": "the indices in qd of the actuated degrees of freedom",
-    "weights": "a positive number for each of them",
+    "weights": "a positive number for each actuated degree of freedom",
 }
 """Required options of functions, and the meaning of each."""
 
@@ -197,7 +197,7 @@ def derivative_names(
     order: int = 1,
     model: Model | None = None,
 ) -> tuple[str, ...]:
-    """Return the checked names of the arguments to differentiate by.
+    """Return the checked names of the arguments to differentiate with respect to.
 
     order: number of rates. model: if it depends on time, "t" is also allowed, but must be named.
     """
@@ -253,7 +253,7 @@ def wrench_arguments(model: Model, f_ext: Mapping[str, Any] | None) -> Load:
 
 @cache
 def _fields() -> tuple[int, ...] | None:
-    """Return the offsets of a wrench's value, axes and point."""
+    """Return the memory offsets of the fields of a `Wrench`, or None if they are not found."""
     sample = Wrench([], "frame", (1.0, 2.0, 3.0))
     return places(sample, (sample.value, sample.axes, sample.at))
 
@@ -353,7 +353,7 @@ _TYPES: dict[type, Library] = {}
 
 
 def library_of(argument: Any) -> Library | None:
-    """Return the library of an array, or None for NumPy array_like; imports nothing."""
+    """Return the library of an array, or None for NumPy array_like. This imports nothing."""
     if type(argument) in _OURS:
         return None
     if type(argument) in _TYPES:
@@ -391,13 +391,13 @@ def refuse(function: str, *arguments: Any) -> None:
     for argument in arguments:
         row = library_of(argument)
         if row is not None:
-            problem = f"this function accepts only NumPy arrays, not those of {row.name}"
+            problem = f"this function accepts only NumPy arrays, not arrays of {row.name}"
             remedy = "convert the arrays; derivatives are not propagated"
             raise ArgumentError("E-CALL-041", problem, remedy, part=function)
 
 
 def module(package: str) -> Any:
-    """Return the loaded module for a library's arrays."""
+    """Import and return the module that handles a library's arrays."""
     return importlib.import_module(f"chasles.functions.libraries.{package.replace('.', '_')}")
 
 

@@ -10,7 +10,7 @@ from chasles.errors import ArgumentError, InputError, MissingPackageError, said
 from chasles.functions.doors import module
 
 LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch"}
-"""Libraries whose work can be captured, by package; the module with this name has `captured`."""
+"""Libraries whose work can be captured, by package; the module of that name has `captured`."""
 
 
 class Graph:
@@ -42,7 +42,7 @@ class Graph:
         if arguments:
             if len(arguments) != len(self._targets):
                 names = ", ".join(self.inputs)
-                problem = f"it takes all of {names} or no arrays, but {len(arguments)} were given"
+                problem = f"it takes no arrays or all of {names}, but {len(arguments)} were given"
                 raise ArgumentError("E-GPU-024", problem, part="graph")
             for target, argument in zip(self._targets, arguments, strict=True):
                 self._copy(target, argument)

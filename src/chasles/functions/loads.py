@@ -1,4 +1,4 @@
-"""Torques along a path: one program for the coefficients of all limits at a place of the path."""
+"""Program for the coefficients of all torque limits at a point of a path."""
 
 from collections.abc import Sequence
 
@@ -16,8 +16,8 @@ def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
     """Return a kernel for the limited torques along a path.
 
     Its inputs are q, q' and q''. Its outputs are the torques c at rest, c + a with accelerations
-    q', and c + b with velocities q' and accelerations q''. None if no torque is limited, or if
-    torques need more than a program (closed loops, robots that depend on time).
+    q', and c + b with velocities q' and accelerations q''. Return None if no torque is limited,
+    or if one program cannot compute the torques (closed loops, robots that depend on time).
     """
     if model.constraints or model.timed or not any(limited):
         return None
@@ -32,7 +32,7 @@ def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
 
 
 def _program(model: Model, limited: Sequence[bool]) -> Program:
-    """Return the three torques, which share the poses of the bodies; zero rates fold away."""
+    """Return the program of the three torques, which shares the poses of the bodies among them."""
     arena, torques = Arena(RULES), program(model, "inverse_dynamics")
     assert tuple(v.name for v in torques.inputs) == RATES, "no other inputs"
     inputs = [Variable(v.name, v.shape) for v in torques.inputs]

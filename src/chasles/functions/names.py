@@ -59,11 +59,11 @@ FOREIGN = {
     "step": "simulate",
     "forward": "simulate",
 }
-"""Names in Pinocchio, Drake, MuJoCo and the Robotics Toolbox, in lower case, and ours."""
+"""Names in Pinocchio, Drake, MuJoCo and the Robotics Toolbox (in lower case), and here."""
 
 
 def suggested(name: str, known: Mapping[str, object]) -> str:
-    """Return a suggestion for an unknown name: ours for another library's, or similar names."""
+    """Suggest a name for an unknown one: the equivalent of another library's, or similar names."""
     plain = name.lower().removeprefix("compute_").removeprefix("get_").removeprefix("mj_")
     ours = FOREIGN.get(name.lower()) or FOREIGN.get(plain)
     if ours in known:

@@ -61,7 +61,7 @@ def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np
 
 
 def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], slice]) -> np.ndarray:
-    """Return S (nv, m) with joint forces S u, from an array or from the names of actuated joints.
+    """Return S (nv, m), with joint torques S u, from an array or the names of actuated joints.
 
     A named joint has one input for each degree of freedom, in the order of the names.
     """
@@ -91,7 +91,7 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
 # Damped Newton's method on a manifold, for many states at once, each with its own damping -------
 
 STEPS = 100
-"""Largest number of steps. A fair guess needs 4 to 10; a double root (a dead point) about 30."""
+"""Largest number of steps. A good guess needs 4 to 10, a double root (dead point) about 30."""
 
 REACH = 0.5
 """Longest step of a coordinate, relative to its scale; a longer one may jump to another branch."""
@@ -99,9 +99,9 @@ REACH = 0.5
 
 @dataclass(frozen=True)
 class Found:
-    """End of the iteration for each state: q, the remaining residual, and its norm.
+    """Result of the iteration for each state: q, the remaining residual, and its norm.
 
-    The norm is infinite where the residual has no value.
+    The norm is infinite where the residual is undefined.
     """
 
     q: np.ndarray
@@ -127,7 +127,7 @@ def solve(
     held. Steps have least norm (singular values below `rank` times the largest count as zero) and
     Levenberg-Marquardt damping in proportion to the squared residual, so that the last steps are
     Newton steps. A state stops when the norm of its residual is below `tolerance` and no longer
-    halves, when no step reduces it, or when residual or matrix are undefined.
+    halves, when no step reduces it, or when the residual or its matrix is undefined.
     """
     q = q.copy()
     r = rows * residual(q)
@@ -200,18 +200,19 @@ _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
 """Power of a length in the units of a body's ten parameters: mass, first moment, inertia."""
 
 _EQUAL = 1e-6
-"""Columns whose independent parts differ by a smaller fraction are equally good; the first is kept,
-so that the choice does not depend on rounding."""
+"""Columns whose independent parts differ by less than this fraction are equally good. The first one
+is kept, so that the choice does not depend on rounding."""
 
 
 @dataclass(frozen=True)
 class BaseParameters:
-    """Y p = Y[..., columns] @ (combination @ p) for every state, with as few columns as possible.
+    """Base parameters: Y p = Y[..., columns] @ (combination @ p) for every state.
 
-    columns: indices (b,) of the kept columns of the regressor, ascending. combination: (b, k), the
-    base parameters as combinations of all parameters. tolerance: a column was dropped if at most
-    this fraction of it was independent of the kept columns. smallest_kept, largest_dropped: the
-    fractions nearest to the tolerance, which are far apart if the choice is clear.
+    columns: ascending indices (b,) of the kept columns of the regressor, as few as possible.
+    combination: (b, k), the base parameters as combinations of all parameters. tolerance: a column
+    was dropped if at most this fraction of it was independent of the kept columns. smallest_kept,
+    largest_dropped: the fractions nearest to the tolerance, which are far apart if the choice is
+    clear.
     """
 
     columns: np.ndarray
@@ -224,7 +225,7 @@ class BaseParameters:
         return len(self.columns)
 
     def values(self, parameters: np.ndarray) -> np.ndarray:
-        """Return the base parameters of inertia parameters.
+        """Return the base parameters for given inertia parameters.
 
         Parameters
         ----------
@@ -247,7 +248,7 @@ class BaseParameters:
 
 
 class States(NamedTuple):
-    """Steps from the neutral position, rates and accelerations, (count, nv) each."""
+    """Steps from the neutral position, velocities and accelerations, each of shape (count, nv)."""
 
     steps: np.ndarray
     qd: np.ndarray

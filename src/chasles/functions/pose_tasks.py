@@ -1,4 +1,4 @@
-"""Roll, pitch, yaw and position of a frame, and the matrices of their rates, as compiled functions.
+"""Compiled functions for roll, pitch, yaw and position of a frame, and their rate matrices.
 
 With R = Rz(yaw) Ry(pitch) Rx(roll), the angular velocity is w = T d(roll, pitch, yaw)/dt. The
 columns of T are the current axes of roll, pitch and yaw. The axis of pitch rotates with yaw, at wy;
@@ -57,7 +57,7 @@ def _traced(model: Model, frame: str, order: int) -> Program:
     given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
 
     def found(function: str, *shape: int, **options: Any) -> Matrix:
-        """Return a function of the frame; without prescribed motions it does not depend on time."""
+        """Return the values of a function of the frame, with time 0 if time is not an input."""
         made = program(model, function, frame=frame, **options)
         assert order < 0 or not model.driven
         values = made.applied({v.name: given.get(v.name, [0.0]) for v in made.inputs}, arena)

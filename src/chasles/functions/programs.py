@@ -1,4 +1,4 @@
-"""Programs of public functions: choice of a method, and derivatives by arguments.
+"""Programs of public functions: choice of a method, and derivatives with respect to arguments.
 
 Derivatives with respect to a configuration q are along the configuration space: the derivative of
 f(integrate(q, d)) with respect to d at d = 0, so they have nv columns.
@@ -68,7 +68,7 @@ class Candidate:
     passes: tuple[str, ...]
 
     def trace(self, model: Model, **options: Any) -> Program:
-        """Return the candidate's program; options as in `trace`."""
+        """Return the candidate's program. The options are those of `trace`."""
         return straight(self.staged(model, **options))
 
     def staged(self, model: Model, **options: Any) -> Program | Staged:
@@ -78,7 +78,7 @@ class Candidate:
 
 
 def program(model: Model, function: str, **options: Any) -> Program:
-    """Return the straight-line program of a public function; options as in `runnable`."""
+    """Return the straight-line program of a public function, with the options of `runnable`."""
     return straight(runnable(model, function, **options))
 
 
@@ -104,7 +104,7 @@ def runnable(
     staged: int | None = None,
     **options: Any,
 ) -> Program | Staged:
-    """Return the program of a public function by a method, or by the one with fewest operations.
+    """Return a public function's program, by a named method or the one with the fewest operations.
 
     A named method runs on the unchanged robot; "fastest" regroups inertias, and also tries other
     body frames. Units are changed, and rotationally symmetric last bodies are described in axes
@@ -226,7 +226,7 @@ def _methods(
                     "attach a mass to the link that the joint moves (`attach`), give the "
                     "joint an armature, or lock it (`lock`)"
                 )
-            problem = f"robot {model.name!r}: {reason or f'it cannot have {bound}'}"
+            problem = f"robot {model.name!r}: {reason or f'this function does not support {bound}'}"
             raise ModelError("E-CALL-067", problem, remedy, part=function)
         deep = _depth(model) > DEEP
         return tuple(m for m in allowed if not (deep and m.shallow)) or allowed
@@ -250,7 +250,7 @@ def _methods(
 
 
 def _depth(model: Model) -> float:
-    """Return the mean number of bodies on the path from a body (included) to the base."""
+    """Return the mean number of bodies on the path from a body (inclusive) to the base."""
     depths = {WORLD: 0}
     for i, body in enumerate(model.bodies):
         depths[i] = depths[body.parent] + 1
@@ -271,8 +271,8 @@ def _check_closed_by_steps(model: Model) -> None:
         if not body.joint.holonomic and body.parent != WORLD:
             name = body.data.name
             problem = (
-                f"joint {name!r} is nonholonomic and sits on a moving body, so it has no "
-                "linearization"
+                f"joint {name!r} is nonholonomic and attached to a moving body, so it has "
+                "no linearization"
             )
             remedy = "compute derivatives along steps instead"
             raise ModelError("E-CALL-072", problem, remedy, part=f"robot {model.name!r}")
@@ -364,7 +364,7 @@ def _along_steps(
 ) -> tuple[Program, list[str]]:
     """Return the program with positions q in `wrt` replaced by integrate(q, q_step).
 
-    Also return the names of the inputs by which to differentiate.
+    Also return the names of the inputs with respect to which to differentiate.
     """
     with Arena(RULES) as arena:
         values: dict[str, Sequence[Number]] = dict(program.variables(arena))

@@ -1,8 +1,8 @@
-"""A velocity step for control as one program: tasks by priority, within bounds of every joint.
+"""Program for a velocity step of a controller: prioritized tasks within the joint bounds.
 
 Each priority is a damped least-squares problem with bounds: the velocity v in [low, high] that
 minimizes |w (J v - x)|^2 + damping |v - preferred|^2, among those that leave the tasks of higher
-priority as they are. It is solved by a primal active set: a pass moves toward the solution with
+priority unchanged. It is solved by a primal active set: a pass moves toward the solution with
 some joints held at their bounds, as far as the bounds allow, and then holds the joint whose bound
 it reached or releases the joint that is pushed most from its bound. Every pass ends at a feasible
 velocity and none increases the cost, so a fixed number of passes makes a straight-line program
@@ -79,7 +79,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Step:
-    """A velocity step of a model: tasks by priority, the law of damping, the number of passes."""
+    """A velocity step of a model: prioritized tasks, damping law and number of passes."""
 
     model: Model
     levels: tuple[tuple[Task, ...], ...]
@@ -87,7 +87,7 @@ class Step:
     singular: float
     passes: int
     scales: tuple[float, ...] = ()
-    """Scales of the loop equations, which make them dimensionless; 0 omits one."""
+    """Scales that make the loop equations dimensionless; 0 omits an equation."""
     least: float = LEAST["float64"]
 
     @property
@@ -132,7 +132,7 @@ class Step:
     def _problems(
         self, at: Posture, given: dict[str, list[Number]]
     ) -> list[tuple[Rows, list[Number], list[Number]]]:
-        """Return for each priority weighted rows, weighted rates, and 1 for rows that count."""
+        """Return, for each priority, weighted rows and rates, and 1 for rows of nonzero weight."""
         found = []
         first = 0
         for level in self.levels:

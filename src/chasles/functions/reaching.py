@@ -73,14 +73,14 @@ largest errors in rad and m."""
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Targets of a model's frames, with their compiled programs; limits (nq,) of coordinates."""
+    """Targets of a model's frames and limits (nq,) of its coordinates, with compiled programs."""
 
     model: Model
     targets: tuple[tuple[str, Target], ...]
     lower: np.ndarray
     upper: np.ndarray
     scales: tuple[float, ...] = ()
-    """Scales of the loop equations, which make them dimensionless; 0 omits one."""
+    """Scales that make the loop equations dimensionless; 0 omits an equation."""
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -100,7 +100,7 @@ class Task:
 
     @property
     def poses(self) -> list[int]:
-        """Return the indices among the numbers at which poses begin."""
+        """Indices at which poses begin among the values that define the targets."""
         sizes = itertools.accumulate((t.size for _, t in self.targets), initial=0)
         pairs = zip(sizes, self.targets, strict=False)
         return [k for k, (_, target) in pairs if isinstance(target, Pose | Relative)]
@@ -120,11 +120,11 @@ class Task:
 
     @cached_property
     def reached(self) -> Kernel:
-        """Kernel: q -> the numbers of the targets that q meets, 0 where undefined."""
+        """Kernel: q -> the values of the targets that q meets; 0 where undefined."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
-        """Return `step` for another backend; in float32 with the tolerance `ROUGH`."""
+        """Return `step` for another backend. In float32, its tolerance is `ROUGH`."""
         trace = partial(self.step_program, rough=dtype == "float32")
         return self._compiled("reaching step", trace, backend, dtype)
 
@@ -172,7 +172,7 @@ class Task:
         return errors, [[x * scale for x in matrix[k]] for scale, k in kept]
 
     def step_program(self, *, rough: bool = False) -> Program:
-        """Return the program of `step`; rough: for float32."""
+        """Return the program of `step`, for float32 if `rough`."""
         least, closed = (ROUGH_LEAST, ROUGH) if rough else (LEAST, CLOSED)
         arena, inputs, given = self._inputs()
         q, memory, *_, movable = given
@@ -266,7 +266,7 @@ class Task:
         return Program.from_outputs("reaching", inputs, outputs)
 
     def _largest(self, errors: Sequence[Number], weights: Sequence[Number]) -> list[Number]:
-        """Return the largest angle and the largest length among errors that count."""
+        """Return the largest angle and the largest length among errors of nonzero weight."""
         found: list[Number] = [0.0, 0.0]
         for error, weight, far in zip(errors, weights, self.lengths, strict=True):
             counted = select(less(0.0, weight), absolute(error), 0.0)
@@ -281,7 +281,7 @@ class Task:
         damping: Number,
         movable: Sequence[Number],
     ) -> list[Number]:
-        """Return the damped step of coordinates that are not held, in the smaller of two forms."""
+        """Return the damped step of free coordinates, from the smaller of two linear systems."""
         n, m = self.model.nv, len(r)
         push = [sum((K[k][i] * r[k] for k in range(m)), 0.0) for i in range(n)]
         free = self._free(q, push, movable)
@@ -342,7 +342,7 @@ class Task:
         return Program.from_outputs("reached", [q], [output])
 
     def weights(self) -> np.ndarray:
-        """Return the weights of target numbers when configurations are compared; 0 if undefined."""
+        """Return weights of the targets' values for comparing configurations; 0 if undefined."""
         near, found = 1.0 / size(self.model) ** 2, []
         for _, target in self.targets:
             rotation = 9 if target.size >= 9 else 0
@@ -373,7 +373,7 @@ def _status(solved: Number, cost: Number, memory: Sequence[Number]) -> Number:
 def _towards(
     wanted: Sequence[Number], r: Sequence[Number], K: Rows, soft: Sequence[Number], damping: Number
 ) -> list[Number]:
-    """Return the step that removes the errors r and is nearest to `wanted`, by compliances."""
+    """Return the step nearest to `wanted`, weighted by compliances, that removes the errors r."""
     F = [[x * c for x, c in zip(row, soft, strict=True)] for row in K]
     rows, held = [Vector(tuple(row)) for row in K], [Vector(tuple(row)) for row in F]
     left = [

@@ -1,12 +1,12 @@
 """Programs that compute distances between round shapes (spheres and capsules) and obstacles.
 
 Round shapes are fixed to links. Obstacles are spheres, capsules, boxes and planes in the world,
-whose numbers are inputs.
+whose parameters are inputs.
 
 A capsule contains all points within a radius of a segment; a sphere is a capsule of length zero.
 The nearest points of two segments follow Ericson (2005), *Real-Time Collision Detection*, 5.1.9,
-without branches. The distance of round shapes is that of their centers or axes minus both radii; it
-is negative if the shapes overlap.
+without branches. The distance between round shapes is that of their centers or axes minus both
+radii; it is negative if the shapes overlap.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +38,7 @@ from chasles.model import Model
 Place = tuple[float, float, float]
 
 PARALLEL = 1e-12
-"""The squared sine of an angle below which two segments count as parallel."""
+"""Squared sine of the angle between two segments below which they count as parallel."""
 
 COINCIDENT = 1e-200
 """Squared distance below which centers count as coincident, so that any direction separates
@@ -87,7 +87,7 @@ Solid = Segment | Box | Plane
 
 
 class Nearest(NamedTuple):
-    """The distance of two shapes, the nearest point of each, and the direction between them."""
+    """Distance between two shapes, the nearest point of each, and the direction between them."""
 
     distance: Number
     first: Vector
@@ -194,7 +194,7 @@ def placed(
 
 
 def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid]:
-    """Yield obstacles of some kinds from their numbers."""
+    """Yield obstacles of the given kinds from their parameters."""
     for kind in kinds:
         n, numbers = numbers[: OBSTACLES[kind]], numbers[OBSTACLES[kind] :]
         if kind == "sphere":
@@ -213,7 +213,7 @@ def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid
 
 
 def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
-    """Return the smallest distance of pairs, by comparing squares if the radii are equal."""
+    """Return the smallest distance of all pairs. For equal sums of radii, squares are compared."""
     squares: dict[float, Number] = {}
     least: list[Number] = []
     for i, j in pairs:
@@ -261,7 +261,7 @@ def gap(a: Segment, b: Solid) -> Number:
 
 
 def nearest(a: Segment, b: Solid) -> Nearest:
-    """Return distance and nearest points of a round shape a and a shape b, and the normal to b."""
+    """Return distance, nearest points and normal (toward b) of a round shape a and a shape b."""
     if isinstance(b, Segment):
         return _round(a, b)
     return _box(a, b) if isinstance(b, Box) else _plane(a, b)
@@ -274,7 +274,7 @@ def _round(a: Segment, b: Segment) -> Nearest:
 
 
 def unit(r: Vector) -> tuple[Number, Vector]:
-    """Return the length of a vector and its direction; z for a vector of length zero."""
+    """Return the length of a vector and its direction, which is z if the length is zero."""
     square = r.dot(r)
     none = less(square, COINCIDENT)
     length = sqrt(select(none, 1.0, square))
@@ -309,7 +309,7 @@ def _clamped(x: Number) -> Number:
 
 
 def _box(a: Segment, b: Box) -> Nearest:
-    """Return distance and nearest points of a sphere and a box, or its nearest face if inside."""
+    """Return distance and nearest points of a sphere and a box (its nearest face from inside)."""
     assert a.along is None, "distances between capsules and boxes have no closed form here"
     c = b.R.T @ (a.start - b.center)
     depths = [h - absolute(x) for x, h in zip(c, b.half, strict=True)]
@@ -330,7 +330,7 @@ def _box(a: Segment, b: Box) -> Nearest:
 
 
 def _plane(a: Segment, b: Plane) -> Nearest:
-    """Return distance and nearest points of a round shape above a plane."""
+    """Return the distance and nearest points of a round shape and a plane."""
     low, height = a.start, b.normal.dot(a.start)
     if a.along is not None:
         rise = b.normal.dot(a.along)

@@ -61,7 +61,7 @@ def _compiled(task: Task) -> Kernel:
 
 
 def _traced(task: Task) -> Program:
-    """Return the program: matrix of the errors, their derivative by goals, that of q by steps."""
+    """Return the program of the error matrix and the derivatives d(errors)/d(goals), dq/d(step)."""
     model = task.model
     q, goals = Variable("q", (model.nq,)), Variable("goals", (task.numbers,))
     v = Variable("v", (model.nv,))

@@ -1,4 +1,4 @@
-"""Check the sensors that a function computes."""
+"""Checks of the sensors passed to functions."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from chasles.model.sensors import SensorData
 
 
 def checked_sensors(model: Model, function: str, names: Any) -> tuple[SensorData, ...]:
-    """Return the named sensors in the given order; by default, all that a function can compute."""
+    """Return the named sensors in the given order; by default, all that the function supports."""
     known = {sensor.name: sensor for sensor in model.source.sensors}
     of = "control" if function == "actuator_values" else "motion"
     if names is None:

@@ -14,7 +14,7 @@ PART = "inverse_kinematics"
 
 
 FARTHEST = 1e100
-"""Largest coordinate of a point (m); its square is finite."""
+"""Largest coordinate of a point (m), chosen so that its square is finite."""
 
 
 def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) -> np.ndarray:
@@ -35,7 +35,9 @@ def unit(what: str, value: Any) -> np.ndarray:
     """Return directions (..., 3), normalized to unit length."""
     array = sized(what, value, 3)
     if not array.any(axis=-1).all():
-        raise InputError("E-CALL-362", f"{what} has zero length", "give a direction", part=PART)
+        raise InputError(
+            "E-CALL-362", f"{what} has zero length", "give a nonzero vector", part=PART
+        )
     return _normalized(array)
 
 

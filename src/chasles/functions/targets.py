@@ -66,7 +66,7 @@ class Posture:
         return R, Vector(tuple(T[4 * r + 3] for r in range(3)))
 
     def jacobian(self, frame: str) -> tuple[Rows, Rows]:
-        """Return the rows of the angular velocity of a frame, and of the velocity of its origin."""
+        """Return the Jacobian rows of a frame's angular velocity, and of its origin's velocity."""
         J = self._rows(self._found("jacobian", frame=frame), 6)
         return J[:3], J[3:]
 
@@ -75,12 +75,12 @@ class Posture:
         return Vector(tuple(self._found("center_of_mass")))
 
     def center_jacobian(self) -> Rows:
-        """Return rows of the velocity of the center of mass."""
+        """Return the Jacobian rows of the velocity of the center of mass."""
         by_q = Derivative("jacobian", ("q",))
         return self._rows(self._found("center_of_mass", derivative=by_q), 3)
 
     def closure(self) -> tuple[list[Number], Rows]:
-        """Return the residual of the closed loops, and its derivative by the joint velocities."""
+        """Return the loops' residual, and the matrix from joint velocities to its rate."""
         residual = self._found("loop_residual")
         return residual, self._rows(self._found("loop_matrix"), len(residual))
 
@@ -167,7 +167,7 @@ class Target:
         return np.where(self.each("weight") > 0.0, value, np.inf) if name == "tolerance" else value
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """Return the numbers of a target that the posture meets; [] if undefined.
+        """Return the numbers of the target that the posture meets, or [] if undefined.
 
         Parameters
         ----------

@@ -40,16 +40,16 @@ from chasles.model.spaces import (
 )
 
 _DIFFERENCES = "differences"
-"""Input that, during tracing, replaces the numbers in which limbs of the same form differ."""
+"""Input that, during tracing, replaces the parameters that differ between limbs of one form."""
 
 MANY = 60
 """Number of bodies above which a trace keeps its order, so that backends can find loops."""
 
 
 class WrenchKey(NamedTuple):
-    """Place of an external wrench and meaning of its six numbers.
+    """Frame of an external wrench, and the meaning of its six entries.
 
-    `at` is "contact" for the normal force of a contact; the numbers are then its point in the world
+    `at` is "contact" for the normal force of a contact; the entries are then its point in the world
     and the force along the world axes. `slot` distinguishes several wrenches on one frame, starting
     at 1.
     """
@@ -72,7 +72,7 @@ class Signature:
     inputs: dict[str, Space]
     outputs: tuple[Space, ...]
     options: tuple[str, ...]
-    handles: bool = False  # its option `frame` may be several frames
+    handles: bool = False  # its option `frame` may name several frames
 
     @property
     def any_order(self) -> bool:
@@ -288,7 +288,7 @@ def load_slopes(model: Model, q: Sequence[Number], qd: Sequence[Number]) -> Load
 
 
 def _acts(block: Matrix) -> bool:
-    """Return True if some entry is not the number zero."""
+    """Return True if some entry is not the constant zero."""
     return any(type(x) is not float or x != 0.0 for row in block.rows for x in row)
 
 
@@ -389,6 +389,6 @@ def external_loads(
 
 
 def straight(made: Program | Staged) -> Program:
-    """Return a program traced without stages; assert that it has none."""
+    """Return a program after asserting that it was traced without stages."""
     assert isinstance(made, Program)
     return made

@@ -123,7 +123,9 @@ def rotation(name: str, R: Matrix) -> Rotation:
         A = np.array(R.rows, dtype=float)
         error, volume = float(np.abs(A.T @ A - np.eye(3)).max()), np.linalg.det(A)
         if error > TOLERANCE or volume < 0.0:
-            problem = f"not a rotation (R'R is {error:.1e} from 1, its determinant is {volume:.3g})"
+            problem = (
+                f"not a rotation (R'R - 1 is up to {error:.1e}, its determinant is {volume:.3g})"
+            )
             raise InputError("E-MATH-009", problem, part=name)
     return Rotation.of(R)
 
@@ -172,7 +174,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     Returns
     -------
     X : kind
-        The matrix, which stores only its independent numbers.
+        The matrix, which stores only its independent entries.
 
     Raises
     ------
@@ -199,7 +201,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
         )
         raise ArgumentError("E-MATH-010", problem)
     if kind not in READERS:
-        problem = f"types are {', '.join(k.__name__ for k in READERS)}"
+        problem = f"the type must be one of {', '.join(k.__name__ for k in READERS)}"
         raise ArgumentError("E-MATH-011", problem, part=f"{kind!r}")
     rows = matrix(name, A)
     read, form = READERS[kind]
@@ -209,7 +211,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """Raise an error unless a matrix equals that built from its independent numbers."""
+    """Raise an error unless a matrix equals the one built from its independent entries."""
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
@@ -257,7 +259,7 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
     Raises
     ------
     InputError
-        If the mass is negative, or the tensor has another shape or is not symmetric.
+        If the mass is negative, or the tensor has the wrong shape or is not symmetric.
 
     Notes
     -----
@@ -277,7 +279,7 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
     """
     m = number("mass", mass)
     if type(m) is not Scalar and m < 0.0:
-        raise InputError("E-MATH-013", f"mass is {m}: give a non-negative mass in kg")
+        raise InputError("E-MATH-013", f"mass must be non-negative (kg), not {m}")
     rigid = RigidInertia.from_center(m, vector("center", center), _moments(inertia))
     return Inertia.of(rigid)
 
@@ -295,7 +297,7 @@ def _moments(inertia: Array) -> Symmetric:
 
 
 def mass_from_inertia(J: Inertia) -> MassData:
-    """Return mass, center of mass and inertia about it, the inverse of `inertia_from_mass`.
+    """Return mass, center of mass and inertia about it: the inverse of `inertia_from_mass`.
 
     Parameters
     ----------
@@ -347,7 +349,7 @@ def action_from_force(force: Array, couple: Array = ORIGIN, point: Array = ORIGI
 
 
 def gravity(g: Array = (0.0, 0.0, -9.81)) -> Acceleration:
-    """Return Hg, the acceleration of gravity, which is equal at all points.
+    """Return Hg, the acceleration of gravity, which is the same at all points.
 
     Parameters
     ----------
@@ -580,7 +582,7 @@ def linear_part(X: Dense) -> np.ndarray:
 
 
 def six_numbers(X: Dense) -> np.ndarray:
-    """Return angular part, then linear part, the order of all 6-vectors here (Mitra's m4v6).
+    """Return the angular part, then the linear part, as in all 6-vectors here (Mitra's m4v6).
 
     Parameters
     ----------
@@ -590,7 +592,7 @@ def six_numbers(X: Dense) -> np.ndarray:
     Returns
     -------
     x : ndarray, shape (6,)
-        The six independent numbers.
+        The six independent entries.
 
     Examples
     --------

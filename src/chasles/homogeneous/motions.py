@@ -26,7 +26,7 @@ _Z = Vector.of(0.0, 0.0, 1.0)
 
 
 def position_from_dh(theta: Number, d: Number, a: Number, alpha: Number) -> Position:
-    """Return M of standard Denavit-Hartenberg constants: Rz(theta) Tz(d) Tx(a) Rx(alpha).
+    """Return M from standard Denavit-Hartenberg constants: Rz(theta) Tz(d) Tx(a) Rx(alpha).
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> 
     Raises
     ------
     InputError
-        If the axes are not a rotation.
+        If the axes are not orthonormal and right-handed.
 
     Examples
     --------
@@ -411,7 +411,7 @@ def logarithm(Q: Rototranslation) -> Velocity:
 
 
 class ScrewAxis(NamedTuple):
-    """Unit direction, point nearest to the origin (m), and pitch (m/rad; inf: translation)."""
+    """Unit direction, point nearest to the origin (m), and pitch (m/rad; inf for a translation)."""
 
     direction: np.ndarray
     point: np.ndarray
@@ -440,7 +440,7 @@ def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> 
     axis : array_like, shape (3,)
         Direction u of the axis, of any length.
     point : array_like, shape (3,), optional
-        Point p of the axis (m). Default: the origin.
+        Point p on the axis (m). Default: the origin.
     pitch : float, optional
         Pitch (m/rad); infinite for a translation. Default: 0.
 
@@ -576,7 +576,7 @@ def rototranslation_from_axis(
     angle : float
         Angle (rad).
     point : array_like, shape (3,), optional
-        Point of the axis (m). Default: the origin.
+        Point on the axis (m). Default: the origin.
     travel : float, optional
         Translation along the axis (m). Default: 0.
 
@@ -611,7 +611,7 @@ def plucker_from_line(point: Array, axis: Array) -> np.ndarray:
     Parameters
     ----------
     point : array_like, shape (3,)
-        Point of the line (m).
+        Point on the line (m).
     axis : array_like, shape (3,)
         Direction, of any length.
 
@@ -640,7 +640,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     point : ndarray, shape (3,)
-        Point of the line nearest to the origin (m).
+        Point on the line nearest to the origin (m).
     axis : ndarray, shape (3,)
         Unit direction.
 
@@ -867,7 +867,7 @@ def joint_acceleration(kind: str, qd: Number, qdd: Number, *, pitch: Number = 0.
 
 
 def change_reference(X: AnyFramed, M: Array) -> AnyFramed:
-    """Return a matrix in the first frame of M, given in the second.
+    """Transform a matrix from the second frame of M to the first frame.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ class Vector:
 
     @staticmethod
     def of(*entries: Number) -> "Vector":
-        """Return the vector of some numbers.
+        """Return the vector with the given entries.
 
         Parameters
         ----------
@@ -324,7 +324,7 @@ class Additive:
 
 @dataclass(frozen=True, slots=True)
 class Symmetric(Additive):
-    """A symmetric 3x3 matrix, stored by its six numbers."""
+    """A symmetric 3x3 matrix, stored by its six independent entries."""
 
     xx: Number
     yy: Number
@@ -376,7 +376,7 @@ class Symmetric(Additive):
         return iter((self.xx, self.yy, self.zz, self.xy, self.xz, self.yz))
 
     def matrix(self) -> Matrix:
-        """Return all nine numbers.
+        """Return the matrix with all nine entries.
 
         Returns
         -------
@@ -433,7 +433,7 @@ def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
 
 
 # Products and solutions with a lower triangle (Featherstone 2008, table 6.5). Entries that are zero
-# by branching cost nothing, nor does a unit diagonal, so one kernel serves both kinds of factors.
+# due to branching cost nothing, nor does a unit diagonal, so the same code serves both factors.
 
 
 def multiply_lower(L: Sequence[Sequence[Number]], x: Vector) -> Vector:

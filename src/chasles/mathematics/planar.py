@@ -1,8 +1,8 @@
 """Planar vector algebra: motions and forces in the x-y plane (Featherstone 2008, 2.16 and A.1).
 
 All quantities are spatial quantities restricted to rotation about z and translation along x and y
-(rows 3, 4, 5): three numbers for a vector, three for a transform, four for an inertia, and six for
-the inertia of an articulated body.
+(rows 3, 4, 5): a vector has three entries, a transform three, an inertia four, and the inertia of
+an articulated body six.
 """
 
 from dataclasses import dataclass
@@ -144,7 +144,7 @@ class PlanarInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, cx: Number, cy: Number, Ic: Number) -> "PlanarInertia":
-        """Create it from mass, center of mass, and inertia about the center (mcI, Eq 2.78)."""
+        """Create an inertia from mass, center of mass, and inertia about it (mcI, Eq 2.78)."""
         return PlanarInertia(m, m * cx, m * cy, Ic + m * (cx * cx + cy * cy))
 
     def matrix(self) -> Matrix:
@@ -153,7 +153,7 @@ class PlanarInertia(Additive):
         )
 
     def __matmul__(self, v: PlanarMotion) -> PlanarForce:
-        """Return the momentum of a velocity."""
+        """Return the momentum for a velocity."""
         if type(v) is not PlanarMotion:
             return NotImplemented
         return PlanarForce(*(self.matrix() @ v.vector()))
@@ -161,7 +161,7 @@ class PlanarInertia(Additive):
 
 @dataclass(frozen=True, slots=True)
 class PlanarArticulatedInertia(Additive):
-    """Articulated-body inertia [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]], as six numbers.
+    """Articulated-body inertia [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]], as six entries.
 
     It maps accelerations of one body of a planar subsystem with joints to forces. It does not map
     velocities to momenta (Featherstone 2008, section 7.1).

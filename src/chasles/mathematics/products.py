@@ -83,7 +83,7 @@ class InverseFactors:
 
     @staticmethod
     def of(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> "InverseFactors":
-        """Create it from the factors of `factor_ltdl`; zeros due to branching remain zeros."""
+        """Create the inverse from the factors of `factor_ltdl`; branching zeros remain zeros."""
         n = len(L)
         W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
         for i in range(n):

@@ -139,7 +139,7 @@ def _quadratic(p: Vector, v: Vector, radius: float) -> tuple[Number, Number, Num
 
 
 def _roots_of(a: Number, b: Number, c: Number) -> list[tuple[Number, Number]]:
-    """Return both roots, each with 1 if it exists, else 0; a ray along the axis has none."""
+    """Return both roots, each with 1 if it exists, else 0. A ray along the axis has no roots."""
     inner = b * b - a * c
     hit = select(less(inner, _TINY), 0.0, select(less(a, _TINY), 0.0, 1.0))
     root = sqrt(select(hit, inner, 1.0))

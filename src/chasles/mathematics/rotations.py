@@ -24,7 +24,7 @@ class Plane:
     s: Number
 
     cost: ClassVar[int] = 6
-    """Operations to turn one vector."""
+    """Number of operations to rotate one vector."""
 
     @property
     def others(self) -> tuple[int, int, int]:
@@ -79,13 +79,13 @@ class Plane:
 
 @dataclass(frozen=True, slots=True)
 class General:
-    """A rotation given by its nine numbers."""
+    """A rotation given by the nine entries of its matrix."""
 
     E: Matrix
 
     @property
     def cost(self) -> int:
-        """Operations to turn one vector."""
+        """Number of operations to rotate one vector."""
         return 0 if self.permutes else 15
 
     @property
@@ -97,7 +97,7 @@ class General:
 
     @property
     def permutes(self) -> bool:
-        """Return True if it only reorders axes and changes signs, which costs nothing."""
+        """Return True if the rotation only permutes axes and changes signs, which costs nothing."""
         entries = (e for row in self.E.rows for e in row)
         return all(not isinstance(e, Scalar) and abs(e) in (0.0, 1.0) for e in entries)
 

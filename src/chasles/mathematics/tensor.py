@@ -1,6 +1,6 @@
 """Second-order Cartesian tensors, and their use for rigid bodies.
 
-Tensors are `Matrix` (or `Symmetric`, with six numbers), vectors are `Vector`. Letters, signs and
+Tensors are `Matrix` (or `Symmetric`, with six entries), vectors are `Vector`. Letters, signs and
 factors are those of Balafoutis and Patel (1991), chapters 3 and 4. All functions work on floats and
 on symbols, except `spectral`, which needs floats.
 """
@@ -35,7 +35,7 @@ class Fourth:
         """Contract two of the four indices; (1, 2) gives the dot product T S."""
         free = [n for n in range(4) if n not in (first, second)]
         if len(free) != 2 or not {first, second} <= set(range(4)):
-            problem = f"give two different indices from 0 to 3, not {first, second}"
+            problem = f"indices must be different integers from 0 to 3, not {first, second}"
             raise InputError("E-MATH-026", problem, part="contract")
 
         def entry(row: int, column: int) -> Number:
@@ -121,7 +121,7 @@ def across(e: Vector) -> Matrix:
 
 
 def vect(T: Matrix) -> Vector:
-    """Return the vector of a tensor, half of eps_ijk t_kj; symmetric tensors have none (3.3.25)."""
+    """Return the vector of a tensor, half of eps_ijk t_kj; zero for symmetric tensors (3.3.25)."""
     return Vector.of(T[2, 1] - T[1, 2], T[0, 2] - T[2, 0], T[1, 0] - T[0, 1]) * 0.5
 
 
@@ -130,12 +130,12 @@ def dual(x: Vector) -> Matrix: ...
 @overload
 def dual(x: Matrix) -> Vector: ...
 def dual(x: Vector | Matrix) -> Matrix | Vector:
-    """Return u~ with u~ v = u x v from u, or u from the skew part u~ of a tensor (3.3.29-33)."""
+    """Return u~ with u~ v = u x v from a vector u, or u from a skew tensor u~ (3.3.29-33)."""
     if type(x) is Vector:
         return Matrix.skew(x)
     if type(x) is Matrix:
         return Vector.of(x[2, 1], x[0, 2], x[1, 0])
-    problem = f"give a vector or a skew tensor, not {type(x).__name__}"
+    problem = f"the argument must be a vector or a tensor, not {type(x).__name__}"
     raise ArgumentError("E-MATH-028", problem, part="dual")
 
 
@@ -318,7 +318,7 @@ class Center:
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Center":
-        """Create it from moments about the origin; without mass, the center is the origin."""
+        """Create a body from moments about the origin. Without mass, the center is the origin."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
             assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)
@@ -351,10 +351,10 @@ class GeneralizedLink(NamedTuple):
     L: Matrix
 
     def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
-        """Return the wrench for a change of its motion, about the origin (7.3.18e-k).
+        """Return the wrench for a change of the link's motion, about the origin (7.3.18e-k).
 
-        zdd, xdd: changes of its angular acceleration and of the origin's acceleration; zd2: twice
-        the change of its angular velocity.
+        zdd, xdd: changes of the link's angular acceleration and of its origin's acceleration. zd2:
+        twice the change of its angular velocity.
         """
         moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
         return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))

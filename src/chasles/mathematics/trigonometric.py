@@ -39,7 +39,7 @@ Line = tuple[Number, Number, Number]
 
 
 class Angle(NamedTuple):
-    """An angle by its cosine and sine; `real` is 1 where it solves its equation, else 0."""
+    """An angle given by its cosine and sine; `real` is 1 if it solves its equation, else 0."""
 
     c: Number
     s: Number
@@ -138,7 +138,7 @@ def _lines(A: Number, B: Number, a: Number, b: Number, k: Number) -> tuple[Line,
 
 
 def quadratic(c: Number, b: Number, a: Number) -> list[tuple[Number, Number]]:
-    """Return both roots of a x^2 + b x + c = 0, a > 0, each with 1 where it is real, else 0."""
+    """Return both roots of a x^2 + b x + c = 0 with a > 0, each with 1 if it is real, else 0."""
     gap = b * b - a * c * 4.0
     real = less_equal((b * b + absolute(a * c)) * -SLACK, gap)
     root = sqrt(maximum(gap, 0.0))

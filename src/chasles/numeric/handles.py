@@ -195,11 +195,12 @@ def traced(algorithm: Callable[..., list[Numbers]]) -> Program:
 
 
 class Chain:
-    """A robot that is a single chain of revolute and prismatic joints, assembled by halves.
+    """A serial chain of revolute and prismatic joints, assembled recursively from two halves.
 
     Parameters
     ----------
-    robot : the robot. Each joint must carry the next, and all links must have mass and moments.
+    robot : the robot. Each joint must carry the next, and all links must have mass and moments of
+        inertia.
 
     Raises ModelError for other robots; the error names the joint.
     """

@@ -76,7 +76,7 @@ class Row(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """M a - K' lam = f and K a = k, with six accelerations per body, and equations of joints.
+    """Equations of motion M a - K' lam = f and of joints K a = k, with six accelerations per body.
 
     The last rows of K belong to loops and couplings. qdd = J a - d. residual: closure errors of
     loops and couplings, in rad or m. opening: their rates, in rad/s or m/s.
@@ -99,9 +99,9 @@ def equations(
     tau: Sequence[Number],
     f_ext: Mapping[int, Force],
 ) -> Equations:
-    """Return the equations of one state; f_ext: forces on bodies, in body coordinates.
+    """Return the equations of one state. f_ext: forces on bodies, in body coordinates.
 
-    Evaluate a model that depends on time at a time: `model.at(t)`. A joint with a prescribed motion
+    For a model that depends on time, pass `model.at(t)`. A joint with a prescribed motion
     determines all six accelerations across it.
     """
     x, xd = model.positions(q), model.velocities(qd, 1)
@@ -228,7 +228,7 @@ def _add(entries: Entries, row: int, column: int, block: Matrix) -> None:
 
 
 def _stacked(rows: Iterable[Row]) -> tuple[Entries, list[Number]]:
-    """Return the matrix of equations one below the other, and their values."""
+    """Return the matrix of equations stacked vertically, and their values."""
     matrix, values = Entries(), list[Number]()
     for row in rows:
         for i, A in row.terms:
@@ -241,7 +241,7 @@ def _stacked(rows: Iterable[Row]) -> tuple[Entries, list[Number]]:
 
 
 class Solution(NamedTuple):
-    """Accelerations (6 per body), multipliers of all equations, and True if consistent."""
+    """Accelerations (6 per body), multipliers of all equations, and a flag for consistency."""
 
     a: np.ndarray
     lam: np.ndarray
@@ -281,7 +281,7 @@ class Solver:
         return Columns(order, slots, row[slots].astype(np.int32), starts.astype(np.int32))
 
     def __call__(self, M: np.ndarray, K: np.ndarray, f: np.ndarray, k: np.ndarray) -> Solution:
-        """Return all accelerations and multipliers; entries are in the order of their indices."""
+        """Return all accelerations and multipliers. M and K hold entries in index order."""
         n = self.n
         if not n:
             return Solution(np.zeros(0), np.zeros(len(k)), True)
@@ -299,7 +299,7 @@ class Solver:
         return Solution(x[:n], -x[n:], float(unmet) <= CONSISTENT * float(size))
 
     def _factored(self, entries: np.ndarray, mu: float) -> tuple[Any, Any]:
-        """Return a product with the exact matrix, and a solver with the compliant one."""
+        """Return a function that applies the exact matrix, and a solver of the compliant matrix."""
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 

@@ -40,7 +40,7 @@ class Operations(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """Number of entries of H that are not zero due to branching: n + 2 D1."""
+        """Number of entries of H that branching does not make zero: n + 2 D1."""
         return self.n + 2 * self.D1
 
 
@@ -69,7 +69,7 @@ def operations(parents: Parents) -> Operations:
 
 
 def pattern(parents: Parents) -> np.ndarray:
-    """Return a mask of the entries of H that are not zero due to branching (section 6.4).
+    """Return a mask of the entries of H that branching does not make zero (section 6.4).
 
     Parameters
     ----------
@@ -538,5 +538,8 @@ def _check_pivot(function: str, pivot: np.ndarray, k: int, *, positive: bool) ->
         kind = "positive definite" if positive else "regular"
         problem = f"the matrix is not {kind}: the pivot of row {k} is {np.min(pivot):.3g}"
         raise InputError(
-            "E-MATH-347", problem, "check the inertias of the bodies it moves", part=function
+            "E-MATH-347",
+            problem,
+            "check the inertias of the bodies that this row moves",
+            part=function,
         )

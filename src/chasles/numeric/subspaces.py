@@ -86,7 +86,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     Raises
     ------
     InputError
-        If the subspaces do not form a direct sum, or v has another size.
+        If the space is not the direct sum of the subspaces, or v has the wrong size.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
     vector = np.asarray(v, dtype=float)
     if whole.shape[0] != whole.shape[1] or span(whole).shape[1] < len(whole):
         sizes = " + ".join(str(part.shape[1]) for part in parts)
-        problem = f"{sizes} columns do not form a direct sum of a space of dimension {len(whole)}"
+        problem = f"{sizes} columns do not form a basis of a space of dimension {len(whole)}"
         remedy = "give complementary subspaces"
         raise InputError("E-MATH-037", problem, remedy, part="decompose")
     if vector.shape != (len(whole),):
@@ -382,7 +382,7 @@ def _rank(sizes: np.ndarray) -> int:
 def _columns(function: str, S: Any) -> np.ndarray:
     columns = np.asarray(S, dtype=float)
     if columns.ndim != 2 or not np.all(np.isfinite(columns)):
-        problem = f"give finite columns (n, m), not shape {columns.shape}"
+        problem = f"columns must be finite with shape (n, m), not shape {columns.shape}"
         raise InputError("E-MATH-040", problem, part=function)
     return columns
 
@@ -391,6 +391,6 @@ def _body(function: str, I: Any, S: Any, f: Any, *more: Any) -> tuple[np.ndarray
     inertia, columns, force = _columns(function, I), _columns(function, S), np.asarray(f, float)
     if inertia.shape != (6, 6) or len(columns) != 6 or force.shape != (6,):
         found = f"{inertia.shape}, {columns.shape} and {force.shape}"
-        problem = f"give inertia (6, 6), columns (6, m) and force (6,), not {found}"
+        problem = f"shapes must be inertia (6, 6), columns (6, m) and force (6,), not {found}"
         raise InputError("E-MATH-041", problem, part=function)
     return inertia, columns, force, *(np.asarray(each, dtype=float) for each in more)

@@ -29,7 +29,7 @@ class Configuring(Computing):
     """Configurations, mobility, closed loops and inverse kinematics."""
 
     def neutral(self, *, within: bool = False) -> np.ndarray:
-        """Return the configuration of the file, (nq,).
+        """Return the initial configuration from the file, (nq,).
 
         Parameters
         ----------
@@ -39,9 +39,9 @@ class Configuring(Computing):
         Returns
         -------
         q : ndarray, shape (nq,)
-            Configuration (rad or m), MuJoCo's qpos0. For a joint without an initial position in the
-            file, its two frames coincide. Without `within`, the configuration may violate joint
-            limits.
+            Configuration (rad or m), MuJoCo's qpos0. If the file gives no initial position for a
+            joint, the joint's two frames coincide. Without `within`, the configuration may violate
+            joint limits.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class Configuring(Computing):
         array([0. , 0.5])
         """
         if not isinstance(values, Mapping):
-            problem = f"give {{joint: position}}, not {type(values).__name__}"
+            problem = f"values must be {{joint: position}}, not {type(values).__name__}"
             raise ArgumentError("E-ROBOT-010", problem, part="state")
         q = numbers("default", self.neutral() if default is None else default, self.nq)
         return from_names(values, self.position_slice, q)
@@ -176,7 +176,7 @@ class Configuring(Computing):
             remedy = f"write random(seed={rng}) or random(size={rng})"
             raise InputError("E-ROBOT-063", problem, remedy)
         if rng is not None and seed is not None:
-            raise InputError("E-ROBOT-064", "rng and seed exclude each other", part="random")
+            raise InputError("E-ROBOT-064", "rng and seed cannot both be given", part="random")
         rng = a_generator(rng if seed is None else seed, "random")
         sizes = size if isinstance(size, tuple | list) else () if size is None else (size,)
         shape = tuple(checked_count("random: size", n, least=0) for n in sizes)
@@ -193,7 +193,7 @@ class Configuring(Computing):
         return q
 
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
-        """Return the number of degrees of freedom that the loops leave.
+        """Return the number of degrees of freedom that remain with closed loops.
 
         Parameters
         ----------
@@ -331,8 +331,8 @@ class Configuring(Computing):
         count
             Largest number of solutions per problem with `solutions="all"`.
         comfort
-            Configuration (..., nq), or "limits" for the middle between the joint limits. A
-            redundant robot gets as close to it as the targets allow.
+            Configuration (..., nq), or "limits" for the middle between the joint limits. For a
+            redundant robot, the result is as close to it as the targets allow.
         comfort_weight
             Weights (nv,) of the squared distances from `comfort`.
         wraps
@@ -393,7 +393,7 @@ class Configuring(Computing):
 
 
 def _interval(lower: float, upper: float, span: float) -> tuple[float, float]:
-    """Return the interval between two limits; with one limit or none, its length is 2 span."""
+    """Return the interval between two limits. With one limit or none, its length is 2 span."""
     if math.isfinite(lower):
         return lower, upper if math.isfinite(upper) else lower + 2.0 * span
     return (upper - 2.0 * span, upper) if math.isfinite(upper) else (-span, span)

@@ -239,7 +239,7 @@ class Editing(Parametric):
         """
         g = some_numbers("gravity", gravity, "with_gravity")
         if not _is_finite(g, 3):
-            problem = f"give three finite numbers, not {gravity!r}"
+            problem = f"gravity must be three finite numbers, not {gravity!r}"
             raise InputError("E-ROBOT-009", problem, part="with_gravity")
         return self._changed(gravity=Vector(tuple(float(x) + 0.0 for x in g)))  # no -0.0
 
@@ -320,7 +320,7 @@ class Editing(Parametric):
         """
         for loop in loops:
             if not isinstance(loop, LoopData):
-                problem = f"give LoopData(...), not {type(loop).__name__}"
+                problem = f"a loop must be LoopData(...), not {type(loop).__name__}"
                 raise ArgumentError("E-ROBOT-011", problem, part="with_loops")
         return self._changed(loops=self.model.source.loops + loops, independent=())
 
@@ -351,7 +351,9 @@ class Editing(Parametric):
         """
         for data in couplings:
             if not isinstance(data, CouplingData):
-                problem = f"give gear(...) or coupling(...), not {type(data).__name__}"
+                problem = (
+                    f"a coupling must be gear(...) or coupling(...), not {type(data).__name__}"
+                )
                 raise ArgumentError("E-ROBOT-012", problem, part="with_couplings")
         more = self.model.source.couplings + couplings
         return self._changed(couplings=more, independent=())
@@ -364,5 +366,5 @@ class Editing(Parametric):
 
 
 def _is_finite(array: np.ndarray, *shape: int) -> bool:
-    """Return True for finite numbers of a shape."""
+    """Return True if an array is finite and has the given shape."""
     return array.shape == shape and bool(np.all(np.isfinite(array)))

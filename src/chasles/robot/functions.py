@@ -331,7 +331,7 @@ class Computing(Identity):
         """Return the Jacobian of a frame while the robot floats with zero total momentum.
 
         A floating base recoils from the motion of the joints, so its own columns are zero. On a
-        fixed base the result equals `jacobian`; a floating base that loops hold is refused.
+        fixed base the result equals `jacobian`; a floating base held by loops is an error.
 
         Parameters
         ----------
@@ -411,8 +411,8 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the constraint Jacobian A of the loops, with A qd = `loop_rate`.
 
-        Accelerations satisfy A qdd = `loop_bias`. The rows are those of `loop_residual`, whose
-        derivative A is at a closed configuration.
+        Accelerations satisfy A qdd = `loop_bias`. The rows are those of `loop_residual`. At a
+        closed configuration, A is the derivative of `loop_residual`.
 
         Parameters
         ----------
@@ -520,8 +520,8 @@ class Computing(Identity):
         Returns
         -------
         B : ndarray, shape (..., degrees of freedom, nv)
-            Loop after loop, each with the degrees of freedom of its joint, from predecessor to
-            successor.
+            Rows of all loops in order: the degrees of freedom of each loop joint, from predecessor
+            to successor.
 
         Notes
         -----
@@ -770,8 +770,8 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the joint accelerations that given torques produce.
 
-        The result solves M qdd + h = tau + J'F, with h and F as in `inverse_dynamics`. Loops stay
-        closed; they use the methods of `constrained_dynamics`.
+        The result solves M qdd + h = tau + J'F, with h and F as in `inverse_dynamics`. For a robot
+        with loops, the loops stay closed, and the methods are those of `constrained_dynamics`.
 
         Parameters
         ----------
@@ -942,7 +942,7 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the joint torques that hold the robot still against its springs.
 
-        Springs of joints and of tendons count. The result is the derivative of their part of
+        Springs of joints and of tendons are included. The result is the derivative of their part of
         `potential_energy`, and part of `bias_forces`, `inverse_dynamics` and `forward_dynamics`.
 
         Parameters

@@ -23,8 +23,8 @@ from chasles.robot.html import as_html
 from chasles.robot.machine import Actuators, Keyframe, Limits, keyframes
 
 Array = Any
-"""An array of NumPy, PyTorch, JAX or CuPy, or any array_like. Results have the same library;
-annotations name NumPy.
+"""An array of NumPy, PyTorch, JAX or CuPy, or any array_like. Results are arrays of the same
+library, although annotations name NumPy.
 """
 
 
@@ -48,7 +48,7 @@ class Identity(Named):
     if not TYPE_CHECKING:  # type checkers report unknown names themselves
 
         def __getattr__(self, name: str) -> Any:
-            """Raise an error that names our function for one of another library."""
+            """Raise AttributeError; for a name from another library, suggest the name used here."""
             kind = type(self).__name__
             problem = f"{kind!r} object has no attribute {name!r}"
             if not name.startswith("_") and hasattr(type(self), ours := FOREIGN.get(name, "_")):
@@ -71,7 +71,7 @@ class Identity(Named):
 
     @property
     def moving_joints(self) -> tuple[str, ...]:
-        """All moving joints in file order, including mimic joints: the rows of reactions."""
+        """Moving joints in file order, including mimic joints: the rows of `joint_reactions`."""
         return tuple(self.model.bodies[i].data.name for i in self.model.in_file_order)
 
     @property
@@ -156,7 +156,7 @@ class Identity(Named):
 
     @cached_property
     def actuators(self) -> Actuators:
-        """Names of the actuators in file order, the order of controls, with their ranges."""
+        """Names of the actuators in file order, which is the order of controls, with ranges."""
         return Actuators(self.model.source.actuators)
 
     def activations(self, act: Array = None) -> Array:
@@ -240,7 +240,7 @@ class Identity(Named):
         -------
         tuple of (loops, joints)
             One pair for each cluster. Motions of one cluster do not depend on the coordinates of
-            another (Featherstone 2008, section 8.9); joints in no cluster are unconstrained.
+            another (Featherstone 2008, section 8.9); joints outside clusters are unconstrained.
 
         Examples
         --------
@@ -311,7 +311,7 @@ class Identity(Named):
         out: Array,
         threads: int | None,
     ) -> Any:
-        """Compute a function; `options` alternates names and values.
+        """Evaluate a function. `options` alternates names and values.
 
         The options are part of the key of the program.
         """
@@ -334,10 +334,10 @@ class Identity(Named):
         return answer
 
     def _install(self, function: str, ready: Any) -> None:
-        """Replace the method by its fast entry, after the first plain or second other call.
+        """Replace the method with its fast entry.
 
-        With closed loops, this also happens after the first call. The entry learns options from
-        calls that it does not know yet.
+        This happens at the first call without options or with closed loops, otherwise at the second
+        call. The entry learns options from calls that it does not know yet.
         """
         plain = getattr(ready, "plain", False)
         closed = getattr(ready, "guarded", None) is not None
@@ -392,7 +392,7 @@ Kind = TypeVar("Kind", bound=Identity)
 
 
 def rebuilt(kind: type[Kind], source: Description, mimic: bool, t: np.ndarray | None) -> Kind:
-    """Return the robot of a description, at a time if one is given and needed."""
+    """Return the robot for a description, at a time if one is given and needed."""
     mechanism = mechanisms.of(build(source, mimic=mimic))
     return of_mechanism(kind, mechanism if t is None else mechanism.at(t))
 

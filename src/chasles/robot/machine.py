@@ -62,7 +62,7 @@ class Keyframe(NamedTuple):
 
 
 def start(model: Model) -> np.ndarray:
-    """Return the initial configuration of the file (nq,); by default joint frames coincide."""
+    """Return the initial configuration (nq,) from the file. By default, joint frames coincide."""
     q = np.zeros(model.nq)
     for i, place in model.position_slices.items():
         body = model.bodies[i]
@@ -72,7 +72,7 @@ def start(model: Model) -> np.ndarray:
 
 
 def keyframes(model: Model) -> Mapping[str, Keyframe]:
-    """Return the named states of the file; missing values are the initial position or zero."""
+    """Return the named states of the file. Missing values are the initial position or zero."""
     actuators = model.source.actuators
     controls = {data.name: k for k, data in enumerate(actuators)}
     active = [data.name for data in actuators if data.active]

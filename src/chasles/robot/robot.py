@@ -217,14 +217,14 @@ class Robot(Sensing):
         """
         return entry_point("enclosing_shapes")(self, kind, excess=excess, count=count)
 
-    # Pictures ---------------------------------------------------------------------------------
+    # Plots ------------------------------------------------------------------------------------
 
     @property
     def plot(self) -> "Plots":
         """Plots of this robot, for example `robot.plot.torque(q, qd, qdd, t=t)`."""
         return entry_point("plots")(self)
 
-    # Trust ------------------------------------------------------------------------------------
+    # Checks -----------------------------------------------------------------------------------
 
     def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> "Verification":
         """Check this robot's functions against each other and against physics, at random states.
@@ -276,7 +276,7 @@ class Robot(Sensing):
         self.mechanism.refuse_open("explain", runs)
         return explain(self.mechanism.chosen(runs), runs, **options)
 
-    # Showing ----------------------------------------------------------------------------------
+    # Viewer -----------------------------------------------------------------------------------
 
     def show(self, q: Array | None = None, **options: Any) -> Any:
         """Show the robot in a browser, with sliders, overlays and motions.

@@ -16,7 +16,7 @@ from chasles.robot.identity import Array
 
 
 class Sensing(Editing):
-    """Sensors."""
+    """Sensors and their values."""
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -140,7 +140,7 @@ class Sensing(Editing):
         known = {sensor.name: sensor for sensor in self.model.source.sensors}
         for sensor in sensors:
             if not isinstance(sensor, SensorData):
-                problem = f"give SensorData(...), not {type(sensor).__name__}"
+                problem = f"a sensor must be SensorData(...), not {type(sensor).__name__}"
                 raise ArgumentError("E-SENSE-004", problem, part="with_sensors")
             made = checked(self.model, sensor)
             known[made.name] = made

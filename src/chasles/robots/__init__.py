@@ -2,7 +2,7 @@
 
 | function | what |
 |---|---|
-| `puma560` `stanford_arm` `microbot` | arms of the literature; their data files cite sources |
+| `puma560` `stanford_arm` `microbot` | arms from the literature; their data files cite sources |
 | `planar` `zigzag` | arms of equal rods in a vertical plane |
 | `general_chain` `general_tree` | an arm and trees without special parameters, for counting |
 | `quadruped` `humanoid` | legged robots with a floating base, designed for chasles |

@@ -1,6 +1,6 @@
 """Inertias of uniform solids (m, kg) about the origin, and poses of shapes that show them.
 
-along: the axis of symmetry, 0 to 2.
+along: index of the axis of symmetry (0, 1 or 2).
 """
 
 from chasles.mathematics.linear import Symmetric, Vector
@@ -61,13 +61,13 @@ def standing(axis: Vector, center: Vector) -> Transform:
 
 
 def rod(mass: float, length: float) -> RigidInertia:
-    """Return a slender rod from the origin along x, with axial moment 1/50 of the transverse."""
+    """Return a slender rod from the origin along x. Its axial moment is 1/50 of the transverse."""
     transverse = mass * length * length / 12.0
     return _round(mass, transverse / 50.0, transverse, 0, Vector.of(0.5 * length, 0.0, 0.0))
 
 
 def points(masses: list[float], places: list[Vector]) -> RigidInertia:
-    """Return the inertia of point masses; four or more in general position make it valid."""
+    """Return the inertia of point masses, which is valid for four or more in general position."""
     total = RigidInertia.zero()
     for mass, place in zip(masses, places, strict=True):
         total = total + RigidInertia.from_center(mass, place, Symmetric.zero())

@@ -1,4 +1,4 @@
-"""Arms of the literature; numbers and sources are in the data files next to this one."""
+"""Arms from the literature. Parameters and sources are in the data files next to this one."""
 
 import math
 import tomllib
@@ -93,7 +93,7 @@ def microbot() -> Description:
 
 
 def _read(name: str) -> Description:
-    """Return the arm of the data file `<name>.toml` of this package; the file explains its keys."""
+    """Return the arm in the data file `<name>.toml` of this package. The file explains its keys."""
     text = resources.files("chasles.robots").joinpath(f"{name}.toml").read_text("utf-8")
     data = tomllib.loads(text)
     rows = [_row(joint, data["inertia_about"]) for joint in data["joint"]]

@@ -226,8 +226,9 @@ def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False)
 def _drawn(link: str, part: Part, solid: Solid) -> list[ShapeData]:
     """Return the shapes of a link: its solid, and its motor, a cylinder about the joint's axis.
 
-    The motor's volume is proportional to the torque. It encloses a bone along its axis, and a
-    smaller cylinder has its color, so that no surfaces of two colors coincide.
+    The motor's volume is proportional to the torque. The motor encloses a bone along its axis. A
+    cylindrical link smaller than the motor has the same color, so that no surfaces of two colors
+    coincide.
     """
     radius = 0.0115 * part.effort ** (1.0 / 3.0)
     if solid.kind == "capsule" and part.axis == _Z:

@@ -258,7 +258,10 @@ def _linkage(
     pins: Mapping[str, tuple[str, str]],
     independent: tuple[str, ...] = (),
 ) -> Description:
-    """Return rods of 1 kg/m, pinned at their ends; bars: length, parent, x on the parent."""
+    """Return a linkage of rods of 1 kg/m, pinned at their ends.
+
+    bars: length, parent, and position along the parent of each rod. pins: pairs of joined rods.
+    """
     links = [LinkData(bar, rod(length, length)) for bar, (length, _, _) in bars.items()]
     joints = tuple(_hinge(bar, parent, bar, x) for bar, (_, parent, x) in bars.items())
     loops = tuple(
@@ -282,7 +285,7 @@ def _along(x: float) -> Transform:
 def _check(robot: str, **lengths: float) -> None:
     for name, length in lengths.items():
         if not (math.isfinite(length) and length > 0.0):
-            problem = f"{name} is {length!r}"
+            problem = f"{name} must be positive and finite, not {length!r}"
             remedy = "give a positive length in m"
             raise ModelError("E-ROBOT-030", problem, remedy, part=f"robot {robot!r}")
 

@@ -184,7 +184,7 @@ def general_tree(n: int, children: int) -> Description:
     """
     _require("general_tree", n)
     if children < 1:
-        problem = f"{children} children a link"
+        problem = f"the number of children per link is {children}"
         raise ModelError("E-ROBOT-031", problem, "give at least one", part="robot 'general_tree'")
     rng = random.Random(2008)
     links, joints = [LinkData("base", RigidInertia.zero())], []
@@ -201,7 +201,7 @@ def general_tree(n: int, children: int) -> Description:
 
 
 def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
-    """Return a length a, an offset d, a twist of either sign, and the inertia of six points."""
+    """Return a length a, an offset d, a twist of either sign, and the inertia of six masses."""
     a, d = rng.uniform(0.1, 0.4), rng.uniform(0.05, 0.3)
     alpha = rng.uniform(0.3, 1.2) * (1.0 if rng.random() < 0.5 else -1.0)
     masses = [rng.uniform(0.2, 0.8) for _ in range(6)]
@@ -289,7 +289,7 @@ def random_tree(
 
 
 def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
-    """Return all joint types in random order, then further random types; floating: free first."""
+    """Return all joint types in random order, then random types; free first if `floating`."""
     left, kinds = list(JOINTS), []
     while left:
         kinds.append(left.pop(int(rng.random() * len(left))))
@@ -327,7 +327,7 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
-    """Return the last joint; it follows an earlier joint if none does yet, else at random."""
+    """Return the last joint; it mimics an earlier one if no joint does yet, else at random."""
     leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
     first = not any(joint.mimic for joint in joints)
     if not leaders or (rng.random() < 0.5 and not first):

@@ -1,4 +1,4 @@
-"""Arrays of other libraries; the module named like a library's package handles its arrays."""
+"""Support for arrays of other libraries. Each module is named after the package it handles."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -28,7 +28,10 @@ def in_front(
 def learn(
     function: Any, library: Library, kernel: Any, device: int, count: int, *, rows: bool
 ) -> None:
-    """Prepare calls with a library's arrays on a GPU, for about `count` states, in rows or not."""
+    """Prepare fast calls with a library's GPU arrays, for about `count` states.
+
+    rows: True if the arrays store one state per row.
+    """
     known, bits = function.residents, 8 * kernel.dtype.itemsize
     with COMPILING:
         if library.name not in known:

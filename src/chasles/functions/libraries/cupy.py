@@ -17,7 +17,7 @@ from chasles.functions.libraries import learn
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Call a function with CuPy arrays on one device; float32 if all arrays are."""
+    """Call a function with CuPy arrays on one device, in float32 if all arrays are float32."""
     title = function.recipe.function
     if threads is not None:
         raise ArgumentError("E-GPU-021", "threads= applies only to the CPU", "omit it", part=title)
@@ -33,7 +33,7 @@ def single(arguments: Sequence[Any]) -> bool:
 
 
 def run(function: Any, kernel: Any, arguments: Sequence[Any], out: Any) -> Any:
-    """Run a function's kernel, and prepare calls like this one."""
+    """Run a function's kernel, and prepare fast calls with similar arrays."""
     found = kernel.call(function.recipe.function, arguments, out)
     result, variable = found[0] if isinstance(found, tuple) else found, kernel.interface.outputs[0]
     count = math.prod(result.shape[: result.ndim - len(variable.shape)])
@@ -47,7 +47,7 @@ def _new(like: Any, *shape: int) -> Any:
 
 
 def _turned(like: Any, *shape: int) -> Any:
-    """Return an array in columns: its first axis (states) varies fastest in memory."""
+    """Return a new array stored in columns: its first axis (states) varies fastest in memory."""
     ahead = cupy.ndarray((*shape[1:], shape[0]), like.dtype)
     return ahead.transpose(ahead.ndim - 1, *range(ahead.ndim - 1))
 
@@ -91,7 +91,7 @@ def captured(
 def converted(
     title: str, variables: Sequence[Variable], arguments: Sequence[Any], dtype: Any
 ) -> list[Any]:
-    """Return all arguments as arrays of one dtype, on the device of those that are arrays."""
+    """Return all arguments as arrays of one dtype, on the device of the CuPy arrays among them."""
     given = {
         v.name: a for v, a in zip(variables, arguments, strict=True) if isinstance(a, cupy.ndarray)
     }

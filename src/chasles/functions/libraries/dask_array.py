@@ -1,4 +1,4 @@
-"""Dask arrays: lazy, one call of the compiled function for each chunk of states.
+"""Lazy evaluation of Dask arrays: one call of the compiled function for each chunk of states.
 
 A task holds the recipe of the function, not its code: each process compiles the function once, or
 loads the code from its cache. Results are bitwise identical to one call with all states.
@@ -18,7 +18,7 @@ from chasles.tasks import Portable
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Return lazy results; leading axes keep their chunks, the axes of a state are in one chunk."""
+    """Return lazy results. Leading axes keep their chunks; the axes of a state form one chunk."""
     title, inputs = function.recipe.function, function.interface.inputs
     check_out(title, out)
     given = [a if isinstance(a, lazy.Array) else np.asarray(a) for a in arguments]
@@ -49,7 +49,7 @@ def check_out(title: str, out: Any) -> None:
 
 
 def result_type(function: Any, types: Sequence[Any]) -> np.dtype:
-    """Return the type of results for arguments of given types."""
+    """Return the dtype of results for arguments of given dtypes."""
     single = function.recipe.dtype == "float32" or all(t == np.float32 for t in types)
     return np.dtype("float32" if single else "float64")
 

@@ -1,4 +1,4 @@
-"""Dask data frames: lazy, one call of the compiled function for each partition of states.
+"""Lazy evaluation of Dask data frames: one call of a compiled function for each partition.
 
 Columns of an argument are its entries, in order. Columns of a result are named like
 `inverse_dynamics.0`, or `mass_matrix.0.1` for a matrix; its index and divisions are those of the
@@ -22,7 +22,7 @@ from chasles.tasks import Portable
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Return lazy data frames; arguments that are not data frames belong to every state."""
+    """Return lazy data frames. Arguments that are not data frames are shared by all states."""
     title, interface = function.recipe.function, function.interface
     check_out(title, out)
     fixed: dict[int, np.ndarray] = {}
@@ -57,7 +57,7 @@ def _names(title: str, variable: Variable, several: bool) -> list[str]:
 
 
 class _Rows:
-    """A compiled function of the data frames of one partition."""
+    """Callable that applies a compiled function to the data frames of one partition."""
 
     def __init__(
         self,
@@ -82,6 +82,6 @@ class _Rows:
 
 
 def _array(frame: Any) -> np.ndarray:
-    """Return a data frame as rows of one type; float32 is kept if all columns have it."""
+    """Return a data frame as an array: float32 if all columns are float32, else float64."""
     dtype = np.float32 if all(t == np.float32 for t in frame.dtypes) else np.float64
     return np.ascontiguousarray(frame.to_numpy(dtype))

@@ -66,7 +66,7 @@ _CONCRETE = concrete()
 
 
 def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
-    """Return all arguments as JAX arrays with checked shapes; float32 if all arrays are."""
+    """Return all arguments as JAX arrays with checked shapes, in float32 if all of them are."""
     title, inputs = function.recipe.function, function.interface.inputs
     arrays = []
     for v, argument in zip(inputs, arguments, strict=True):
@@ -86,7 +86,7 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
-    """Return arrays with all states, or with one shared state and no leading shape."""
+    """Return arrays with the full batch shape, or without leading axes for one shared state."""
     inputs, title = function.interface.inputs, function.recipe.function
     ahead = leads(inputs, arrays)
     try:
@@ -192,8 +192,12 @@ def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[A
     origin, applied = function.parent, function.recipe.chain[-1]
     count = len(origin.interface.inputs)
     point, directions = arrays[:count], arrays[count:]
-    assert applied.kind == "pushforward", "only directions are linear"
-    assert all(map(ad.is_undefined_primal, directions)), "and only all of them together"
+    assert applied.kind == "pushforward", (
+        "a function is linear only in the directions of a pushforward"
+    )
+    assert all(map(ad.is_undefined_primal, directions)), (
+        "all directions must be transposed together"
+    )
     given = [ad.instantiate_zeros(covector) for covector in covectors]
     bars = _EVALUATE.bind(*point, *given, function=origin.pullback(applied.wrt))
     pairs = zip(bars, directions, strict=True)

@@ -1,4 +1,4 @@
-"""Motions of JAX arrays: a callback from XLA, with a gradient."""
+"""Motions computed for JAX arrays, by a callback from XLA with a gradient."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Motions of PyTorch tensors: one operation with a gradient for autograd."""
+"""Motions computed for PyTorch tensors, as one operation with a gradient for autograd."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,7 +31,7 @@ def moved(
 
 
 class _Move(torch.autograd.Function):  # type: ignore[misc]
-    """A motion for autograd; it has first derivatives only."""
+    """A motion as an autograd function. Only first derivatives are available."""
 
     @staticmethod
     def forward(ctx: Any, ahead: Any, back: Any, *tensors: Any) -> tuple[Any, ...]:

@@ -1,4 +1,4 @@
-"""Inverse kinematics of arrays on a GPU; PyTorch and JAX arrays share memory with CuPy."""
+"""Inverse kinematics for arrays on a GPU. PyTorch and JAX arrays share memory with CuPy."""
 
 import contextlib
 import sys
@@ -68,7 +68,7 @@ class Arrays:
         return cupy.from_dlpack(value).astype(cupy.float64)
 
     def values(self, _: Any) -> None:
-        """Return None, because reading the numbers of an array would wait for the GPU."""
+        """Return None, because reading the values of an array would wait for the GPU."""
 
     def results(self) -> Callable[[Any], Any]:
         """Return the function that converts arrays to the library's type and precision."""

@@ -1,4 +1,4 @@
-"""Inverse kinematics of JAX arrays: a callback from XLA, with derivatives."""
+"""Inverse kinematics for JAX arrays, by a callback from XLA with derivatives."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,11 +18,11 @@ class Arrays:
         self._dtype = np.dtype(np.float32) if single else jnp.result_type(float)
 
     def array(self, value: Any) -> Any:
-        """Return an array of these numbers."""
+        """Convert a value to a JAX array."""
         return jnp.asarray(value, dtype=self._dtype)
 
     def values(self, array: Any) -> np.ndarray | None:
-        """Return the numbers of an array; None inside a transformation, where it has no values."""
+        """Return an array's values, or None inside a transformation, where it has no values."""
         return None if isinstance(array, jax.core.Tracer) else np.asarray(array)
 
     def solved(

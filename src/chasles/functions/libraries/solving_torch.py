@@ -1,4 +1,4 @@
-"""Inverse kinematics of PyTorch tensors: one operation with derivatives for autograd."""
+"""Inverse kinematics for PyTorch tensors, as one operation with derivatives for autograd."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -23,13 +23,13 @@ class Arrays:
         }
 
     def array(self, value: Any) -> Any:
-        """Return a tensor of these numbers, differentiable if they are."""
+        """Convert a value to a tensor, which is differentiable if the value is."""
         if isinstance(value, torch.Tensor):
             return value.to(**self._kind)
         return torch.as_tensor(np.asarray(value, float), **self._kind)
 
     def values(self, tensor: Any) -> np.ndarray | None:
-        """Return the numbers of a tensor; None inside a transformation, where it has no values."""
+        """Return a tensor's values, or None inside a transformation, where it has no values."""
         try:
             return np.asarray(tensor.detach().cpu().resolve_neg().numpy())
         except RuntimeError:
@@ -48,7 +48,7 @@ class Arrays:
 
 
 class _Solve(torch.autograd.Function):  # type: ignore[misc]
-    """A search for autograd, with the derivatives that it returns with the configuration.
+    """A search as an autograd function, whose derivatives the search itself returns.
 
     These derivatives are not differentiable: second derivatives of a posture are NaN.
     """

@@ -1,4 +1,4 @@
-"""PyTorch tensors: used in place, differentiable, one operation for PyTorch's compiler.
+"""PyTorch tensors: not copied, differentiable, and one operation for PyTorch's compiler.
 
 Outside `torch.compile`, plain tensors are passed directly to the compiled code; tensors that are
 differentiated or mapped go through `torch.autograd.Function`, whose derivatives are again compiled
@@ -29,7 +29,7 @@ _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Call a function of tensors on their device; `out` is allowed only if nothing is recorded."""
+    """Call a function on its tensors' device; `out` is allowed only if autograd records nothing."""
     tensors = _tensors(function, arguments)
     if out is not None:
         results = _fill(function, tensors, out, threads)
@@ -47,7 +47,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _learn(function: Any, tensors: Sequence[Any], result: Any) -> None:
-    """Prepare calls like the last one, if this PyTorch allows it."""
+    """Prepare fast calls with similar tensors, if this version of PyTorch allows it."""
     if _LIBRARY is not None:
         chosen = function.single if tensors[0].dtype == _SINGLE else function
         rows = all(t.is_contiguous() for t in tensors)
@@ -102,7 +102,7 @@ def _copy(target: Any, given: Any) -> None:
 
 
 def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
-    """Return all arguments as tensors on one device; float32 if all tensors are."""
+    """Return all arguments as tensors on one device, in float32 if all tensors are float32."""
     given = [a for a in arguments if isinstance(a, torch.Tensor)]
     device, dtype = given[0].device, given[0].dtype
     alike = [a.dtype == dtype and a.device == device for a in given]

@@ -1,7 +1,7 @@
-"""Derivatives of M, W, J and L by time and by joint coordinates (Legnani II, section 3).
+"""Derivatives of M, W, J and L with respect to time and joint coordinates (Legnani II, section 3).
 
 For time derivatives, everything that a body carries moves with the body's velocity W. For
-derivatives by a joint coordinate q_m, everything beyond the joint moves with the joint's screw L_m,
+derivatives with respect to q_m, everything beyond the joint moves with the joint's screw L_m,
 and everything before it is at rest. So X below is W or L_m; all quantities are in frame 0.
 """
 

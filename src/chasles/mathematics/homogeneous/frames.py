@@ -30,7 +30,7 @@ def bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number]) 
 
 
 class Dense:
-    """A 4x4 matrix stored by its independent numbers; `np.asarray(X)` returns the array."""
+    """A 4x4 matrix stored by its independent entries; `np.asarray(X)` returns the array."""
 
     __slots__ = ()
 
@@ -39,12 +39,12 @@ class Dense:
     _mismatch = staticmethod(mismatch)
 
     def matrix(self) -> Matrix:
-        """Return all sixteen numbers.
+        """Return the matrix with all sixteen entries.
 
         Returns
         -------
         X : Matrix
-            The 4x4 matrix; `np.asarray` of this object gives the same numbers as an array.
+            The 4x4 matrix; `np.asarray` of this object gives the same entries as an array.
 
         Examples
         --------
@@ -71,7 +71,7 @@ class Dense:
 
 
 def _cell(x: Number) -> str:
-    """Return a number in six digits (without the sign of zero), or an expression."""
+    """Format a number with six digits (zero without a sign), or an expression."""
     return repr(x) if type(x) is Scalar else f"{float(x) + 0.0:.6g}"
 
 
@@ -109,7 +109,7 @@ class Framed(Dense):
     __slots__ = ()
 
     def to_first(self, R: Rotation, t: Vector) -> Self:
-        """Return the matrix in the first frame of M = [R t; 0 1], given in the second.
+        """Transform from the second frame of M = [R t; 0 1] to the first.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Framed(Dense):
         raise NotImplementedError
 
     def to_second(self, R: Rotation, t: Vector) -> Self:
-        """Return the matrix in the second frame of M = [R t; 0 1], given in the first.
+        """Transform from the first frame of M = [R t; 0 1] to the second.
 
         Parameters
         ----------
@@ -225,12 +225,12 @@ class Block(Factor, Additive):
         return total
 
     def skew(self) -> tuple[Vector, Vector]:
-        """Return X - X' as (c, f): the numbers of [c~ f; -f' 0].
+        """Return X - X' as (c, f): the entries of [c~ f; -f' 0].
 
         Returns
         -------
         c : Vector
-            Vector of the skew 3x3 block: angular momentum about the origin if X = W J.
+            Vector of the skew-symmetric 3x3 block: angular momentum about the origin if X = W J.
         f : Vector
             The last column: linear momentum if X = W J.
 
@@ -273,7 +273,7 @@ def linear(X: Dense) -> Vector:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Placed(Dense):
-    """The numbers of a matrix [R t; 0 1]."""
+    """Entries of a matrix [R t; 0 1]."""
 
     R: Rotation
     t: Vector
@@ -319,8 +319,7 @@ class Position(_Placed, Factor):
         ----------
         X : Transform
             Transform (E, r) of `chasles.mathematics.spatial`: rotation from first to second axes,
-            and
-            origin of the second frame in the first (m).
+            and origin of the second frame in the first (m).
 
         Returns
         -------
@@ -401,7 +400,7 @@ class Position(_Placed, Factor):
         raise mismatch("multiply", self, other)
 
     def to_first(self, X: AnyFramed) -> AnyFramed:
-        """Return a matrix in the first frame, given in the second.
+        """Transform a matrix from the second frame to the first.
 
         Parameters
         ----------
@@ -425,7 +424,7 @@ class Position(_Placed, Factor):
         return X.to_first(self.R, self.t)
 
     def to_second(self, X: AnyFramed) -> AnyFramed:
-        """Return a matrix in the second frame, given in the first.
+        """Transform a matrix from the first frame to the second.
 
         Parameters
         ----------

@@ -26,7 +26,7 @@ from chasles.mathematics.tensor import (
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Twist(Framed, Factor):
-    """The numbers of a matrix [w~ v; 0 0]."""
+    """Entries of a matrix [w~ v; 0 0]."""
 
     w: Vector
     v: Vector
@@ -55,7 +55,7 @@ class _Twist(Framed, Factor):
         return cls(motion.angular, motion.linear)
 
     def motion(self) -> Motion:
-        """Return the same numbers as a spatial motion vector.
+        """Return the matrix as a spatial motion vector.
 
         Returns
         -------
@@ -279,7 +279,7 @@ class Acceleration(Framed):
 
     @staticmethod
     def uniform(a: Vector) -> "Acceleration":
-        """Return an acceleration that is equal at all points, such as Hg of gravity.
+        """Return an acceleration that is the same at all points, such as Hg of gravity.
 
         Parameters
         ----------
@@ -448,7 +448,7 @@ class Inertia(Framed, Factor, Additive):
         return Inertia(euler_from_inertia(rigid.I), rigid.h, rigid.m)
 
     def rigid(self) -> RigidInertia:
-        """Return the usual moments, as a spatial inertia.
+        """Return the inertia with the usual moments, as a spatial inertia.
 
         Returns
         -------
@@ -518,7 +518,7 @@ def _outer_sum(a: Vector, t: Vector, h: Vector) -> Symmetric:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _Dual(Framed, Additive):
-    """The numbers of a skew matrix [c~ f; -f' 0]."""
+    """Entries of a skew-symmetric matrix [c~ f; -f' 0]."""
 
     c: Vector
     f: Vector
@@ -566,7 +566,7 @@ class _Dual(Framed, Additive):
         return cls(force.moment, force.force)
 
     def force(self) -> Force:
-        """Return the same numbers as a spatial force vector.
+        """Return the matrix as a spatial force vector.
 
         Returns
         -------

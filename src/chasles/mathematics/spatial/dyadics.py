@@ -1,7 +1,7 @@
 """Spatial dyadics: linear maps between motions and forces (Featherstone 2008, section 2.13).
 
-There are four kinds (table 2.5), depending on the kinds of input and output, with 36 numbers each.
-Inertias with fewer numbers have separate types (`inertia.py`).
+There are four kinds (table 2.5), depending on the kinds of input and output, with 36 entries each.
+Inertias with fewer parameters have separate types (`inertia.py`).
 """
 
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ class Dyadic(Additive):
         return _KINDS[_DUAL[self.gives], _DUAL[self.takes]](self.entries.T)
 
     def __matmul__(self, other: Any) -> Any:
-        """Return the image of a vector, of columns, or of the vectors that another dyadic gives."""
+        """Apply the map to a vector, to columns, or to the output of another dyadic."""
         if type(other) is self.takes:
             return self.gives.of(*(self.entries @ Vector(tuple(other))))
         if type(other) is _COLUMNS[self.takes]:
@@ -99,7 +99,7 @@ class GeneralInertia(Dyadic):
 
     @staticmethod
     def of(inertia: RigidInertia | ArticulatedInertia | CoriolisInertia) -> "GeneralInertia":
-        """Return an inertia with fewer numbers as a matrix of 36 numbers."""
+        """Return an inertia with fewer parameters as a full 6x6 matrix."""
         if type(inertia) is CoriolisInertia:
             left = inertia.A, Matrix.skew(-inertia.l)
             return GeneralInertia(_blocks(left[0], Matrix.zero(), left[1], Matrix.zero()))

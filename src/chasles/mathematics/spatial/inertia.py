@@ -1,4 +1,4 @@
-"""Spatial inertias: rigid (10 numbers), articulated (21), the Coriolis part of a body (12)."""
+"""Spatial inertias: rigid (10 parameters), articulated (21), Coriolis part of a body (12)."""
 
 import math
 from dataclasses import dataclass
@@ -115,7 +115,7 @@ class RigidInertia(Additive):
     @overload
     def __matmul__(self, other: Motions) -> Forces: ...
     def __matmul__(self, other: Motion | Motions) -> Force | Forces:
-        """Return the momentum of a velocity: (I w + h x v, m v - h x w)."""
+        """Return the momentum for a velocity: (I w + h x v, m v - h x w)."""
         if type(other) is Motion:
             w, v = other.angular, other.linear
             return Force(self.I @ w + self.h.cross(v), v * self.m - self.h.cross(w))
@@ -124,7 +124,7 @@ class RigidInertia(Additive):
 
 @dataclass(frozen=True, slots=True)
 class ArticulatedInertia(Additive):
-    """Articulated-body inertia [[I, H], [H', M]] of a subsystem with joints, as 21 numbers.
+    """Articulated-body inertia [[I, H], [H', M]] of a subsystem with joints, as 21 entries.
 
     It maps accelerations to forces. It must not be applied to velocities (Featherstone 2008,
     section 7.1).
@@ -201,7 +201,7 @@ class CoriolisInertia(Additive):
 
     @staticmethod
     def of(inertia: RigidInertia, v: Motion) -> "CoriolisInertia":
-        """Return the Coriolis inertia of a body with velocity v; linear in v."""
+        """Return the Coriolis inertia of a body with velocity v. It is linear in v."""
         half = v * 0.5
         p = inertia @ half
         rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # its symmetric part moves I

@@ -131,7 +131,7 @@ class Transform:
 
     @property
     def is_identity(self) -> bool:
-        """Return True if it is exactly the identity."""
+        """Return True if the transform is exactly the identity."""
         return self.r == Vector.zero() and Matrix.identity() == self.R
 
     def locate(self, point: Vector) -> Vector:

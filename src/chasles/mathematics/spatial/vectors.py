@@ -18,7 +18,7 @@ Moved = TypeVar("Moved", "Motion", "Force", "Motions")
 
 
 class _Six(Additive):
-    """Six numbers: two vectors, angular before linear."""
+    """Six entries: an angular vector, then a linear vector."""
 
     __slots__ = ()
 
@@ -41,7 +41,7 @@ class _Six(Additive):
 
     @classmethod
     def of(cls, *entries: Number) -> Self:
-        """Return the vector of six numbers.
+        """Return the vector with the given six entries.
 
         Parameters
         ----------
