@@ -63,7 +63,7 @@ def increasing(value: Any, count: int, part: str) -> np.ndarray:
 
 
 def points(what: str, value: Any, robot: Robot | None, part: str) -> np.ndarray:
-    """Return positions (m, n), of a robot if one is given."""
+    """Return checked positions (m, n), which must be configurations if a robot is given."""
     if robot is not None:
         check_robot(part, robot)
     found = some_numbers(what, value, part).astype(float)

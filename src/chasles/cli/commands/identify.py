@@ -153,7 +153,7 @@ def identify(
 
 
 def _delay(text: str) -> Any:
-    """Return a number of seconds, "estimate", or these by joint."""
+    """Parse a delay: a number of seconds or "estimate", for all joints or by joint."""
     if text == "estimate":
         return text
     if "=" in text:

@@ -158,7 +158,7 @@ def _logs(
 
 
 def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
-    """Print the number of states, peak and RMS joint torques, and omitted rows."""
+    """Print the number of states, peak and RMS joint torques, and skipped rows."""
     resumed = f" ({total.resumed} were there already)" if total.resumed else ""
     console.print(
         f"[bold]{escape(job.robot.name)}[/]: {total.states} states in {total.files} files"
@@ -196,7 +196,7 @@ def _data(task: Task, summary: Summary) -> dict[str, Any]:
 
 
 def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Console) -> None:
-    """Print the length of the motion, joint forces, the frame's motion and the energy."""
+    """Print the length of the motion, joint torques, the frame's motion and the energy."""
     robot, frame = task.robot, task.summarized
     length = "" if summary.end is None else f", {summary.start:g} to {summary.end:g} s"
     console.print(f"[bold]{escape(robot.name)}[/]: {summary.instants} instants{length}")
@@ -222,7 +222,7 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
 
 
 def _draw(task: Task, summary: Summary, path: Path, *, overwrite: bool) -> None:
-    """Plot joint positions, joint forces and the frame's speed over time to a file."""
+    """Plot joint positions, joint torques and the frame's speed over time to a file."""
     robot = task.robot
     figure, (positions, forces, speed) = sheet(3)
     samples, rest = summary.samples[:, 0], summary.samples[:, 1:]

@@ -15,7 +15,7 @@ from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.video import check_video
 
 MOST_NOTES = 3
-"""Largest number of notes shown; a robot may have one per mesh."""
+"""Largest number of notes shown. A robot may have one per mesh."""
 
 
 def view(
