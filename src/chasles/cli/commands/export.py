@@ -27,7 +27,7 @@ def export(
     frame: Frame = "",
     axes: Annotated[str, option("Axes of the components: world or frame.")] = "",
     at: Annotated[str, option("Reference point: frame, world or x,y,z (m).")] = "",
-    dissipation: Annotated[bool, option("With friction.")] = False,
+    dissipation: Annotated[bool, option("Include joint damping and friction.")] = False,
     dt: Annotated[float, option("Step size of time_step (s).")] = 0.0,
     overwrite: Overwrite = False,
 ) -> Answer:

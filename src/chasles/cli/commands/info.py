@@ -20,7 +20,7 @@ MOST_NOTES = 50
 def info(asked: Asked) -> Answer:
     """Show a robot's joints, links, masses, frames and notes.
 
-    Numbers that a built-in robot needs follow its name after a colon.
+    Arguments of a built-in robot follow its name after a colon: planar:4.
 
     Examples:
         chasles info puma560

@@ -30,7 +30,7 @@ def motion(
         Path,
         typer.Argument(
             metavar="MOTION",
-            help="Simulation, .csv or .parquet file, folder of such, or plain text with q qd qdd.",
+            help="Simulation, .csv or .parquet file, folder of files, or text with q qd qdd.",
         ),
     ],
     frame: Annotated[
@@ -54,9 +54,7 @@ def motion(
     ] = "",
     output: Annotated[
         Path | None,
-        option(
-            "Table to write (.csv, .parquet), or folder for those of a folder.", "--output", "-o"
-        ),
+        option("Table to write (.csv, .parquet), or folder for several tables.", "--output", "-o"),
     ] = None,
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     forces: Annotated[
@@ -64,15 +62,15 @@ def motion(
     ] = None,
     forces_on: Annotated[str, option("Frame on which --forces act. Default: the tool.")] = "",
     at_world: Annotated[
-        bool, option("Velocities of the point at the world origin, as in W and H.")
+        bool, option("Use the body point at the world origin for velocities, as in W and H.")
     ] = False,
     step: Annotated[
         float | None, option("Time step (s) of a motion without a time column.")
     ] = None,
     differentiate: Annotated[
-        bool, option("Compute missing velocities and accelerations by differences.")
+        bool, option("Compute missing velocities and accelerations by finite differences.")
     ] = False,
-    skip_bad: Annotated[bool, option("Leave out and count bad rows and files of logs.")] = False,
+    skip_bad: Annotated[bool, option("Skip and count bad rows and files of logs.")] = False,
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:

@@ -68,7 +68,7 @@ def simulate(
     ] = None,
     rtol: Annotated[float | None, option("Relative tolerance of dopri5.")] = None,
     atol: Annotated[float | None, option("Absolute tolerance of dopri5.")] = None,
-    every: Annotated[int | None, option("Keep one state out of every N.")] = None,
+    every: Annotated[int | None, option("Store only every N-th state.")] = None,
     q: Annotated[
         list[str] | None,
         option("Initial positions (rad or m): all, or JOINT=X; repeatable.", metavar=NUMBERS),
@@ -144,7 +144,7 @@ def simulate(
     trust: Trust = False,
     output: Annotated[Path, option("Folder to write to.", "--output", "-o")] = FOLDER,
     table: Annotated[Path | None, option("Also write a table (.csv, .parquet).")] = None,
-    no_plots: Annotated[bool, option("Draw nothing.")] = False,
+    no_plots: Annotated[bool, option("Do not draw plots.")] = False,
     recorded: Annotated[Path | None, option("Also write a video (.mp4, .gif).", "--record")] = None,
     rate: Rate = RATE,
     size: Size = DEFAULT_SIZE,

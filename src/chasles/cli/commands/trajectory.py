@@ -73,7 +73,7 @@ def trajectory(
     orientation: Annotated[
         str,
         option(
-            "Orientation of the frame on a line: path (kept) or free.",
+            "Orientation of the frame on a line: path (constant) or free.",
             autocompletion=among(ORIENTATIONS),
         ),
     ] = "path",
