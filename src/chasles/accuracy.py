@@ -312,7 +312,7 @@ def _answer(
     M, K, f, k, J, d, residual, opening = parts
     gap, rate = (float(np.max(np.abs(x), initial=0.0)) for x in (residual, opening))
     if not gap <= tolerance:
-        problem = f"the loops are open by {gap:.2g} (tolerance {tolerance:g})"
+        problem = f"the loops are not closed (residual {gap:.2g}, tolerance {tolerance:g})"
         raise OpenLoop("E-ACCURACY-005", problem, "close them with robot.assemble", part=function)
     if not rate <= tolerance * max(1.0, np.max(np.abs(qd), initial=0.0)):
         problem = f"qd violates the loop constraints by {rate:.2g} rad/s or m/s"

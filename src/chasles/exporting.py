@@ -382,11 +382,11 @@ def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[
         store_all(paths, overwrite=overwrite)
         made = False
     except ExistingFileError as error:
-        remedy = "choose another directory or prefix, or use --overwrite"
+        remedy = "choose another directory or prefix, or use overwrite=True"
         raise ExistingFileError("E-EXPORT-007", error.problem, remedy, file=error.file) from None
     except FileExistsError as error:
         problem = "the path is not a directory"
-        raise NotAFolderError("E-EXPORT-008", problem, "choose another", file=folder) from error
+        raise NotAFolderError("E-EXPORT-008", problem, "name a directory", file=folder) from error
     except OSError as error:
         why, remedy = error.strerror or said(error), "choose another place; nothing was written"
         if isinstance(error, FileError):

@@ -125,7 +125,10 @@ def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = 
     if os.path.exists(path):
         for file in inputs:
             if os.path.exists(file) and os.path.samefile(path, file):
-                problem, remedy = "the file is an input and is never overwritten", "name another"
+                problem, remedy = (
+                    "the file is an input and is never overwritten",
+                    "name another file",
+                )
                 raise ExistingFileError("E-FILE-060", problem, remedy, file=path)
     if not overwrite and os.path.lexists(path):
         problem = "the file already exists"
@@ -181,7 +184,7 @@ def _resolved(path: AnyPath) -> Path:
         target = Path(os.path.realpath(path))
         special = target.exists() and not (target.is_file() or target.is_dir())
     except ValueError as error:  # the path has a zero byte
-        raise FileError("E-FILE-062", said(error), "name another", file=repr(path)) from None
+        raise FileError("E-FILE-062", said(error), "name another file", file=repr(path)) from None
     if special:
         problem = "the path is a device or a pipe, not a file"
         raise FileError("E-FILE-010", problem, "choose another place", file=path)

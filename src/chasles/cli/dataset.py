@@ -196,7 +196,7 @@ class Job:
         return Reader(*given, gaps=gaps, threaded=threaded)
 
     def _with_rates(self, reader: Reader, logs: Iterator[Log]) -> Iterator[Log]:
-        """Add missing velocities and accelerations to logs, one motion after the other."""
+        """Add missing velocities and accelerations to logs, one motion after another."""
         count = 0
 
         def number(log: Log) -> int:

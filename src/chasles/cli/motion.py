@@ -78,7 +78,7 @@ class Task:
         for frame in (*self.frames, self.summarized, self.forces_on):
             self.robot.model.frame(frame)
         if self.step is not None and not 0.0 < self.step < math.inf:
-            problem = f"--step is {self.step!r}"
+            problem = f"--step must be positive, not {self.step!r}"
             raise InputError("E-CLI-019", problem, "give a positive number of seconds")
 
     @property

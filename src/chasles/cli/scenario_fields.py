@@ -131,7 +131,7 @@ VALUES = {
 """Checks of the fields of shapes and laws, by type. Fields of other types cannot be given."""
 
 DEFAULTS = {"duration": 1.0}
-"""Default values, unless the file or a flag gives others."""
+"""Default values of top-level keys that neither the file nor a flag gives."""
 
 FLAGS: dict[tuple[str | int, ...], str] = {
     ("robot",): "robot",

@@ -27,10 +27,10 @@ Pairs whose enclosing shapes overlap in all of them are ignored.
 class Bounds:
     """Limits of a robot's motion.
 
-    lower, upper: positions; velocity, acceleration, effort: largest absolute values (n,), possibly
-    infinite. clearance: smallest distance (m) between links, and between links and obstacles; None
-    to ignore distances. workspace: boxes (2, 3) in the world in which the frames' origins must
-    stay.
+    lower, upper: position limits (n,). velocity, acceleration, effort: largest absolute values
+    (n,), possibly infinite. clearance: smallest distance (m) between links, and between links and
+    obstacles; None to ignore distances. workspace: boxes (2, 3) in the world in which the frames'
+    origins must stay.
     """
 
     robot: Robot

@@ -202,7 +202,7 @@ def identify(
     reader = Reader(robot, columns or {}, units or {}, skip_bad, wrenches=loads)
     logs = Measured(reader, smoothing, cutoff, lag)
     if loads and data is None:
-        problem = "wrenches names columns of logs, but there are no logs"
+        problem = "wrenches names columns of logs, but no logs were given"
         raise InputError("E-IDENT-043", problem, "give arrays as f_ext", part="identify")
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None
     if data is not None and plain and len(robot.independent) == robot.nv:
@@ -306,7 +306,7 @@ def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[Wr
     frames, found = [key.frame for key in wrenches], dict[str, float | None]()
     for name, each in delay.items():
         if name not in robot.joints and (name not in frames or each == "estimate"):
-            problem = f"the delay of {name!r} cannot be found"
+            problem = f"the delay of {name!r} cannot be determined"
             remedy = "name joints, or give the delay of a wrench in seconds"
             raise InputError("E-IDENT-044", problem, remedy, part="delay")
         found[name] = None if each == "estimate" else a_number("delay", each, "identify")

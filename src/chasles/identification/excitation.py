@@ -167,7 +167,7 @@ def excite(
         raise InputError("E-IDENT-021", problem, remedy, part="excite")
     for name, count in (("harmonics", harmonics), ("starts", starts), ("improved", improved)):
         if count < (2 if name == "harmonics" else 1):
-            problem = f"{name} is {count}"
+            problem = f"{name} is too small: {count}"
             raise InputError("E-IDENT-011", problem, "give a larger number", part="excite")
     for name, value, known in (("shape", shape, CURVES), ("goal", goal, get_args(Goal))):
         if a_name(name, value, "excite") not in known:

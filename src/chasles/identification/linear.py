@@ -33,7 +33,7 @@ CHUNK = 2048
 """Number of states whose regressors are in memory at once."""
 
 SAMPLE = 500
-"""Largest number of states from which the base parameters of closed loops are determined."""
+"""Number of states from which the base parameters of closed loops are determined."""
 
 TOLERANCE = 1e-8
 """Fraction of a column that must be independent for its parameter to be a base parameter."""

@@ -189,7 +189,7 @@ class Reader:
             wanted = [self.columns.get(name, name) for name in names]
             missing = [name for name in wanted if name not in given]
             if missing and (quantity in (*self.needed, "loads") or len(missing) < len(wanted)):
-                remedy = f"add it, or name the log's own with columns={{{names[0]!r}: ...}}"
+                remedy = f"add it, or give its name in the log: columns={{{names[0]!r}: ...}}"
                 raise ModelError("E-LOG-003", f"there is no column {missing[0]!r}", remedy,
                                  file=file, line=1)  # fmt: skip
             if missing:
@@ -236,7 +236,7 @@ class Reader:
             return
         if not self.skip_bad:
             row = first + int(np.argmax(bad))
-            raise ModelError(code, problem, f"{remedy}, or give --skip-bad", file=file, line=row)
+            raise ModelError(code, problem, f"{remedy}, or give skip_bad=True", file=file, line=row)
         self.skipped.add(reason, int(bad.sum()))
 
     def _check_units(self, file: str, rows: np.ndarray, q: np.ndarray) -> None:
@@ -272,7 +272,7 @@ class Reader:
         gaps = starts[np.isfinite(steps[starts])]
         if len(gaps) and not self.skip_bad:
             problem = f"there is a gap of {steps[gaps[0]]:.4g} s before this row"
-            remedy = "split the log there, or give --skip-bad"
+            remedy = "split the log there, or give skip_bad=True"
             raise ModelError("E-LOG-008", problem, remedy, file=file, line=int(rows[gaps[0]]))
         if len(gaps):
             self.skipped.add("gaps", len(gaps))

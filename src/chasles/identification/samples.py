@@ -116,7 +116,7 @@ def check(
     pair = _exchanged(robot, log, fit, wrenches)
     if pair is not None:
         one, other = (names["q"][k].removesuffix(".q") for k in pair)
-        problem = f"joints {one} and {other} are probably swapped: exchanged, their torques fit"
+        problem = f"joints {one} and {other} are probably swapped: torques fit if exchanged"
         remedy = f"exchange the columns of {one} and {other} with columns="
         raise ModelError("E-LOG-025", problem, remedy, file=log.file, line=log.first)
 
@@ -138,7 +138,7 @@ def _check_rates(
         slope = float(np.sum(rate[:, k] * qd[:, k])) / squares
         if abs(slope - 1.0) > UNIT:
             problem = f"{name} is {slope:.4g} times the rate of {names['q'][k]}: units differ"
-            remedy = f"give units={{{name!r}: 'deg/s'}}, or those of q or t"
+            remedy = f"give units={{{name!r}: 'deg/s'}}, or the units of q or t"
             raise ModelError("E-LOG-018", problem, remedy, file=log.file, line=log.first)
 
 

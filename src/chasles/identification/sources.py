@@ -69,7 +69,7 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
                 pyarrow.default_memory_pool().release_unused()
     except (pyarrow.ArrowException, OSError) as error:
         problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
-        raise ModelError("E-LOG-012", problem, "write it again, or give --skip-bad",
+        raise ModelError("E-LOG-012", problem, "write it again, or give skip_bad=True",
                          file=file) from None  # fmt: skip
     finally:
         pyarrow.default_memory_pool().release_unused()
@@ -133,7 +133,7 @@ def _csv(file: str, wanted: set[str]) -> Iterator[Columns]:
             for k, row in enumerate(rows):
                 if len(row) != len(names):
                     problem = f"the row has {len(row)} values, but there are {len(names)} columns"
-                    remedy = "write it again, or give --skip-bad"
+                    remedy = "write it again, or give skip_bad=True"
                     raise ModelError("E-LOG-020", problem, remedy, file=file, line=first + k)
             yield {name: _parsed(file, first, name, [r[k] for r in rows])
                    for name, k in places.items()}  # fmt: skip
@@ -183,7 +183,7 @@ def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
                     rows = []
     except (AnyReaderError, ReaderError, OSError, AssertionError) as error:
         problem = f"the bag is truncated or damaged ({said(error)})"
-        raise ModelError("E-LOG-023", problem, "record it again, or give --skip-bad",
+        raise ModelError("E-LOG-023", problem, "record it again, or give skip_bad=True",
                          file=file) from None  # fmt: skip
     if rows:
         yield dict(zip(names, np.array(rows).T, strict=True))

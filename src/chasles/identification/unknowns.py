@@ -65,7 +65,7 @@ TERMS = {
     ),
     "offset": Term(lambda at: 1.0, "N m", "offset", positive=False),
 }
-"""One row per kind of unknown at a joint; the order is that of the unknowns."""
+"""One row per kind of unknown at a joint, in the order of the unknowns."""
 
 INCLUDED = tuple(dict.fromkeys(term.include for term in TERMS.values()))
 """Names of joint terms in the option `include`."""

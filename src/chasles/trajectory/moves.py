@@ -171,7 +171,7 @@ class Move:
         """
         moved = self.robot if robot is None else robot
         if moved is None:
-            problem = "give `robot`; a motion file names joints"
+            problem = "a motion file names joints, but the trajectory has no robot"
             raise InputError("E-PATH-051", problem, "give robot=", part="save")
         if PurePath(os.fsdecode(path)).suffix.lower() != ".csv":
             raise InputError(

@@ -180,7 +180,7 @@ def is_quick(client: Any) -> bool:
         client.get_render(height, width, timeout=PATIENCE)  # the first one compiles shaders
         began = time.monotonic()
         client.get_render(height, width, timeout=PATIENCE)
-    except Exception:  # viser's own and those of futures, if a page is closed or hidden
+    except Exception:  # errors of viser and of futures, if a page is closed or hidden
         return False
     return time.monotonic() - began < QUICK
 

@@ -146,7 +146,7 @@ def _logs(
             raise InputError("E-CLI-273", problem, "omit it, or give one motion file")
     if output is None or (output.suffix.lower() != ".parquet" and not logs.is_dir()):
         kind = "a folder" if logs.is_dir() else "a .parquet file"
-        raise InputError("E-CLI-274", "the tables need a place", f"give --output, {kind}")
+        raise InputError("E-CLI-274", "the tables need a valid output", f"give --output, {kind}")
     given = job(asked.robot())
     tables = partitions(logs, output)
     with command.counting(count_of([source for source, _ in tables])) as told:
