@@ -192,7 +192,7 @@ def _resolved(path: AnyPath) -> Path:
 
 
 def _put(part: Path, target: Path, overwrite: bool) -> None:
-    """Rename a file to its target; without `overwrite`, never over an existing file."""
+    """Rename a file to its target. Without `overwrite`, never replace an existing file."""
     if not overwrite:
         try:
             os.link(part, target)

@@ -185,7 +185,7 @@ ENDLESS = 10_000
 
 
 LONGEST_LINE = 10_000
-"""Largest length of a printed line; lists of names can be long."""
+"""Largest number of characters of a printed line. Lists of names can be long."""
 
 
 class Terminal(Console):

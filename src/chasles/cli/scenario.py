@@ -306,7 +306,7 @@ def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
 
 
 def _made(what: str, table: Mapping[str, Any]) -> Any:
-    """Return the shape or law of a checked table; a shape without a frame is in the world."""
+    """Return the shape or law of a checked table. A shape without a frame is fixed in the world."""
     rest = {key: x for key, x in table.items() if key != "kind"}
     cls = KINDS[what][table["kind"]]
     if what != "law":

@@ -252,7 +252,7 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
 
 
 def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
-    """Return random joint torques, constant for `hold` seconds; the seed determines them."""
+    """Return random joint torques that change every `hold` seconds, generated from the seed."""
     given = scenario.tables["disturbance"]
     if not given:
         return None

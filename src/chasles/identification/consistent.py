@@ -269,7 +269,7 @@ def _entropic(problem: Problem) -> np.ndarray:
 
 
 def checked_prior(prior: str, deviation: Any) -> float:
-    """Return the deviation; raise an error for an unknown prior."""
+    """Return the deviation; raise an error for an unknown prior or an invalid deviation."""
     if a_name("prior", prior, "identify") not in get_args(Kind):
         problem = f"prior must be one of {', '.join(get_args(Kind))}, not {prior!r:.60}"
         raise InputError("E-IDENT-003", problem, part="identify")

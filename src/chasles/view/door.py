@@ -123,7 +123,7 @@ def _steps(request: "Request") -> tuple[str, str]:
 
 
 def checked(allow: Sequence[str]) -> tuple[str, ...]:
-    """Return the hosts to allow in lower case; raise an error for anything else."""
+    """Return the hosts to allow, in lower case; raise an error for an invalid host."""
     hosts = (allow,) if isinstance(allow, str) else tuple(allow)
     for host in hosts:
         if not isinstance(host, str) or not _HOST.fullmatch(host):

@@ -26,7 +26,7 @@ RESOLUTION = 1000
 """Number of steps of a slider."""
 
 RATE = 30.0
-"""Pictures per second; also instants per second of a motion without times."""
+"""Pictures per second, and samples per second of a motion without times."""
 
 PANEL_RATE = 3.0
 """Rate (1/s) at which sliders follow a motion. At 30/s they would slow down drawing."""

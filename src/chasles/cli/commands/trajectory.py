@@ -164,7 +164,7 @@ def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarr
 def _needed(
     kind: str, limits: dict[str, Any], names: tuple[str, ...], robot: Robot
 ) -> dict[str, Any]:
-    """Return the limits that a kind needs; velocity limits default to the robot's."""
+    """Return the limits that a kind of trajectory needs. Velocity limits default to the robot's."""
     found = {}
     for name in names:
         value = limits[name]
