@@ -133,11 +133,11 @@ PUBLIC = {
     }.items()
     for name in names
 }
-"""Module of each public name, loaded on first use; `chasles` for a module itself."""
+"""Module of each public name, loaded on first use. `chasles` means that the name is a module."""
 
 
 class _Package(ModuleType):
-    """A package in which an import of a folder does not replace the function of the same name."""
+    """A package in which importing a subpackage does not replace the function of the same name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not isinstance(value, ModuleType) or PUBLIC.get(name, __name__) == __name__:

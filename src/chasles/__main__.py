@@ -1,4 +1,4 @@
-"""`python -m chasles`: the `chasles` command where it is not on the path."""
+"""`python -m chasles`: the `chasles` command for systems where it is not on the path."""
 
 from chasles.cli import main
 

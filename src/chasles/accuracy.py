@@ -27,7 +27,7 @@ Array = Any
 
 @dataclass(frozen=True, eq=False)
 class Condition(float):
-    """Condition number of a mass matrix; it prints with its interpretation.
+    """Condition number of a mass matrix. Its text includes an interpretation.
 
     Forward dynamics amplifies relative errors of torques by up to `number`, so about log10(number)
     of 16 digits are lost (Featherstone 2008, section 10.2). `heaviest` and `lightest` are the
@@ -105,7 +105,7 @@ def maximal_dynamics(
     The results equal those of `Robot.forward_dynamics` and `constrained_dynamics`, but come from
     one sparse system for the accelerations of all bodies and the forces of all joints. Use this
     function to check the compiled functions, or for mechanisms too large to compile. It computes
-    one state after the other; for many states of one robot, use `MaximalDynamics`.
+    one state at a time; for many states of one robot, use `MaximalDynamics`.
 
     Parameters
     ----------
@@ -122,15 +122,16 @@ def maximal_dynamics(
     dissipation : bool, optional
         Include joint damping and friction.
     tolerance : float, optional
-        Largest loop residual (rad or m), and largest violation by qd relative to its largest entry.
+        Largest loop residual (rad or m), and largest violation of the loop constraints by qd. The
+        violation is relative to the largest entry of qd if that exceeds 1.
 
     Returns
     -------
     qdd : ndarray, shape (..., nv)
         Joint accelerations (rad/s2 or m/s2).
     multipliers : ndarray, shape (..., rows)
-        Constraint forces. Redundant loops share their force, so multipliers may differ from those
-        of `constrained_dynamics`; qdd does not.
+        Constraint forces. If loops are redundant, multipliers are not unique and may differ from
+        those of `constrained_dynamics`; qdd does not.
 
     Raises
     ------
@@ -213,7 +214,7 @@ class MaximalDynamics:
         self._prepared: dict[Any, tuple[Any, Solver, Any]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the robot and the options; another process repeats the analysis."""
+        """Pickle the robot and the options. Another process repeats the analysis."""
         options = {key: getattr(self, key) for key in ("dissipation", "tolerance", "backend")}
         return partial(MaximalDynamics, **options), (self.robot,)
 
@@ -265,7 +266,10 @@ def _refuse_tendons(function: str, robot: Robot) -> None:
 def _arrays(
     function: str, robot: Robot, state: tuple[Array, ...], load: Any
 ) -> dict[str, np.ndarray]:
-    """Return the finite arrays of a call by name; the time comes last as (..., 1) if needed."""
+    """Return the arrays of a call by name, checked to be finite.
+
+    If the robot depends on time, the time comes last, with shape (..., 1).
+    """
     t = robot.mechanism.t
     if t is None:
         robot.mechanism.refuse_time(function, "evaluate the robot at a time: robot.at_time(t)")
@@ -308,7 +312,7 @@ def _answer(
     M, K, f, k, J, d, residual, opening = parts
     gap, rate = (float(np.max(np.abs(x), initial=0.0)) for x in (residual, opening))
     if not gap <= tolerance:
-        problem = f"the loops are open by {gap:.2g} (tolerance {tolerance:g})"
+        problem = f"the loops are not closed (residual {gap:.2g}, tolerance {tolerance:g})"
         raise OpenLoop("E-ACCURACY-005", problem, "close them with robot.assemble", part=function)
     if not rate <= tolerance * max(1.0, np.max(np.abs(qd), initial=0.0)):
         problem = f"qd violates the loop constraints by {rate:.2g} rad/s or m/s"

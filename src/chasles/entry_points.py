@@ -1,4 +1,4 @@
-"""Entry points of the leaves: functions of distances, plots, checks and the viewer."""
+"""Entry points of the leaf packages: distances, plots, checks and the viewer."""
 
 from importlib import import_module
 from typing import Any
@@ -13,10 +13,10 @@ ENTRY_POINTS = {
     "verify": "chasles.checks:verify",
     "with_clearance": "chasles.distances.avoid:with_clearance",
 }
-"""Module and function of each entry point; modules below a leaf do not import it."""
+"""Module and function of each entry point. Modules in lower layers do not import the leaves."""
 
 
 def entry_point(name: str) -> Any:
-    """Load the function of a row of ENTRY_POINTS."""
+    """Import and return an entry point by its name in `ENTRY_POINTS`."""
     module, _, function = ENTRY_POINTS[name].partition(":")
     return getattr(import_module(module), function)

@@ -10,13 +10,13 @@ import re
 from typing import Any, Self, TypeVar
 
 LONGEST = 80
-"""Characters of a word, or of a text in quotes, that is shown whole."""
+"""Largest number of characters of a word, or of a text in quotes, that is not shortened."""
 
 LONGEST_PATH = 1000
-"""Characters of a path that is shown whole."""
+"""Largest number of characters of a path that is not shortened."""
 
 LONGEST_LINE = 2000
-"""Characters of a line of a message that is shown whole."""
+"""Largest number of characters of a line of a message that is not shortened."""
 
 _PIECES = re.compile(r"""(?<!\w)(['"])[^'"\n]{81,}\1(?!\w)|[^\s]{81,}""")
 _LINES = re.compile(r"[^\n]+")
@@ -24,7 +24,7 @@ _CONTROLS, _CONTROLS_BUT_LINES = re.compile(r"[^ -~]"), re.compile(r"[^ -~\n\t]"
 
 
 def shown(text: str, line: int = LONGEST_LINE, *, lines: bool = False) -> str:
-    """Return a text as a terminal may show it: no control characters, long names shortened.
+    """Return a text that is safe for a terminal: control characters escaped, long names shortened.
 
     Parameters
     ----------
@@ -38,9 +38,9 @@ def shown(text: str, line: int = LONGEST_LINE, *, lines: bool = False) -> str:
     Returns
     -------
     str
-        The text with every character that is not printable as Python escapes it (`\\x1b`), and with
-        an ellipsis in the middle of words, texts in quotes, paths and lines that are too long. A
-        text that needs neither is returned as it is.
+        The text with characters that are not printable escaped as in Python (`\\x1b`), and with an
+        ellipsis in the middle of words, texts in quotes, paths and lines that are too long. Other
+        texts are returned unchanged.
     """
     text = escaped(text, lines=lines)
     for first, last in reversed(cuts(text, line)):
@@ -49,14 +49,14 @@ def shown(text: str, line: int = LONGEST_LINE, *, lines: bool = False) -> str:
 
 
 def escaped(text: str, *, lines: bool = False) -> str:
-    """Return a text with characters that are not printable as Python escapes them."""
+    """Return a text with characters that are not printable escaped as in Python."""
     if text.isprintable():
         return text
     return (_CONTROLS_BUT_LINES if lines else _CONTROLS).sub(_escape, text)
 
 
 def cuts(text: str, line: int = LONGEST_LINE) -> list[tuple[int, int]]:
-    """Return where to shorten a text: first and one past the last character of each cut."""
+    """Return the parts of a text to cut, as half-open ranges of character indices."""
     if len(text) <= LONGEST:
         return []
     found: list[tuple[int, int]] = []
@@ -87,8 +87,8 @@ class ChaslesError(Exception):
     Parameters
     ----------
     code : str
-        Stable identifier, for example `"E-URDF-017"`; no two places of the source share one.
-        An extension may give a text alone, which is a problem without a code.
+        Stable identifier, for example `"E-URDF-017"`, unique to one place in the source. If only
+        this argument is given, as an extension may do, it is the problem, and there is no code.
     problem : str
         Description of the problem, without the place and the remedy.
     remedy : str
@@ -98,12 +98,13 @@ class ChaslesError(Exception):
     file : str or path, optional
         The file that the problem comes from; `"file:line"` gives both.
     line : int, optional
-        Its line, from 1.
+        Line in the file, counted from 1.
 
     Notes
     -----
-    The text is `<file>:<line>: <part>: <problem>; <remedy> [<code>]`, each as `shown` has it:
-    control characters are escaped and long names shortened. The fields have the true values.
+    The text is `<file>:<line>: <part>: <problem>; <remedy> [<code>]`. Each part is formatted by
+    `shown`: control characters are escaped and long names shortened. The fields hold the original
+    values.
     """
 
     def __init__(
@@ -123,7 +124,7 @@ class ChaslesError(Exception):
 
     @property
     def place(self) -> str:
-        """The file and, where it is known, the line; empty if the problem is not from a file."""
+        """The file and, if known, the line; empty if the problem does not come from a file."""
         return (self.file or "") + ("" if self.line is None else f":{self.line}")
 
     @property
@@ -138,7 +139,7 @@ class ChaslesError(Exception):
         return f"{self.fault}; {shown(self.remedy, lines=True)}" if self.remedy else self.fault
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields as a dictionary that JSON can hold.
+        """Return the fields as a dictionary that can be written as JSON.
 
         Returns
         -------
@@ -178,7 +179,7 @@ class ChaslesError(Exception):
         return _rebuilt(type(self), vars(self) | fields)
 
     def within(self, part: str) -> Self:
-        """Return the same error with a part around its own: `<part>: <own part>`.
+        """Return the same error with an outer part before its own: `<part>: <own part>`.
 
         Parameters
         ----------
@@ -206,12 +207,12 @@ class ChaslesError(Exception):
 
 
 def said(error: BaseException) -> str:
-    """Return the text of any error as `shown` has it, without a code."""
+    """Return the text of any error, formatted by `shown` and without a code."""
     return error.message if isinstance(error, ChaslesError) else shown(str(error), lines=True)
 
 
 def _place(file: str | os.PathLike[str] | None, line: int | None) -> tuple[str | None, int | None]:
-    """Return the name of a file and a line, which the file may have at its end: "file:line"."""
+    """Return the name of a file and a line. The line may be part of the name: "file:line"."""
     name, colon, digits = os.fspath(file or "").rpartition(":")
     if line is None and colon and digits.isdecimal():
         return name, int(digits)
@@ -233,11 +234,11 @@ class InputError(ChaslesError, ValueError):
 
 
 class ArgumentError(ChaslesError, TypeError):
-    """An argument of the wrong type, or a missing, unknown or superfluous one."""
+    """An argument of the wrong type, or a missing, unknown or superfluous argument."""
 
 
 class ModelError(InputError):
-    """A robot description, or a request to a robot, that has no meaning."""
+    """A robot description, or a request to a robot, that is invalid."""
 
 
 class StateError(ChaslesError, RuntimeError):
@@ -253,7 +254,7 @@ class NotFiniteError(ConvergenceError, FloatingPointError):
 
 
 class UnsupportedError(ChaslesError, NotImplementedError):
-    """A request that is meaningful, but that chasles does not handle."""
+    """A valid request that chasles does not support."""
 
 
 class MissingPackageError(ChaslesError, ModuleNotFoundError):
@@ -265,12 +266,12 @@ class FileError(ChaslesError, OSError):
 
 
 class LeftOutWarning(UserWarning):
-    """Part of a robot file that exerts forces and that the robot does not have."""
+    """Part of a robot file that exerts forces but was left out of the robot."""
 
 
 class ExistingFileError(FileError, FileExistsError):
-    """A file that exists already and is not overwritten."""
+    """A file that already exists and is not overwritten."""
 
 
 class NotAFolderError(FileError, NotADirectoryError):
-    """A path that should be a folder and is not."""
+    """A path that should be a folder but is not."""

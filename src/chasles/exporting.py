@@ -45,10 +45,10 @@ DERIVATIVES = "_derivatives"
 """Suffix of the name of a function's derivatives."""
 
 STATES = 3
-"""States whose results are stored in the test."""
+"""Number of states whose results are stored in the test."""
 
 CHOICE = 32
-"""Number of states among which those for the test of a velocity step are chosen."""
+"""Number of random states from which the test states of a velocity step are chosen."""
 
 REACH, ITERATION, RATE = "inverse_kinematics", "inverse_kinematics_step", "resolved_rate"
 SOLVERS = {
@@ -91,8 +91,8 @@ def export(
     prefix : str, optional
         Prefix of all names. Default: the robot's name.
     own_sine : bool, optional
-        Compute sines and cosines without the C library, which is faster and identical on every
-        machine. Batches always do.
+        Compute sines and cosines without the C library, which is faster and gives identical results
+        on every machine. Batch functions always do so.
     dissipation : bool, optional
         Include joint damping and friction.
     f_ext : mapping from str to Wrench or array_like, optional
@@ -112,16 +112,16 @@ def export(
     Notes
     -----
     Arrays are those of the method, in its order and units, row-major (docs/export-c.md).
-    "inverse_kinematics" is the complete solver, started from `tries` stored configurations (32, of
-    a `seed`), and "inverse_kinematics_step" one iteration; both reach the pose of `frame`, or
-    `targets` as in `Robot.inverse_kinematics`. "resolved_rate" is the step of
-    `chasles.control.resolved_rate` for the twist of `frame`, or for `tasks`, with `damping`,
-    `singular` and `passes`. "time_step" is a step of `dt` of the integrator "time-stepping", with
-    `contacts`, `limits` and `control` as in `rollout`; with ctrl=True it takes controls of
-    actuators instead of joint torques.
+    "inverse_kinematics" is the complete solver, started from `tries` stored random configurations
+    (32 by default, generated from `seed`). "inverse_kinematics_step" is one iteration. Both reach
+    the pose of `frame`, or `targets` as in `Robot.inverse_kinematics`. "resolved_rate" is the step
+    of `chasles.control.resolved_rate` for the twist of `frame`, or for `tasks`, with `damping`,
+    `singular` and `passes`. "time_step" is a step of size `dt` of the integrator "time-stepping",
+    with `contacts`, `limits` and `control` as in `rollout`. With ctrl=True, it takes actuator
+    controls instead of joint torques.
 
-    A name that C, C++, CMake or a system header already uses is prefixed with "robot_"; a long name
-    is shortened and ends in a digest. A note in the header reports both.
+    A name that C, C++, CMake or a system header already uses is prefixed with "robot_". A long name
+    is shortened and ends in a digest. A note in the header reports both changes.
 
     Examples
     --------
@@ -190,9 +190,9 @@ def export_program(
     prefix: str | None = None,
     overwrite: bool = False,
 ) -> tuple[Path, ...]:
-    """Export one program that belongs to a robot, like a function of `export`.
+    """Export a single program of a robot in the same form as `export`.
 
-    sample: arrays (n, size) of the inputs, whose results are stored in the test.
+    sample: input arrays (n, size). The test stores their results.
     """
     _check_dtype(dtype)
     stem, note = prefix_for(robot.name) if prefix is None else (_checked(prefix), "")
@@ -209,7 +209,7 @@ def _check_dtype(dtype: str) -> None:
 
 
 def function_of(name: str) -> str:
-    """Return the function that a name belongs to, or whose derivatives it names."""
+    """Return the function of a name, without the suffix for its derivatives."""
     return name if name in METHODS else name.removesuffix(DERIVATIVES)
 
 
@@ -233,7 +233,7 @@ def _check_function(robot: Robot, name: str) -> None:
 
 
 def _check_used(names: Sequence[str], options: Sequence[str]) -> None:
-    """Raise for an option that no function takes."""
+    """Raise an error for an option that none of the functions takes."""
     for option in options:
         if not any(_takes(function_of(name), option) for name in names):
             problem = f"none of {', '.join(names)} takes {option}"
@@ -247,7 +247,7 @@ def _takes(function: str, option: str) -> bool:
 
 
 def _checked(prefix: str) -> str:
-    """Return a given prefix if it is a valid name that is not taken."""
+    """Return a given prefix; raise an error if it is not a valid, unused C name."""
     if prefix != identifier(prefix):
         problem = f"prefix {prefix!r} is not a valid C identifier"
         remedy = f"use letters, digits and single underscores, for example {identifier(prefix)!r}"
@@ -303,7 +303,7 @@ def _reaching(robot: Robot, dtype: str, options: Mapping[str, Any]) -> Reaching:
 
 
 def _rate(robot: Robot, dtype: str, options: Mapping[str, Any]) -> tuple[Program, Sample]:
-    """Return the program of a velocity step, and test states far from singularities."""
+    """Return the program of a resolved-rate step, and test states far from singularities."""
     tasks = options.get("tasks")
     tasks = {_frame(options, RATE): "twist"} if tasks is None else tasks
     law = {key: options[key] for key in ("damping", "singular", "passes") if key in options}
@@ -344,7 +344,7 @@ def _summary(name: str) -> str:
 
 
 def _notes(robot: Robot) -> tuple[str, ...]:
-    """Return comments on every coordinate."""
+    """Return the comment lines of the header, which list every coordinate."""
     lines = ["Arrays must not overlap. Functions have no state and are thread-safe.", ""]
     for joint in robot.joints:
         q, v = robot.position_slice(joint), robot.velocity_slice(joint)
@@ -358,7 +358,7 @@ def _range(part: slice) -> str:
 
 
 def _sample(robot: Robot, name: str, traced: Program) -> Sample:
-    """Return random test states with numbers that are exact in single precision."""
+    """Return random test states whose values are exact in single precision."""
     rng = np.random.default_rng(0)
     known = spaces(function_of(name), max(len(traced.inputs), 1)).inputs
     arrays = []
@@ -374,7 +374,7 @@ def _sample(robot: Robot, name: str, traced: Program) -> Sample:
 
 
 def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[Path, ...]:
-    """Write all files or none: they are renamed only when all are complete."""
+    """Write all files or none. They are renamed only when all are complete."""
     made = not folder.exists()
     paths = {folder / name: text for name, text in files.items()}
     try:
@@ -382,11 +382,11 @@ def _write(folder: Path, files: Mapping[str, str], *, overwrite: bool) -> tuple[
         store_all(paths, overwrite=overwrite)
         made = False
     except ExistingFileError as error:
-        remedy = "choose another directory or prefix, or use --overwrite"
+        remedy = "choose another directory or prefix, or use overwrite=True"
         raise ExistingFileError("E-EXPORT-007", error.problem, remedy, file=error.file) from None
     except FileExistsError as error:
         problem = "the path is not a directory"
-        raise NotAFolderError("E-EXPORT-008", problem, "choose another", file=folder) from error
+        raise NotAFolderError("E-EXPORT-008", problem, "name a directory", file=folder) from error
     except OSError as error:
         why, remedy = error.strerror or said(error), "choose another place; nothing was written"
         if isinstance(error, FileError):

@@ -24,7 +24,7 @@ def simulate(
     threads: int | None = None,
     **options: Unpack[Options],
 ) -> Trajectory:
-    """Simulate the motion of a robot from a state; by default not compiled.
+    """Simulate the motion of a robot from an initial state, by default without compilation.
 
     Parameters
     ----------

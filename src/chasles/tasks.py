@@ -1,8 +1,8 @@
-"""Independent tasks: on threads of this process, or on the workers of a Dask cluster.
+"""Independent tasks on threads of this process, or on the workers of a Dask cluster.
 
-A task reads, computes and writes one item, so that only its small result travels. Workers receive
-the function as a recipe, from which each process makes it once. Results arrive in the order of the
-items, so that sums do not depend on the number of threads or workers.
+A task reads, computes and writes one item, so that only its small result is transferred. Workers
+receive the function as a recipe, from which each process makes it once. Results arrive in the order
+of the items, so that sums do not depend on the number of threads or workers.
 """
 
 import pickle
@@ -24,13 +24,16 @@ THREADS = 2
 """Number of tasks that run at the same time in this process."""
 
 WINDOW, LEAST = 8, 16
-"""Tasks sent ahead to a cluster: per thread of its workers, and at least."""
+"""Number of tasks sent ahead to a cluster per thread of its workers, and the smallest number."""
 
 TOGETHER = 16
-"""Largest number of items of a task on a cluster; with few items, each is a task of its own."""
+"""Largest number of items per task on a cluster. With few items, each is a separate task."""
 
 ATTEMPTS = 10
-"""Number of times a task is submitted whose workers die; each time Dask tries several workers."""
+"""Number of times that a task is submitted if its workers die.
+
+Each time, Dask tries several workers.
+"""
 
 PAUSE = 0.1
 """Time (s) between fetches of results from a cluster."""
@@ -39,12 +42,12 @@ PATIENCE = 10.0
 """Time (s) to wait for a scheduler."""
 
 Told = Callable[[int], None]
-"""Function that adds a number of states to the progress."""
+"""Function that adds a count to the progress."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Task = Callable[[Item, Told], Result]
-"""Function of an item; it reports progress while it runs."""
+"""Function of an item and of a callback, to which it reports progress while it runs."""
 
 
 def run(
@@ -67,10 +70,10 @@ def run(
 def ahead(
     function: Callable[[Item], Result], blocks: Iterable[Item], threads: int
 ) -> Iterator[Result]:
-    """Yield a function's results for blocks, in order; threads compute while blocks are read.
+    """Yield a function's results for blocks, in order. Threads compute while blocks are read.
 
-    At most one block per thread, and one that is read ahead, is in memory. With one thread,
-    everything runs in the caller's.
+    Memory holds at most one block per thread, and one that is read ahead. With one thread,
+    everything runs in the caller's thread.
     """
     if threads < 2:
         yield from map(function, blocks)
@@ -80,7 +83,7 @@ def ahead(
 
 
 def _ordered(submitted: Iterator[Future[Result]], threads: int) -> Iterator[Result]:
-    """Yield results in order; at most `threads` and one more are submitted ahead."""
+    """Yield results in order. At most `threads` + 1 tasks are submitted ahead."""
     waiting: deque[Future[Result]] = deque()
     try:
         for future in submitted:
@@ -97,7 +100,7 @@ def _ordered(submitted: Iterator[Future[Result]], threads: int) -> Iterator[Resu
 def _here(
     task: Task[Item, Result], items: Iterable[Item], threads: int, told: Told
 ) -> Iterator[Result]:
-    """Run tasks on threads; after an error or Ctrl-C, running tasks end at their next report."""
+    """Run tasks on threads. After an error or Ctrl-C, running tasks end at their next report."""
     stop = Event()
 
     def tell(count: int) -> None:
@@ -118,7 +121,7 @@ def _here(
 class Portable:
     """A function that is pickled as a recipe, and made from it once in each process.
 
-    key: identifies the function in graphs of Dask, which begin the names of its tasks by __name__.
+    key: identifies the function in Dask graphs. The names of its tasks there begin with `__name__`.
     """
 
     __name__ = "chasles"
@@ -157,9 +160,9 @@ def _made(recipe: bytes) -> Portable:
 
 
 def _counted(items: Sequence[Any], recipe: bytes, version: str) -> list[tuple[Any, int]]:
-    """Run a task on a worker; return results, and the number of states reported for each.
+    """Run a task on a worker; return its results, each with the count that it reported.
 
-    The scheduler sees the recipe as bytes, and does not make the task from it.
+    The scheduler sees the recipe only as bytes and does not unpickle it.
     """
     task, found = _remembered(recipe, version), []
     for item in items:
@@ -191,7 +194,7 @@ def connected(address: str) -> Iterator[Any]:
 def _there(
     task: Task[Item, Result], items: Iterable[Item], address: str, told: Told
 ) -> Iterator[Result]:
-    """Run tasks on a cluster; those of a worker that dies run again on another."""
+    """Run tasks on a cluster. Tasks of a worker that dies run again on another worker."""
     with connected(address) as client:
         sent, every = _Sent(client, Portable(task).recipe), list(items)
         window = max(LEAST, WINDOW * sum(client.nthreads().values()))
@@ -212,9 +215,9 @@ def _there(
 
 
 class _Sent:
-    """Tasks on a cluster: waiting has number, items and attempt of each, by its key.
+    """Tasks on a cluster. `waiting` holds the number, items and attempt of each task, by key.
 
-    Tasks are sent, and results fetched, several at a time: messages take longer than their content.
+    Tasks are sent and results fetched several at a time, because each message has a large overhead.
     """
 
     def __init__(self, client: Any, recipe: bytes) -> None:

@@ -1,9 +1,9 @@
-"""Writing files: completely or not at all, never over others unless requested.
+"""Atomic writing of files, which replaces existing files only on request.
 
-A file is written under a temporary name in its folder, brought to the disk and renamed. Its writer
-holds an advisory lock on it in the meantime. A temporary file that nobody holds belongs to a writer
-that was killed, and the next writer in the folder removes it. Where a system has no such locks
-(Windows), nothing is removed.
+A file is written under a temporary name in its folder, flushed to disk and renamed. Meanwhile its
+writer holds an advisory lock on it. A temporary file without a lock belongs to a writer that was
+killed, and the next writer in the folder removes it. On systems without such locks (Windows),
+nothing is removed.
 """
 
 import errno
@@ -36,9 +36,10 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
 def begun(folder: AnyPath, handle: int | None = None, mode: int = 0o666) -> tuple[str, int]:
-    """Make a temporary file; return its path and its open descriptor, which holds the lock.
+    """Create a temporary file; return its path and its open descriptor, which holds the lock.
 
-    `handle` is that of the open folder, relative to which the path is a name, as for `dir_fd`.
+    `handle` is the descriptor of the open folder, as for `dir_fd`. If it is given, the path is a
+    name relative to that folder.
     """
     while True:
         name = f".chasles-{os.getpid()}-{os.urandom(8).hex()}.part"
@@ -46,7 +47,7 @@ def begun(folder: AnyPath, handle: int | None = None, mode: int = 0o666) -> tupl
         flags = _FLAGS | _BINARY | os.O_CREAT | os.O_EXCL
         descriptor = os.open(path, flags, mode, dir_fd=handle)
         if fcntl is not None:
-            with suppress(OSError):  # the disk has no locks, so nothing removes the file
+            with suppress(OSError):  # the file system has no locks, so nothing removes the file
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         if fcntl is None or os.fstat(descriptor).st_nlink:
             return path, descriptor
@@ -64,7 +65,7 @@ def collect(folder: AnyPath, handle: int | None = None) -> None:
 
 
 def _collect(path: str, handle: int | None) -> None:
-    """Remove a temporary file of this user's that no living writer holds."""
+    """Remove a temporary file if it belongs to this user and no running writer holds it."""
     with suppress(OSError):
         descriptor = os.open(path, _FLAGS | _NO_WAIT, dir_fd=handle)
         try:
@@ -77,16 +78,16 @@ def _collect(path: str, handle: int | None) -> None:
 
 
 def held(folder: AnyPath) -> int | None:
-    """Lock a folder; return the open descriptor that holds the lock, None if not supported.
+    """Lock a folder; return the open descriptor that holds the lock, or None if not supported.
 
-    Raises BlockingIOError if another process holds it.
+    Raises BlockingIOError if another process holds the lock.
     """
     if fcntl is None:
         return None
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:  # some disks have no locks
+    except OSError as error:  # some file systems have no locks
         os.close(descriptor)
         if isinstance(error, BlockingIOError):
             raise
@@ -96,13 +97,13 @@ def held(folder: AnyPath) -> int | None:
 
 @contextmanager
 def _temporary(target: Path) -> Iterator[Path]:
-    """Yield a temporary file next to a target, with its mode; it is removed unless renamed."""
+    """Yield a temporary file next to a target, with its mode. It is removed unless renamed."""
     collect(target.parent)
     path, descriptor = begun(target.parent)
     try:
         if target.is_file() and hasattr(os, "fchmod"):
             os.fchmod(descriptor, stat.S_IMODE(target.stat().st_mode))
-        if fcntl is None:  # where an open file cannot be renamed
+        if fcntl is None:  # Windows, where an open file cannot be renamed
             os.close(descriptor)
             descriptor = -1
         yield Path(path)
@@ -117,14 +118,17 @@ def _temporary(target: Path) -> Iterator[Path]:
 
 
 def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = ()) -> None:
-    """Raise if a path exists, or is one of the input files under any name.
+    """Raise an error if a path exists, or is one of the input files under any name.
 
     With `overwrite`, an existing file may be replaced unless it is one of `inputs`.
     """
     if os.path.exists(path):
         for file in inputs:
             if os.path.exists(file) and os.path.samefile(path, file):
-                problem, remedy = "the file is an input and is never overwritten", "name another"
+                problem, remedy = (
+                    "the file is an input and is never overwritten",
+                    "name another file",
+                )
                 raise ExistingFileError("E-FILE-060", problem, remedy, file=path)
     if not overwrite and os.path.lexists(path):
         problem = "the file already exists"
@@ -154,7 +158,7 @@ def store(path: AnyPath, text: str, *, overwrite: bool = True) -> None:
 
 
 def store_all(files: Mapping[Path, str], *, overwrite: bool) -> None:
-    """Write texts to files, all or none: they are renamed when all are on the disk."""
+    """Write texts to files, all or none. They are renamed when all are on disk."""
     for path in files:
         check_target(path, overwrite=overwrite)
     with ExitStack() as parts:
@@ -180,7 +184,7 @@ def _resolved(path: AnyPath) -> Path:
         target = Path(os.path.realpath(path))
         special = target.exists() and not (target.is_file() or target.is_dir())
     except ValueError as error:  # the path has a zero byte
-        raise FileError("E-FILE-062", said(error), "name another", file=repr(path)) from None
+        raise FileError("E-FILE-062", said(error), "name another file", file=repr(path)) from None
     if special:
         problem = "the path is a device or a pipe, not a file"
         raise FileError("E-FILE-010", problem, "choose another place", file=path)
@@ -188,12 +192,12 @@ def _resolved(path: AnyPath) -> Path:
 
 
 def _put(part: Path, target: Path, overwrite: bool) -> None:
-    """Rename a file to its target; without `overwrite`, never over an existing file."""
+    """Rename a file to its target. Without `overwrite`, never replace an existing file."""
     if not overwrite:
         try:
             os.link(part, target)
             return
-        except OSError:  # the target exists, or the disk has no links
+        except OSError:  # the target exists, or the file system has no links
             if os.path.lexists(target):
                 problem, remedy = (
                     "another program created this file in the meantime",
@@ -218,7 +222,7 @@ def _told(path: AnyPath) -> Iterator[None]:
 
 
 def _settle(path: Path) -> None:
-    """Flush a file or folder to the disk, where the system supports it."""
+    """Flush a file or folder to disk, if the system supports it."""
     if os.name == "posix" or path.is_file():
         descriptor = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)
         try:

@@ -33,7 +33,7 @@ class One(_Bare, TyperCommand):
 
 
 class Commands(_Bare, TyperGroup):
-    """All commands; Ctrl-C is reported even if no command has begun yet."""
+    """The group of all commands. It reports Ctrl-C even if no command has started yet."""
 
     def make_context(self, *words: Any, **options: Any) -> Any:
         with _heard():
@@ -46,7 +46,7 @@ class Commands(_Bare, TyperGroup):
 
 @contextmanager
 def _heard() -> Iterator[None]:
-    """Report Ctrl-C, which Typer ignores silently, and completion that cannot be installed."""
+    """Report Ctrl-C, which Typer ignores silently, and a failure to install shell completion."""
     try:
         yield
     except KeyboardInterrupt:
@@ -57,7 +57,7 @@ def _heard() -> Iterator[None]:
         command.leave(f"error: {command.worded(error)}", command.WRONG)
     except Exception as error:
         if hasattr(error, "format_message") and hasattr(error, "message"):  # wrong use
-            error.message = shown(error.message)  # it quotes what was typed
+            error.message = shown(error.message)  # the message quotes what was typed
         raise
 
 
@@ -115,7 +115,7 @@ def main() -> None:
     except SystemExit as ended:
         unheard = 0
         try:
-            command.flush()  # the last output, for example of help
+            command.flush()  # the last output, for example the help text
         except OSError as error:
             command.hang_up()
             unheard = command.UNHEARD if isinstance(error, BrokenPipeError) else command.WRONG

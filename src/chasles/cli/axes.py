@@ -18,7 +18,7 @@ MOST = 10**9
 
 @dataclass(frozen=True)
 class Axis:
-    """A quantity with the values of a grid, or with a distribution (law, first, second)."""
+    """A quantity to vary: the values of a grid, or a distribution `law` with two parameters."""
 
     name: str
     values: tuple[float, ...] = ()
@@ -34,7 +34,8 @@ class Axis:
 class Axes:
     """The runs of a sweep: `samples` random runs at each point of a grid.
 
-    The first quantity varies slowest. A run's random values depend on the seed and on its number.
+    The first quantity varies slowest. The random values of a run depend on the seed and on the
+    run's index.
     """
 
     axes: tuple[Axis, ...]
@@ -66,7 +67,7 @@ class Axes:
 
 
 def parsed(words: Sequence[str], samples: int | None, seed: int) -> Axes:
-    """Return the axes of `--over` options, with random runs per point of the grid and a seed."""
+    """Parse `--over` options into axes. `samples` is the number of runs per grid point."""
     axes = tuple(_axis(word) for word in words)
     names = [axis.name for axis in axes]
     for one, other in itertools.combinations(names, 2):
@@ -81,7 +82,7 @@ def parsed(words: Sequence[str], samples: int | None, seed: int) -> Axes:
         raise InputError("E-SWEEP-004", problem, remedy, part="--over")
     found = Axes(axes, samples or 1, seed)
     if found.count > MOST:
-        problem, remedy = f"there are {found.count:.3g} runs", f"vary less, at most {MOST:.0e}"
+        problem, remedy = f"{found.count:.3g} runs are too many", f"vary less: at most {MOST:.0e}"
         raise InputError("E-SWEEP-005", problem, remedy, part="--over")
     return found
 

@@ -58,7 +58,7 @@ class Answer:
 
 
 def write(console: Console, *lines: str, whole: bool = False, **look: Any) -> None:
-    """Print lines without wrapping, so that paths can be copied. whole: never shorten names."""
+    """Print lines without wrapping, so that paths can be copied. `whole` keeps long names."""
     for line in lines:
         text = Text(shown(line, sys.maxsize)) if whole else line
         console.print(text, markup=False, soft_wrap=True, **look)
@@ -76,7 +76,7 @@ def write_saved(console: Console, files: Mapping[str, Path]) -> None:
 
 
 def said(*lines: str, whole: bool = False) -> Callable[[Console], None]:
-    """Return a function that prints lines without wrapping. whole: never shorten names."""
+    """Return a function that prints lines without wrapping. `whole` keeps long names."""
     return lambda console: write(console, *lines, whole=whole)
 
 
@@ -86,7 +86,10 @@ Debug = Annotated[bool, option("Show a traceback for errors.", "--debug", **_EVE
 
 
 def offered(command: Callable[..., Answer]) -> Callable[..., None]:
-    """Return a Typer command with --json and --debug; `Asked` becomes the options of a robot."""
+    """Return a Typer command with --json and --debug.
+
+    A parameter of type `Asked` is replaced by the options that select and load a robot.
+    """
     own = dict(inspect.signature(command).parameters)
     hints = get_type_hints(command, include_extras=True)
     robots = [name for name in own if hints[name] is Asked]
@@ -165,7 +168,7 @@ def flush() -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value for JSON; a number that is not finite becomes null."""
+    """Return a value that JSON can represent. A number that is not finite becomes null."""
     if isinstance(value, Mapping):
         return {str(key): plain(x) for key, x in value.items()}
     if isinstance(value, np.ndarray | np.generic):
@@ -178,15 +181,15 @@ def plain(value: Any) -> Any:
 
 
 ENDLESS = 10_000
-"""Columns of output that is not a terminal, so that `grep` finds names on one line."""
+"""Width (columns) of output that is not a terminal, so that `grep` finds names on one line."""
 
 
 LONGEST_LINE = 10_000
-"""Largest length of a printed line; lists of names can be long."""
+"""Largest number of characters of a printed line. Lists of names can be long."""
 
 
 class Terminal(Console):
-    """A console for text with names from files, and for a reader that may close the pipe.
+    """A console for text that contains names from files. Its reader may close the pipe.
 
     All text, including that of tables, passes through `render_str`. It escapes unprintable
     characters, so that no name controls the terminal, and shortens long names like
@@ -216,7 +219,7 @@ def guarded(
 ) -> Iterator[None]:
     """Report errors in one line on stderr and exit; with --json, also print their fields.
 
-    options: those of the command, which remedies name instead of Python arguments.
+    options: the command's options. Remedies name them instead of Python arguments.
     """
     try:
         yield
@@ -248,7 +251,7 @@ def worded(error: BaseException) -> str:
 
 
 def leave(line: str, status: int, error: BaseException | None = None) -> NoReturn:
-    """Print a line on stderr, after the traceback if an error is given, and exit."""
+    """Print a line on stderr and exit. If an error is given, its traceback is printed first."""
     if error is not None:
         lines = "".join(traceback.format_exception(error))
         print(shown(lines, lines=True), end="", file=sys.stderr)
@@ -267,7 +270,7 @@ def hang_up() -> None:
 
 
 def table(words: Iterable[str], numbers: Iterable[str] = ()) -> Table:
-    """Return an empty table: columns of words, then columns of numbers without line breaks."""
+    """Return an empty table with text columns, followed by number columns that do not wrap."""
     made = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
     for column in words:
         made.add_column(column, overflow="fold")
@@ -277,7 +280,7 @@ def table(words: Iterable[str], numbers: Iterable[str] = ()) -> Table:
 
 
 def vector(entries: Iterable[float]) -> str:
-    """Return numbers in parentheses, with four digits each."""
+    """Return numbers in parentheses, with four significant digits each."""
     return f"({', '.join(f'{x + 0.0:.4g}' for x in entries)})"
 
 
@@ -293,7 +296,7 @@ def bar(total: float | None, *columns: ProgressColumn) -> Iterator[Callable[...,
 
 
 class _Rate(ProgressColumn):
-    """Speed of a task, per second."""
+    """A progress column that shows the steps per second."""
 
     def render(self, task: Any) -> Text:
         speed = task.speed or 0.0
@@ -336,7 +339,7 @@ def csv_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
 
 @contextmanager
 def parquet_table(path: Path, names: Sequence[str]) -> Iterator[Add]:
-    """Write one column of doubles per name, and one row group per addition."""
+    """Write one column of doubles per name. Each added block of rows is one row group."""
     import pyarrow as arrow
     from pyarrow import parquet
 

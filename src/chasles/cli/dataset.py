@@ -1,8 +1,8 @@
-"""The work of `chasles motion` on logs of any length: a Parquet table of results for each file.
+"""The computation of `chasles motion` on logs of any length: one Parquet table for each file.
 
-A file is read, processed and written block by block, so that memory does not grow with its length.
-A table is either complete or missing. Its metadata identify the log and the recipe that it was made
-from, so that an interrupted run continues with the remaining files.
+Each file is read, processed and written block by block, so that memory does not grow with its
+length. A table is either complete or missing. Its metadata identify the log and the options that it
+was made with, so that an interrupted run continues with the remaining files.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ from chasles.version import VERSION
 from chasles.writing import whole
 
 Compute = Callable[["Job", np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""Function of a job and the states q, qd, qdd of a block; it returns one row per state."""
+"""A function of a job and of the q, qd and qdd of a block. It returns one row per state."""
 
 
 def _by_frame(function: Callable[..., np.ndarray]) -> Compute:
@@ -87,7 +87,11 @@ def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class Done:
-    """Results of one file: states, skipped rows by reason, peaks and sums of squares of tau."""
+    """Results of one file.
+
+    states: number of states. skipped: number of skipped rows by reason. peak, squares: largest
+    magnitude and sum of squares of each generalized force.
+    """
 
     states: int
     skipped: Mapping[str, int]
@@ -103,7 +107,7 @@ class Done:
 
 
 def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
-    """Yield logs as a motion whose instants are numbered without gaps; append them to `read`."""
+    """Yield logs as blocks of one motion with consecutive instants. Append each log to `read`."""
     first = 0
     for log in logs:
         read.append(log)
@@ -112,7 +116,7 @@ def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
 
 
 Partition = tuple[Path, Path]
-"""A log, and the table that is made from it."""
+"""Paths of a log and of the table that is computed from it."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,8 @@ class Job:
     """The computation for each file; it can be pickled and run in any process.
 
     wanted: quantities, or names of columns. columns, units, skip_bad: as in `logs.Reader`.
-    differentiate: compute missing rates. threads: threads that compute the blocks of one file.
+    differentiate: compute missing velocities and accelerations. threads: number of threads that
+    compute the blocks of one file.
     """
 
     robot: Robot
@@ -146,7 +151,7 @@ class Job:
 
     @cached_property
     def chosen(self) -> dict[str, list[int] | None]:
-        """Columns of each quantity that are written; None for all of them."""
+        """For each quantity, the indices of the columns to write; None means all columns."""
         found: dict[str, list[int] | None] = {}
         for quantity, names in groups(self.robot, self.frames).items():
             some = [k for k, name in enumerate(names) if name in self.wanted]
@@ -169,29 +174,29 @@ class Job:
 
     @cached_property
     def recipe(self) -> str:
-        """Digest of everything except the log that determines a table.
+        """Digest of everything that determines a table, except the log.
 
-        A table without skipped rows is the same with and without `skip_bad`.
+        `skip_bad` is not included: a table without skipped rows is the same with and without it.
         """
         given = sorted(self.columns.items()), sorted(self.units.items()), self.differentiate
         parts = (VERSION, digest(self.robot), self.names, given)
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def mark(self, source: Path) -> bytes:
-        """Return the origin of a table: file, size, time of change, recipe."""
+        """Return the origin of a table: the log's name, size and modification time; the recipe."""
         found = source.stat()
         origin = {"source": source.name, "bytes": found.st_size, "changed": found.st_mtime_ns}
         return json.dumps({**origin, "recipe": self.recipe}).encode()
 
     def reader(self) -> Reader:
-        """Return a reader of logs; differences of positions must not cross gaps in time."""
+        """Return a reader of logs. Positions are not differentiated across gaps in time."""
         needed = ("q",) if self.differentiate else ("q", "qd", "qdd")
         gaps, threaded = not self.differentiate, self.threads > 1
         given = (self.robot, self.columns, self.units, self.skip_bad, needed)
         return Reader(*given, gaps=gaps, threaded=threaded)
 
     def _with_rates(self, reader: Reader, logs: Iterator[Log]) -> Iterator[Log]:
-        """Add missing velocities and accelerations to logs, one motion after the other."""
+        """Add missing velocities and accelerations to logs, one motion after another."""
         count = 0
 
         def number(log: Log) -> int:
@@ -213,7 +218,7 @@ class Job:
                 reader.skipped.add("motions of less than three rows", 1)
 
     def table(self, log: Log) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the columns of a block, time first if there is one, and joint forces."""
+        """Return the columns of a block (any time first), and its generalized forces."""
         assert log.qd is not None, "needed"
         assert log.qdd is not None, "needed"
         tau, found = np.zeros((0, 0)), [] if log.t is None else [log.t]
@@ -232,7 +237,7 @@ class Job:
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table of one file, unless it exists; `told` counts states."""
+        """Compute the table of one file, unless it exists. Report numbers of states to `told`."""
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:
@@ -263,7 +268,7 @@ class Job:
 
 
 def partitions(logs: Path, target: Path) -> list[Partition]:
-    """Return the files of a log or a folder of logs, and the table of each, by absolute paths."""
+    """Return absolute paths of the logs in a file or folder, each with the path of its table."""
     logs, target = logs.absolute(), target.absolute()
     if not logs.is_dir():
         return [(logs, target)]
@@ -276,7 +281,7 @@ def partitions(logs: Path, target: Path) -> list[Partition]:
 
 
 def is_dataset(path: Path) -> bool:
-    """Return True for a folder of logs, which has no motion file of a simulation."""
+    """Return True for a folder of logs, that is, one without a simulation's motion file."""
     return path.is_dir() and not (path / MOTION_FILE).exists()
 
 
@@ -315,7 +320,7 @@ class Total:
         return self.computed / max(self.seconds, 1e-9)
 
     def data(self, job: Job) -> dict[str, Any]:
-        """Return machine-readable results, with joint forces only if they were computed."""
+        """Return machine-readable results, with generalized forces only if they were computed."""
         names = column_names(job.robot)["tau"] if "tau" in job.chosen and self.states else ()
         forces = [
             {"column": name, "peak": peak, "rms": rms}
@@ -333,7 +338,7 @@ def run(
     cluster: str | None = None,
     threads: int = THREADS,
 ) -> Total:
-    """Compute the missing tables of all files, some at a time, here or on a cluster."""
+    """Compute the missing tables of all files in parallel, on this machine or on a cluster."""
     start, none = time.perf_counter(), np.zeros(job.robot.nv)
     total = Total(none, none)
     if cluster is not None or len(pairs) > 1:
@@ -345,7 +350,7 @@ def run(
 
 
 def count_of(files: Sequence[Path]) -> int | None:
-    """Return the number of rows of Parquet files; None if a file is unreadable or not Parquet."""
+    """Return the total number of rows of Parquet files; None if one cannot be read."""
     if any(file.suffix.lower() != ".parquet" for file in files):
         return None
     try:

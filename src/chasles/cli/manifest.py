@@ -1,7 +1,7 @@
 """The manifest of a simulation's folder, run.json: its identity, and the files that it wrote.
 
-A file is listed with the SHA-256 of its bytes before it is written. So a run can identify its own
-files even if it was killed at any moment. Other files are never replaced or removed.
+Each file is listed with the SHA-256 of its bytes before it is written. A run can therefore identify
+its own files, even if it was killed at any moment. Other files are never replaced or removed.
 """
 
 import hashlib
@@ -29,9 +29,10 @@ MOST_BYTES = 2**24
 
 
 class Manifest:
-    """The files of a folder by name, with digests of their contents; facts: other values.
+    """The files of a folder by name, with digests of their contents.
 
-    While it is locked, no other process writes to the folder.
+    `facts` holds the other values of the manifest. While the manifest is locked, no other process
+    writes to the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -86,7 +87,7 @@ class Manifest:
     # Files -----------------------------------------------------------------------------------
 
     def is_own(self, name: str) -> bool:
-        """Return True if a file is unchanged since it was written; parts are identified by name."""
+        """Return True if the run wrote this file and it is unchanged. Parts are known by name."""
         path = self.folder / name
         try:
             if name not in self.files or not stat.S_ISREG(path.lstat().st_mode):
@@ -120,7 +121,7 @@ class Manifest:
             part.write_bytes(data)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Remove unchanged files of the simulation, and the entries of all given files."""
+        """Remove the given files if they are unchanged, and all their entries in the manifest."""
         removed = list(names)
         for name in removed:
             if self.is_own(name):

@@ -1,4 +1,4 @@
-"""The work of `chasles motion`: kinematics and inverse dynamics along a motion, in chunks.
+"""The computation of `chasles motion`: kinematics and inverse dynamics along a motion, in chunks.
 
 It follows the program of Legnani et al. (1996), part II, figs. 4 and 6.
 """
@@ -36,7 +36,10 @@ ARRAYS = ("t", "q", "qd", "qdd")
 """Fields of a motion that have one row per instant."""
 
 REACH = 3
-"""Largest distance (instants) of positions used for rates: second derivatives at an end."""
+"""Largest distance, in instants, between a rate and a position that it is computed from.
+
+The second derivative at an end of the motion needs this distance.
+"""
 
 
 @dataclass
@@ -46,8 +49,9 @@ class Task:
     source: the robot's file or name. motion: the motion file. frames: frames whose motion is
     computed (default: the robot's tool). summarized: frame of the summary (default: the first of
     `frames`). forces: file of external forces and couples on the frame `forces_on` (default: the
-    tool), along its axes and at its origin; without a file, the forces that a .dat robot has on its
-    gripper. step: time step (s) of a motion without times. differentiate: compute missing rates.
+    tool), along its axes and at its origin. Without this file, the forces on the gripper in a .dat
+    robot file apply. step: time step (s) of a motion without times. differentiate: compute missing
+    velocities and accelerations.
     at: point whose velocity and acceleration are computed: the frame's origin, or the point at the
     world's origin.
     """
@@ -74,7 +78,7 @@ class Task:
         for frame in (*self.frames, self.summarized, self.forces_on):
             self.robot.model.frame(frame)
         if self.step is not None and not 0.0 < self.step < math.inf:
-            problem = f"--step is {self.step!r}"
+            problem = f"--step must be positive, not {self.step!r}"
             raise InputError("E-CLI-019", problem, "give a positive number of seconds")
 
     @property
@@ -86,7 +90,10 @@ class Task:
 
 @dataclass(frozen=True)
 class States:
-    """Results at consecutive instants, by frame; external: the power of external forces (W)."""
+    """Results at consecutive instants. `external` is the power (W) of the external forces.
+
+    Poses, velocities and accelerations are lists with one array per frame.
+    """
 
     motion: Motion
     pose: list[np.ndarray]
@@ -100,7 +107,7 @@ class States:
 
     @property
     def table(self) -> np.ndarray:
-        """Return one row per instant; its columns are those of `columns`."""
+        """Results as one row per instant, with the columns that `columns` names."""
         n = len(self.motion.q)
         time = np.arange(self.motion.first, self.motion.first + n)
         parts = [time if self.motion.t is None else self.motion.t]
@@ -129,10 +136,11 @@ def columns(robot: Robot, frames: Iterable[str], *, timed: bool) -> list[str]:
 class Summary:
     """A summary of a motion of any length.
 
-    peak, rms: values for every joint force. speed, acceleration: largest values at the summarized
-    frame. work: work (J) of the joint forces and of the external forces, by the trapezoidal rule;
-    None without times. energy: total energy (J) at the first and the last instant. samples: time,
-    positions, joint forces and the frame's speed, at few enough instants to draw.
+    peak, rms: values for each generalized force. speed, acceleration: largest values at the
+    summarized frame. work: work (J) of the generalized forces and of the external forces, by the
+    trapezoidal rule; None without times. energy: total energy (J) at the first and the last
+    instant. samples: time, positions, generalized forces and the frame's speed at a subset of the
+    instants, for plots.
     """
 
     instants: int = 0
@@ -153,7 +161,7 @@ class Summary:
         return np.sqrt(self.squares / max(1, self.instants))
 
     def add(self, states: States, frame: int = 0) -> None:
-        """Add the next instants; frame: index of the summarized frame."""
+        """Add the next instants. `frame` is the index of the summarized frame."""
         t, n = states.motion.t, len(states.tau)
         total = states.kinetic + states.potential
         if self.instants == 0:
@@ -228,8 +236,8 @@ def _check_closed(task: Task, motion: Motion) -> None:
     if np.any(size > CLOSED):
         instant = motion.first + int(np.argmax(size > CLOSED))
         problem = (
-            f"the loops of {task.robot.name!r} are open at instant {instant}, by {size.max():.3g} "
-            "(rad or m)"
+            f"the loops of {task.robot.name!r} are not closed at instant {instant} "
+            f"(largest residual {size.max():.3g} rad or m)"
         )
         remedy = "give positions that close the loops"
         raise InputError("E-CLI-022", problem, remedy, file=task.motion)
@@ -272,7 +280,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
 
 
 class _Loads:
-    """External forces from a file or a .dat robot: none, one for all instants, or one for each."""
+    """External forces from a file or a .dat robot: none, a constant one, or one per instant."""
 
     def __init__(self, task: Task) -> None:
         self.file, self.frame = str(task.forces or task.source), task.forces_on
@@ -316,7 +324,7 @@ class _Loads:
 
 
 def completed(file: str, robot: Robot, motion: Iterator[Motion]) -> Iterator[Motion]:
-    """Add missing velocities and accelerations to a motion; chunks do not affect them.
+    """Add missing velocities and accelerations to a motion. Results do not depend on the chunks.
 
     Errors are of second order in the time step, which may vary smoothly. Errors of accelerations
     from positions are of first order at the first two and the last two instants.
@@ -355,7 +363,7 @@ def _times(file: str, block: Motion) -> np.ndarray:
 def _rates(
     t: np.ndarray, x: np.ndarray, difference: Callable[[np.ndarray, np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Return the derivative of the parabola through each instant and its neighbors."""
+    """Return the derivative, at each instant, of the parabola through it and its neighbors."""
     h = np.diff(t)[:, None]
     d = difference(x[:-1], x[1:]) / h
     share = h[:-1] / (h[:-1] + h[1:])

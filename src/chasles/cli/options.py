@@ -1,4 +1,4 @@
-"""The robot of a command, given by a file or a name, and common options."""
+"""Options that several commands share, and the robot that a command names."""
 
 import inspect
 import os
@@ -49,7 +49,7 @@ class Asked:
 
 
 def find(target: str, how: Loading) -> Robot:
-    """Return the robot of a file, an installed robot, or a built-in robot (NAME or planar:4)."""
+    """Load a robot from a file, or an installed or built-in robot by name, such as planar:4."""
     file = located(target)
     return _built(target, how) if file is None else load(file, **vars(how))
 
@@ -83,7 +83,7 @@ def _built(target: str, how: Loading) -> Robot:
 
 
 def needs(name: str) -> list[str]:
-    """Return the names of the numbers that a built-in robot needs, in capitals."""
+    """Return the names of the arguments that a built-in robot requires, in capitals."""
     words = inspect.signature(robots.ROBOTS[name]).parameters.values()
     return [word.name.upper() for word in words if word.default is inspect.Parameter.empty]
 
@@ -92,7 +92,7 @@ def needs(name: str) -> list[str]:
 
 
 def among(words: Iterable[str]) -> Callable[[str], list[str]]:
-    """Return a shell completion: a function that returns the words beginning with a text."""
+    """Return a function for shell completion: it lists the words that begin with a text."""
     known = tuple(dict.fromkeys(words))
     return lambda incomplete: [word for word in known if word.startswith(incomplete)]
 
@@ -108,7 +108,7 @@ def names(incomplete: str) -> list[str]:
 
 
 def option(help: str, *names: str, **more: Any) -> Any:
-    """Return an option of a command with its help, named like its parameter by default."""
+    """Return an option of a command. By default it has the name of its parameter."""
     return typer.Option(*names, help=help, **more)
 
 
@@ -184,7 +184,7 @@ def asked(
 
 
 def given(words: Sequence[str]) -> dict[str, str]:
-    """Return arguments of a xacro file from NAME=VALUE, or NAME:=VALUE as in ROS."""
+    """Parse xacro arguments of the form NAME=VALUE, or NAME:=VALUE as in ROS."""
     found = {}
     for word in words:
         name, equals, value = word.partition("=")
@@ -195,7 +195,7 @@ def given(words: Sequence[str]) -> dict[str, str]:
 
 
 def listed(words: list[str]) -> list[str]:
-    """Return the names in options, each of which may hold several separated by commas."""
+    """Return the names in an option's values. Each value may hold several, separated by commas."""
     return [name.strip() for word in words for name in word.split(",") if name.strip()]
 
 

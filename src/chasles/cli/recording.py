@@ -1,8 +1,8 @@
 """The folder of a simulation: numbered parts while it runs, one motion file when it is over.
 
-    run.json                digests of scenario and robot, version, and files
+    run.json                digests of the scenario and the robot, version, list of files
     scenario.toml           the scenario
-    part-000001-DIGEST.npz  states, and the state at the end; DIGEST: of the file's bytes
+    part-000001-DIGEST.npz  states, and the end state; DIGEST is that of the file's bytes
     motion.npz              all states; it replaces the parts
 
 Files are written atomically: under another name, flushed to disk, then renamed. A run that was
@@ -30,8 +30,7 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Prefixes of a part's arrays that hold the end state and its memory; fields of the end state.
-"""
+"""Prefixes of a part's arrays for the end state and its memory, and fields of the end state."""
 
 
 class Recording:
@@ -59,7 +58,7 @@ class Recording:
     # Starting and resuming --------------------------------------------------------------------
 
     def begin(self, *, overwrite: bool, inputs: Iterable[str] = ()) -> None:
-        """Prepare the folder for a new simulation; inputs: files that are read."""
+        """Prepare the folder for a new simulation. `inputs` are files that it must not replace."""
         self._check_new(overwrite, inputs)
         with self._placed("the folder cannot be used; choose another --output"), self._locking():
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -87,7 +86,7 @@ class Recording:
         self._manifest.write(SCENARIO, text.encode())
 
     def go_on(self) -> None:
-        """Prepare to resume the simulation; parts after a damaged part are ignored."""
+        """Prepare to resume the simulation. Damaged parts and later ones are discarded."""
         if not self._manifest.load():
             problem = "there is no simulation to continue"
             raise ModelError("E-CLI-032", problem, "omit --resume", file=self.folder)
@@ -198,7 +197,7 @@ class Recording:
 
     @property
     def over(self) -> bool:
-        """Return True if the whole motion has been computed."""
+        """True if the whole motion has been computed."""
         return self.finished or (self.end is not None and self.end.over)
 
     @property

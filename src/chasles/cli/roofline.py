@@ -1,4 +1,4 @@
-"""Times of functions relative to the limits of the machine: its arithmetic and its memory."""
+"""Times of functions relative to the machine's limits for arithmetic and memory."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,22 +19,23 @@ from chasles.functions.compiled import Compiled
 from chasles.functions.graphs import captured
 
 GPU_SIZES, GPU_BYTES = (4096, 2**20), 2**32
-"""Numbers of states of GPU batches, and the largest size (bytes) of their arrays."""
+"""Batch sizes (states) on the GPU, and the largest total size of their arrays (bytes)."""
 
 LAUNCHES = 10
 """Number of launches in a timed graph."""
 
 CHECKED, TOLERANCE = 64, {"float64": 1e-9, "float32": 2e-2}
-"""Number of states whose GPU results are checked, and the largest difference from the processor
-relative to the largest result.
+"""Number of states whose GPU results are compared with the processor's, and the tolerance.
+
+The tolerance is relative to the largest result.
 """
 
 
 @dataclass(frozen=True)
 class Row:
-    """Timing of a function: time (s) of a batch, and its limits by arithmetic and memory.
+    """Time (s) of a function on a batch, and the least times that the machine's limits allow.
 
-    device: "1 core", "N cores" or "GPU".
+    `arithmetic` and `memory` are these least times (s). `device` is "1 core", "N cores" or "GPU".
     """
 
     function: str
@@ -47,12 +48,12 @@ class Row:
 
     @property
     def bound(self) -> str:
-        """Limit that is reached first: "arithmetic" or "memory"."""
+        """The limit that applies: "arithmetic" or "memory"."""
         return "arithmetic" if self.arithmetic >= self.memory else "memory"
 
     @property
     def fraction(self) -> float:
-        """Fraction reached of the lower of both limits."""
+        """Speed as a fraction of the speed at the limit that applies."""
         return max(self.arithmetic, self.memory) / self.seconds
 
     def data(self) -> dict[str, Any]:
@@ -84,7 +85,10 @@ class Roofline:
     def known(
         self, title: str, compiled: Compiled, batch: int, times: Sequence[float]
     ) -> Iterator[Row]:
-        """Yield rows from times per state: call, one core, all cores, one core in float32."""
+        """Yield rows from known times per state.
+
+        times: of a single call, a batch on one core, on all cores, and on one core in float32.
+        """
         work = Work.of(compiled.program)
         call, one, every, single = times
         yield self._row(title, work, 1, "1 core", "float64", call)
@@ -129,7 +133,7 @@ class Roofline:
                     yield self._row(title, work, count, "GPU", dtype, taken)
 
     def data(self) -> dict[str, Any]:
-        """Return the machine's limits as data: operations/s, and bytes/s by array size."""
+        """Return the machine's limits: operations/s, and bytes/s by array size."""
         found = {"one_core": self.one, "all_cores": self.every, "gpu": self.gpu}
         return {name: vars(each) if each else None for name, each in found.items()}
 
@@ -182,7 +186,7 @@ def _repeated(a: np.ndarray, count: int) -> np.ndarray:
 def _launched(
     title: str, compiled: Compiled, values: Mapping[str, np.ndarray], dtype: str
 ) -> float:
-    """Check results, and return the time (s) per launch in a graph of several launches."""
+    """Check the results, and return the time (s) per launch in a graph of several launches."""
     there = compiled.cuda.single if dtype == "float32" else compiled.cuda
     graph = captured(lambda *a: [there(*a) for _ in range(LAUNCHES)][-1], values, "cupy", None)
     results = graph()

@@ -1,21 +1,22 @@
-"""Scenarios of `chasles simulate`: robot, start, control and contacts, as a TOML file or as flags.
+"""Scenarios of `chasles simulate`: robot, start, control and contacts, from a TOML file or flags.
 
 `format = "scenario"` and `robot` are required at the top; everything else is optional. Units are SI
 units and radians.
 
-- top: robot (a file, relative to the scenario's folder or by its full path, or the name of a
+- top: robot (a file, given by its full path or relative to the scenario's folder, or the name of a
   built-in or installed robot); floating, mimic, snap, strict, arguments (as in `chasles.load`);
   duration, dt, integrator, rtol, atol, every, dissipation, limits (as in `chasles.simulate`);
   contacts ("file" for the shapes and planes of the robot's file, or "none"); ground ({kind =
   "rigid", ...}: the plane z = 0, which all collision shapes of the file touch). Without contacts,
   ground and [[contact]] tables, a robot whose file has a ground plane stands on it.
-- [start]: q and qd, all numbers or {joint = number}. By default q is neutral, or where a followed
-  motion starts; random (a seed) makes it random, and keyframe (a name) sets q, qd, controls and
-  activations. The dependent coordinates of closed loops follow from the others.
+- [start]: q and qd, each as a list of all coordinates or as {joint = number}. By default q is the
+  neutral position, or the first position of a followed motion; random (a seed) makes it random, and
+  keyframe (a name) sets q, qd, controls and activations. In closed loops, the dependent coordinates
+  are computed from the independent ones.
 - [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), kp, kd (one number, or
   one per degree of freedom), target (like q; by default the initial position) or follow (a motion
   file), feedforward. The law "actuators" takes ctrl (constant controls) and act (initial
-  activations), all numbers or {actuator = number}.
+  activations), each as a list of all values or as {actuator = number}.
 - [disturbance]: effort (standard deviation of random joint torques, in N m or N: one number, or one
   per degree of freedom), hold (duration of each torque, in s), seed.
 - [[contact]]: body and surface, {kind = ..., frame = ...} with the parameters of the shape; law,
@@ -112,7 +113,7 @@ def _lines(known: Mapping[str, Field], values: Mapping[str, Any]) -> list[str]:
 
 
 def is_scenario(target: str) -> bool:
-    """Return True if a command names a scenario, not a robot."""
+    """Return True if the target of a command is a scenario, not a robot."""
     if Path(target).suffix.lower() != ".toml" or not os.path.isfile(target):
         return False
     return TomlFile(target, snap=False).data.get("format") == "scenario"
@@ -120,7 +121,7 @@ def is_scenario(target: str) -> bool:
 
 @contextmanager
 def _own_code() -> Iterator[None]:
-    """Report invalid values of fields with an error code of scenarios."""
+    """Replace the error code for invalid field values by the one for scenarios."""
     try:
         yield
     except ModelError as error:
@@ -156,8 +157,8 @@ def read(path: str | os.PathLike[str]) -> Scenario:
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
     """Return a scenario in which flags replace values, or one made of flags only.
 
-    given: top-level values and tables by name, as in a file; contacts as rows. If flags give q,
-    random or keyframe, all three of the file are ignored. If flags give contacts, they replace
+    given: top-level values and tables by name, as in a file; contacts as rows. If a flag sets q,
+    random or keyframe, the file's values of all three are ignored. Contacts from flags replace
     those of the file.
     """
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
@@ -194,7 +195,7 @@ def _consistent(
     rows: list[dict[str, Any]],
     placed: Callable[..., Any],
 ) -> Scenario:
-    """Return a scenario after checking that its values are consistent, with checked contacts."""
+    """Check that the values are consistent, and return the scenario with checked contacts."""
     made = Scenario(DEFAULTS | top, tables, (), placed)
     control, disturbance = tables["control"], tables["disturbance"]
     if control:
@@ -217,7 +218,7 @@ def _check_ground(made: Scenario, rows: list[dict[str, Any]]) -> None:
     if "ground" not in made.top:
         return
     if rows or "contacts" in made.top:
-        problem = "contacts are given twice: by the ground and by others"
+        problem = "contacts are given twice: by the ground and by other settings"
         raise made.error("E-SCENARIO-038", problem, "remove one of them", "ground")
     with made.blamed("ground"):
         law = checked_table("law", made.top["ground"])
@@ -305,7 +306,7 @@ def _numbers(cls: Any, what: str, given: Any) -> dict[str, Any]:
 
 
 def _made(what: str, table: Mapping[str, Any]) -> Any:
-    """Return the shape or law of a checked table; a shape without a frame is in the world."""
+    """Return the shape or law of a checked table. A shape without a frame is fixed in the world."""
     rest = {key: x for key, x in table.items() if key != "kind"}
     cls = KINDS[what][table["kind"]]
     if what != "law":

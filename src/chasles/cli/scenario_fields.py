@@ -18,7 +18,7 @@ CONTROLS: dict[str, Any] = {
 """The controllers by name."""
 
 ACTUATORS = "actuators"
-"""Control law with constant controls of the file's actuators; `ACTUATED` lists its keys."""
+"""Control law that gives the file's actuators constant controls. `ACTUATED` lists its keys."""
 
 ACTUATED = ("ctrl", "act")
 
@@ -128,10 +128,10 @@ VALUES = {
     Place: Field(numbers(3), "three finite numbers"),
     str | None: Field(_only(str), "the name of a frame"),
 }
-"""Values of the fields of shapes and laws, by type; fields of other types cannot be given."""
+"""Checks of the fields of shapes and laws, by type. Fields of other types cannot be given."""
 
 DEFAULTS = {"duration": 1.0}
-"""Default values, unless the file or a flag gives others."""
+"""Default values of top-level keys that neither the file nor a flag gives."""
 
 FLAGS: dict[tuple[str | int, ...], str] = {
     ("robot",): "robot",
@@ -139,10 +139,10 @@ FLAGS: dict[tuple[str | int, ...], str] = {
     ("contact",): "--foot",
     ("arguments",): "--argument",
 }
-"""Flags whose names differ from their keys; the robot is an argument, not a flag."""
+"""Flags whose names differ from their keys. The robot is an argument, not a flag."""
 
 
 def flag(*path: str | int) -> str:
-    """Return the flag of a value."""
+    """Return the flag that sets the value at a path of keys."""
     known = FLAGS.get(path) or FLAGS.get(path[:1])
     return known or (f"--{path[0]}" if path[0] == "disturbance" else f"--{path[-1]}")

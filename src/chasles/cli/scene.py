@@ -25,13 +25,13 @@ from chasles.rollouts import End, Trajectory
 from chasles.trajectory import load
 
 SETTINGS = ("duration", "dt", "integrator", "rtol", "atol", "every", "dissipation", "limits")
-"""Top-level values of a scenario that are arguments of `simulate`."""
+"""Top-level keys of a scenario that are arguments of `simulate`."""
 
 LOADING = tuple(field.name for field in fields(Loading) if field.name != "trust")
-"""Values that determine how the robot is loaded."""
+"""Top-level keys that determine how the robot is loaded."""
 
 ROUNDING = 1e-6
-"""Fraction of a disturbance interval by which a time may precede it and still belong to it."""
+"""Tolerance, as a fraction of a disturbance interval, for times just before its start."""
 
 Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
@@ -81,12 +81,12 @@ class Scene:
         return bool(top.get("integrator", usual) == TIME_STEPPING)
 
     def points(self, q: np.ndarray) -> np.ndarray | None:
-        """Return the contact points (n, points, 3) in configurations q (n, nq), in the world."""
+        """Return the contact points (n, points, 3), in the world, at configurations q (n, nq)."""
         pairs = file_pairs(self.robot) if self.contacts == "file" else self.contacts
         return contact_points(self.robot.model, pairs, q, stepped=self.stepped)
 
     def torques(self, motion: Mapping[str, np.ndarray]) -> np.ndarray:
-        """Return the joint torques (n, nv) of controller, actuators and disturbance.
+        """Return the joint torques (n, nv) from the controller, actuators and disturbance.
 
         motion: times, states and, with actuators, activations; see `Recording`.
         """
@@ -115,9 +115,9 @@ def loaded(scenario: Scenario, *, trust: bool = False) -> Robot:
 
 
 def made(scenario: Scenario, *, trust: bool = False, robot: Robot | None = None) -> Scene:
-    """Return the scene of a scenario; errors give the location of values that do not fit.
+    """Return the scene of a scenario. Errors name the location of an invalid value.
 
-    trust: as in `loaded`. robot: one to use instead of the scenario's.
+    trust: as in `loaded`. robot: the robot to use instead of the scenario's robot.
     """
     robot = robot or loaded(scenario, trust=trust)
     q, qd = _start(scenario, robot)
@@ -141,9 +141,9 @@ def digest(robot: Robot) -> str:
 
 
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
-    """Return the initial q and qd; loops are closed from the independent coordinates, near q.
+    """Return the initial q and qd. Loops are closed near q by changing dependent coordinates.
 
-    By default, a robot that follows a motion starts where the motion does.
+    By default, a robot that follows a motion starts at its first position.
     """
     given = scenario.tables["start"]
     q = robot.random(seed=given["random"]) if "random" in given else robot.neutral()
@@ -164,7 +164,7 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
 def _coordinates(
     scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
 ) -> np.ndarray:
-    """Return the coordinates of a scenario: all numbers, or some by joint."""
+    """Return coordinates that a scenario gives as a list of all, or of some joints by name."""
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
         with scenario.blamed(table, key):
@@ -196,12 +196,12 @@ def _keyframe(scenario: Scenario, robot: Robot) -> Any:
 
 
 def _actuators(scenario: Scenario, robot: Robot) -> dict[str, np.ndarray]:
-    """Return controls and activations, by default those of the keyframe; {} for other laws."""
+    """Return controls and activations, by default the keyframe's; {} for other control laws."""
     if scenario.tables["control"].get("law") != ACTUATORS:
         return {}
     if not robot.actuators:
         problem = f"robot {robot.name!r} has no actuators"
-        raise scenario.error("E-SCENARIO-036", problem, "take another law", "control", "law")
+        raise scenario.error("E-SCENARIO-036", problem, "use another law", "control", "law")
     key = _keyframe(scenario, robot)
     found = {}
     for what, names in zip(ACTUATED, (robot.actuators, robot.actuators.active), strict=True):
@@ -246,13 +246,13 @@ def _control(scenario: Scenario, robot: Robot, start: np.ndarray) -> Any:
         values["target"] = _coordinates(scenario, where, start, "control", "target")
     with scenario.blamed("control", "law"):
         control = CONTROLS[law](**values)
-        # Trace it, so that unsuitable numbers raise an error here.
+        # Trace the controller, so that unsuitable parameters raise an error here.
         controlled(robot.mechanism, control)
         return control
 
 
 def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
-    """Return random joint torques, constant for `hold` seconds; the seed determines them."""
+    """Return random joint torques that change every `hold` seconds, generated from the seed."""
     given = scenario.tables["disturbance"]
     if not given:
         return None
@@ -287,7 +287,7 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return contact pairs; with joint limits or one rigid contact, all must be rigid."""
+    """Return the contact pairs. With joint limits or a rigid contact, all must be rigid."""
     if "ground" in scenario.top:
         return _on_the_ground(scenario, robot)
     if not scenario.contacts:

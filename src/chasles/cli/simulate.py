@@ -1,4 +1,4 @@
-"""The work of `chasles simulate`: flags become a scenario, and motion is computed in pieces."""
+"""The computation of `chasles simulate`: make a scenario from flags, then simulate in pieces."""
 
 import signal
 import time
@@ -20,7 +20,7 @@ PIECE = 100
 """Number of steps between updates of the progress bar and checks for signals."""
 
 DEEP = 1e-3
-"""Depth in the ground (m) at the start above which a note is printed."""
+"""Initial penetration of the ground (m) from which a note is printed."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Task:
 
 
 def _notes(scene: Scene, first: Trajectory) -> list[str]:
-    """Return notes about limits, overlap and contacts at the start; first: the first step."""
+    """Return notes about limits, contacts and overlap at the start. `first` is the first step."""
     outside = outside_limits(scene.robot, scene.q, "the initial state")
     notes = [f"{outside}; set another with --q"] if outside else []
     if scene.contacts == "file" and "contacts" not in scene.scenario.top:
@@ -89,7 +89,7 @@ def _notes(scene: Scene, first: Trajectory) -> list[str]:
 
 
 def _overlap(scene: Scene, first: Trajectory) -> list[str]:
-    """Return a note if a floating robot starts deeper in the ground than contacts yield."""
+    """Return a note if a floating robot starts at least `DEEP` below the ground's surface."""
     met, model = first.touching, scene.robot.model
     floating = [b.data.name for b in model.bodies if b.joint.floating]
     depth = -float(met.gaps[0].min()) if met is not None and met.gaps.size else 0.0
@@ -194,10 +194,10 @@ def disturbance(text: str | None) -> dict[str, Any]:
 
 
 def contacts(feet: Sequence[str], ground: str | None) -> dict[str, Any]:
-    """Return the contacts with the plane z = 0, and a law LAW,KEY=NUMBER,...
+    """Return contacts with the plane z = 0 under a law of the form LAW,KEY=NUMBER,...
 
-    With feet FRAME[:RADIUS], these are rows of `contact`. Without feet, all collision shapes of the
-    robot's file touch the ground, and the law is the value of `ground`.
+    With feet FRAME[:RADIUS], the contacts are rows of `contact`. Without feet, all collision shapes
+    of the robot's file touch the ground, and the law is the value of `ground`.
     """
     if not ground:
         if feet:

@@ -1,7 +1,7 @@
-"""The work of `chasles sweep`: runs of a scenario with other values, as one dataset of tables.
+"""The computation of `chasles sweep`: runs of a scenario with varied values, saved as tables.
 
-A task is a range of runs; it simulates them and writes one table. Like the tables of `dataset`,
-each is complete or missing, and an interrupted sweep continues with the missing ones.
+Each task simulates a range of runs and writes one table. Like the tables of `dataset`, each table
+is complete or missing, and an interrupted sweep continues with the missing ones.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ WHOLE = ("every", "random", "seed")
 """Values of a scenario that are integers."""
 
 REFUSALS = ("E-MOTION-098", "E-MOTION-135")
-"""Codes of motions whose model parameters are constants of the compiled code."""
+"""Error codes of motions whose compiled code cannot take model parameters as inputs."""
 
 CONTACT = ("contact.deepest", "contact.force")
 RESULTS = ("kinetic", "potential", "energy.change", *CONTACT, "failed")
@@ -43,7 +43,7 @@ RESULTS = ("kinetic", "potential", "energy.change", *CONTACT, "failed")
 
 @dataclass(frozen=True)
 class Swept:
-    """Results of a table: the number of its runs, and of those that ended with an error."""
+    """Results of a table: its number of runs, and how many of them failed to converge."""
 
     runs: int
     failed: int
@@ -79,13 +79,13 @@ class Sweep:
     def simulated(self, run: int, before: Robot | None = None) -> tuple[Robot, Trajectory]:
         """Return the robot and the motion of a run.
 
-        before: the robot of the run before, which is kept, with its compiled code, if it is the
-        same; the grid varies the first quantity slowest.
+        before: the robot of the previous run. It is reused, with its compiled code, if this run has
+        the same robot parameters; often it does, since the first quantity varies slowest.
         """
         given, changed = self._given(run)
         scenario = with_flags(self.scenario, given)
         if self._shared(changed):
-            self.robot.with_parameters(changed)  # errors of impossible values
+            self.robot.with_parameters(changed)  # raises errors for impossible values
             moved = made(scenario, robot=self.robot).simulate(model_parameters=changed)
             return self.robot, moved
         same = before is not None and run > 0 and self._given(run - 1)[1] == changed
@@ -96,7 +96,7 @@ class Sweep:
     def _shared(self, changed: Mapping[str, float]) -> bool:
         """Return True if one program serves all values of the robot's changed parameters.
 
-        A robot without a mass may have another program.
+        A parameter of zero, such as a missing mass, may lead to another program.
         """
         return bool(changed) and min(changed.values()) > 0.0 and self._compiled
 
@@ -128,13 +128,13 @@ class Sweep:
 
     @cached_property
     def _energy(self) -> tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]:
-        """Functions of states and of the values of the changed parameters."""
+        """Kinetic and potential energy, as functions of states and of the changed parameters."""
         free = tuple(self._given(0)[1])
         kinetic = compile_function(self.robot, "kinetic_energy", parameters=free)
         return kinetic, compile_function(self.robot, "potential_energy", parameters=free)
 
     def _given(self, run: int) -> tuple[dict[str, Any], dict[str, float]]:
-        """Return a run's values of the scenario, as flags give them, and of the robot."""
+        """Return a run's scenario values, in the form of flags, and its robot parameters."""
         given: dict[str, Any] = {}
         changed: dict[str, float] = {}
         for name, value in self.axes.values(run).items():
@@ -157,7 +157,7 @@ class Sweep:
         return given, changed
 
     def rows(self, run: int, before: Robot | None) -> tuple[np.ndarray, Robot | None]:
-        """Return the rows of a run and its robot, or None if it ended with an error."""
+        """Return the rows of a run, and its robot; None instead if the run did not converge."""
         values = self.axes.values(run)
         head = [float(run), *values.values()]
         try:
@@ -184,7 +184,7 @@ class Sweep:
         return np.array([[*head, *table[-1], change, *contact, 0.0]]), robot
 
     def __call__(self, part: "Part", told: Told) -> Swept:
-        """Simulate the runs of a table, unless it exists; `told` counts runs."""
+        """Simulate the runs of a table, unless it exists. Report each finished run to `told`."""
         runs, target = part
         origin = {"sweep": self.recipe, "first": runs.start, "last": runs.stop}
         mark = json.dumps(origin).encode()
@@ -206,11 +206,11 @@ class Sweep:
 
 
 Part = tuple[range, Path]
-"""Runs, and the table that is made from them."""
+"""A range of runs, and the path of their table."""
 
 
 def parts(sweep: Sweep, folder: Path) -> Iterator[Part]:
-    """Yield the tables of a sweep, in a folder."""
+    """Yield the parts of a sweep, whose tables are in a folder."""
     count = sweep.axes.count
     for k, first in enumerate(range(0, count, RUNS)):
         yield range(first, min(first + RUNS, count)), folder.absolute() / f"part-{k:06d}.parquet"

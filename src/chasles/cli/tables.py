@@ -14,11 +14,11 @@ MARK, SUMMARY = b"chasles", b"chasles summary"
 
 
 GROUP = 65_536
-"""Number of rows from which a row group is written."""
+"""Number of buffered rows at which a row group is written."""
 
 
 class Table:
-    """A Parquet table of doubles, to be used as a context."""
+    """A Parquet table of doubles, written as a context manager."""
 
     def __init__(self, path: Path, mark: bytes, names: Sequence[str]) -> None:
         self.path, self.mark, self.names = path, mark, names
@@ -33,7 +33,7 @@ class Table:
             self.writer.close()
 
     def add(self, columns: Sequence[np.ndarray]) -> None:
-        """Add rows; there may be a first column t, which is not among the names."""
+        """Add rows, given as columns. An additional first column is the time t."""
         import pyarrow
         from pyarrow import parquet
 
@@ -56,7 +56,7 @@ class Table:
             pyarrow.default_memory_pool().release_unused()
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        """Add the summary to a complete table; without rows, it has no time."""
+        """Add the summary to a complete table. A table without rows has no column t."""
         if self.writer is None:
             self.add([np.zeros(0) for _ in self.names])
         self._write()

@@ -1,4 +1,4 @@
-"""Interleaved timing of runs, so that all are subject to the same noise."""
+"""Interleaved timing of several functions, so that all are subject to the same noise."""
 
 import gc
 import time
@@ -25,7 +25,7 @@ def loop(call: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> None:
 
 
 def interleaved(ways: Sequence[Way], seconds: float) -> list[float]:
-    """Return the shortest time (s) per state of each run, measured in at least three turns."""
+    """Return the shortest time (s) per state of each run, from at least three rounds."""
     least = [float("inf")] * len(ways)
     collecting = gc.isenabled()
     gc.disable()

@@ -1,4 +1,4 @@
-"""Errors, warnings and notes in the words of the shell: options instead of Python arguments."""
+"""Errors, warnings and notes for the shell, with options instead of Python arguments."""
 
 import re
 import warnings
@@ -35,7 +35,7 @@ REMEDIES = {
     "E-PATH-039": "use a robot whose joints have one coordinate each",
     "E-VERIFY-001": "`chasles info` shows the mobility of the mechanism",
 }
-"""Remedies for the shell, by the code of the error, if renaming arguments is not enough."""
+"""Remedies for the shell, by error code, for errors where renaming arguments is not enough."""
 
 _COLUMNS = re.compile(r"(columns|units)=\{([^}]*)\}")
 _ENTRY = re.compile(r"'([^']*)': (?:'([^']*)'|\.\.\.)")
@@ -72,7 +72,7 @@ def renamed(text: str, options: Iterable[str]) -> str:
 
 @contextmanager
 def warnings_as_notes(write: Callable[[str], None], options: Iterable[str]) -> Iterator[None]:
-    """Print each distinct warning of chasles as one line, without a place in the source."""
+    """Print each distinct warning of chasles as one line, without its source location."""
     told: set[str] = set()
 
     def show(message: Any, category: type[Warning], *rest: Any, **more: Any) -> None:
@@ -87,9 +87,9 @@ def warnings_as_notes(write: Callable[[str], None], options: Iterable[str]) -> I
 
 
 def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
-    """Return a note about joints outside their limits, or beyond a turn; "" if there are none.
+    """Return a note about joints outside their limits or beyond two turns; "" if there are none.
 
-    q: one configuration (nq,), or several (n, nq), of which the farthest value is named.
+    q: one configuration (nq,), or several (n, nq). The note names the farthest value of each joint.
     """
     found, turned = [], False
     for joint in robot.joints:
@@ -109,7 +109,7 @@ def outside_limits(robot: Robot, q: np.ndarray, what: str) -> str:
 
 
 def _range(robot: Robot, joint: str) -> tuple[float, float]:
-    """Return the limits of a joint; an angle without limits is questioned beyond two turns."""
+    """Return the limits of a joint. For an angle without limits, they are two turns."""
     limits = robot.joint(joint).limits
     far = 4.0 * np.pi if _turns(robot, joint) else np.inf
     lower = -far if np.isinf(limits.lower) else limits.lower

@@ -1,7 +1,6 @@
-"""Limits of a motion: positive values violate them, with exact gradients.
+"""Limits of a motion: penalties for violations, with exact gradients, and remaining margins.
 
-At states q, qd, qdd (..., n), every limit returns violations (..., k): the amounts by which values
-exceed the limit, relative to the limit.
+A violation is the amount by which a value exceeds its limit, relative to the limit.
 """
 
 from collections.abc import Mapping
@@ -18,17 +17,20 @@ from chasles.robot import Robot
 States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 ALWAYS = 64
-"""Number of random configurations; pairs of links whose enclosing shapes overlap in all of them are
-ignored."""
+"""Number of random configurations in which pairs of links are tested.
+
+Pairs whose enclosing shapes overlap in all of them are ignored.
+"""
 
 
 @dataclass(frozen=True)
 class Bounds:
     """Limits of a robot's motion.
 
-    lower, upper: positions; velocity, acceleration, effort: largest absolute values (n,), possibly
-    infinite. clearance: smallest distance (m) between links and from obstacles; None to ignore
-    them. workspace: boxes (2, 3) in the world in which the origins of frames must stay.
+    lower, upper: position limits (n,). velocity, acceleration, effort: largest absolute values
+    (n,), possibly infinite. clearance: smallest distance (m) between links, and between links and
+    obstacles; None to ignore distances. workspace: boxes (2, 3) in the world in which the frames'
+    origins must stay.
     """
 
     robot: Robot
@@ -48,10 +50,10 @@ class Bounds:
         return np.where(np.isfinite(width) & (width > 0.0), width, 1.0)
 
     def penalty(self, at: States, margin: float) -> tuple[np.ndarray, States]:
-        """Return the sum of squared violations beyond -margin of each motion, and its gradient.
+        """Return the sum of squared violations of each motion, and its gradient.
 
-        at: states (S, N, n). The sum (S,) is divided by N; the gradient is with respect to q, qd
-        and qdd.
+        Limits are tightened by `margin`. at: states (S, N, n). The sum (S,) is divided by N. The
+        gradient is with respect to q, qd and qdd.
         """
         q, qd, qdd = at
         bars = [np.zeros_like(x) for x in at]
@@ -87,7 +89,7 @@ class Bounds:
         return function.pullback(("q", "qd", "qdd"))
 
     def _places(self, q: np.ndarray, margin: float) -> Any:
-        """Yield squared violations (S,) of distances and workspaces, and their gradients by q."""
+        """Yield squared violations (S,) of distances and workspaces, and gradients w.r.t. q."""
         if self.clearance is not None and len(self._enclosed):
             scale = 0.1
             found = self.robot.distance(q, self._enclosed, **self._scene)
@@ -146,7 +148,10 @@ class Bounds:
         return found
 
     def _distance(self, q: np.ndarray) -> float:
-        """Return the smallest distance; the file's shapes decide where enclosing ones are near."""
+        """Return the smallest distance.
+
+        Where enclosing shapes are closer than the clearance, the file's shapes are used instead.
+        """
         enclosing = self.robot.distance(q, **self._scene).least
         near = enclosing < self.clearance
         far = float(np.min(enclosing[~near], initial=np.inf))

@@ -1,9 +1,9 @@
 """`chasles.calibrate`: joint offsets and placements of links from measured poses or points.
 
 The pose of a frame is a product of placements P_i, which may be wrong, and joint motions A_i(q).
-A correction P_i exp(xi_i) moves the frame by Ad(T^-1 T_i) xi_i, in axes of the frame at pose T, if
-the corrected joint frame is at T_i. Corrections are found by Gauss-Newton steps in these twists;
-a joint offset is a twist along the joint's axis.
+A correction P_i exp(xi_i) moves the frame by Ad(T^-1 T_i) xi_i, in the axes of the frame. Here T is
+the frame's pose, and T_i that of the corrected joint frame. Corrections are found by Gauss-Newton
+steps in these twists. A joint offset is a twist along the joint's axis.
 """
 
 from collections.abc import Sequence
@@ -19,19 +19,19 @@ from chasles.model.given import some_names
 from chasles.robot import Robot
 
 KINDS = ("offset", "placement", "base", "tool")
-"""Kinds of unknowns; where two act alike, the first in the order of `include` is corrected."""
+"""Kinds of unknowns. If two have the same effect, the first in `include` is corrected."""
 
 AXES = ("rx", "ry", "rz", "x", "y", "z")
 """Names of the entries of a twist: rotations (rad), then translations (m)."""
 
 ROUNDS, DONE = 50, 1e-12
-"""Largest number of Gauss-Newton steps, and the final size of a step."""
+"""Largest number of Gauss-Newton steps, and the step size (rad or m) at which they stop."""
 
 Poses = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Placements (k, 4, 4) of the joints, base and tool (4, 4)."""
 
 ALIKE = 1e-4
-"""Fraction of a column that must be independent of those before it to be identifiable."""
+"""Fraction of a column that must be independent of earlier columns for it to be identifiable."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Calibrated:
     Attributes
     ----------
     robot : Robot
-        A new robot with corrected placements of joints; it takes the same readings q.
+        A new robot with corrected joint placements. It takes the same joint readings q.
     base : ndarray, (4, 4)
         Pose of the robot's world in the frame of the measurements.
     tool : ndarray, (4, 4)
@@ -53,10 +53,10 @@ class Calibrated:
     deviations : ndarray, (k,)
         Standard deviations of the corrections.
     fixed : tuple of str
-        Corrections that the measurements cannot tell from `names`; they are zero.
+        Corrections that the measurements cannot distinguish from those in `names`; they are zero.
     before, after : ndarray
-        Root mean square errors before and after: of positions (m) and, for poses, of angles (rad).
-        Base and tool are fitted in both if they are unknown.
+        Root mean square errors before and after calibration: of positions (m) and, for poses, of
+        angles (rad). If base and tool are unknown, they are fitted in both.
     """
 
     robot: Robot
@@ -105,12 +105,12 @@ def calibrate(
     Returns
     -------
     Calibrated
-        `robot`, `base`, `tool`, corrections with deviations, and errors before and after.
+        `robot`, `base`, `tool`, corrections with standard deviations, and errors before and after.
 
     Raises
     ------
     chasles.errors.InputError
-        For robots with closed loops, and for arrays that do not fit.
+        For robots with closed loops, and for arrays of the wrong shape.
 
     Notes
     -----
@@ -161,9 +161,9 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
 class Chain:
     """Joints between the world and a frame.
 
-    links (k + 1, 4, 4): constant poses before each joint's placement, and of the frame at the end;
-    placements (k, 4, 4); motions (k, n, 4, 4) of the joints; twists: directions (6,) of joint
-    offsets in the joint's frame, None for joints without.
+    links (k + 1, 4, 4): constant poses before each joint's placement, and of the frame at the end.
+    placements (k, 4, 4): placements of the joints. motions (k, n, 4, 4): motions of the joints.
+    twists: directions (6,) of joint offsets in the joint's frame, or None for joints without one.
     """
 
     joints: tuple[str, ...]
@@ -174,7 +174,7 @@ class Chain:
 
     @classmethod
     def from_robot(cls, robot: Robot, q: np.ndarray, frame: str) -> "Chain":
-        """Return the chain of a frame; all poses are computed once from the given robot."""
+        """Return the chain of a frame. All poses are computed once, from the given robot."""
         names = _path(robot, frame)
         here = np.broadcast_to(np.eye(4), (len(q), 4, 4))
         links, placements, motions, twists = [], [], [], []
@@ -267,10 +267,10 @@ class _Search:
     def _fitted(
         self, at: Poses, directions: np.ndarray, groups: np.ndarray, chosen: list[int]
     ) -> tuple[Poses, np.ndarray, np.ndarray]:
-        """Return placements, base and tool after damped Gauss-Newton steps in some unknowns.
+        """Return placements, base and tool after damped Gauss-Newton steps in the chosen unknowns.
 
-        Also returns the sum of the steps, and the weighted Jacobian, with zeros for columns that
-        are not identifiable at the start.
+        Also returns the sum of the steps, and the weighted Jacobian. Its columns are zero for
+        unknowns that are not identifiable at the start.
         """
         total = np.zeros(len(groups))
         error, J = self._equations(*at, directions, groups)
@@ -294,12 +294,12 @@ class _Search:
         return at, total, W
 
     def _weights(self, error: np.ndarray) -> np.ndarray:
-        """Return the reciprocal noise of each equation, estimated from all of its kind."""
+        """Return the reciprocal noise of each equation, estimated for angles and positions."""
         sizes = np.maximum(self._sizes(error), 1e-12)
         return np.tile(np.repeat(1.0 / sizes, 3), len(error))
 
     def _aligned(self) -> np.ndarray:
-        """Return the base that brings predicted positions nearest to the measured ones (Kabsch)."""
+        """Return the base pose that best aligns predicted and measured positions (Kabsch)."""
         _, here = self.chain.poses(self.chain.placements, np.eye(4))
         found = here[:, :3, 3]
         measured = self.target if self.target.ndim == 2 else self.target[:, :3, 3]
@@ -310,7 +310,10 @@ class _Search:
         return base
 
     def _unknowns(self) -> tuple[list[str], np.ndarray, np.ndarray]:
-        """Return names, twists (k, 6), and the placement (index, -1 base, -2 tool) of unknowns."""
+        """Return the names of unknowns, their twists (k, 6), and the placements that they correct.
+
+        A placement is the index of its joint, -1 for the base, or -2 for the tool.
+        """
         names, directions, groups = [], [], []
         for kind in self.kinds:
             for k, joint in enumerate(self.chain.joints):
@@ -332,7 +335,7 @@ class _Search:
         self, placements: np.ndarray, base: np.ndarray, tool: np.ndarray,
         directions: np.ndarray, groups: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
-        """Return errors (n, 3 or 6) in axes of the tool, and their Jacobian (rows, unknowns)."""
+        """Return errors (n, 3 or 6) in the tool's axes, and their Jacobian (rows, unknowns)."""
         joints, end = self.chain.poses(placements, base)
         T = end @ tool
         error = self._errors(T)
@@ -347,7 +350,7 @@ class _Search:
         return error, np.array(blocks).reshape(len(blocks), -1).T
 
     def _errors(self, T: np.ndarray) -> np.ndarray:
-        """Return measured minus predicted, in axes of the tool: angles (poses only), positions."""
+        """Return measured minus predicted angles (poses only) and positions, in the tool's axes."""
         R = np.swapaxes(T[:, :3, :3], 1, 2)
         if self.target.ndim == 2:
             return np.einsum("nij,nj->ni", R, self.target - T[:, :3, 3])
@@ -356,7 +359,7 @@ class _Search:
         return np.concatenate([turn, shift], axis=1)
 
     def _sizes(self, error: np.ndarray) -> np.ndarray:
-        """Return the rms of one angle (poses only) and of one coordinate."""
+        """Return the rms of a single angle (poses only) and of a single position coordinate."""
         return np.sqrt(np.mean(error.reshape(len(error), -1, 3) ** 2, axis=(0, 2)))
 
     def _rms(self, placements: np.ndarray, base: np.ndarray, tool: np.ndarray) -> np.ndarray:
@@ -388,7 +391,7 @@ def _independent(W: np.ndarray) -> list[int]:
 
 
 def _exp(xi: np.ndarray) -> np.ndarray:
-    """Return the displacement of a small twist: its rotation, then its translation."""
+    """Return the pose (4, 4) whose rotation and translation are those of a small twist."""
     T = np.eye(4)
     T[:3, :3] = scipy.spatial.transform.Rotation.from_rotvec(xi[:3]).as_matrix()
     T[:3, 3] = xi[3:]

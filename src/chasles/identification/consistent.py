@@ -3,8 +3,8 @@
 The pseudo-inertia of a body is P = [[S, h], [h', m]] with the second moments S of its mass
 distribution, S = tr(I)/2 1 - I, first moment h and mass m. A rigid body can have these parameters
 if P is positive definite (Wensing, Kim and Slotine 2018). With P = L (1 + Z) L', where L is the
-factor of the prior's P, the constant pull-back metric becomes the norm of Z (Lee, Wensing and Park
-2020).
+Cholesky factor of the prior's P, the constant pull-back metric becomes the norm of Z (Lee, Wensing
+and Park 2020).
 """
 
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ LEAST = 1e-6
 """Smallest eigenvalue of 1 + Z; it limits how far a body can shrink relative to its prior."""
 
 STEPS, DONE = 100, 1e-10
-"""Largest number of Newton steps at one weight, and the final decrement of the entropic prior."""
+"""Largest number of Newton steps at one barrier weight, and the decrement that ends `_entropic`."""
 
 GAP = 1e-12
-"""Distance of the objective from its minimum, relative to it (or to the noise of one sample)."""
+"""Tolerance of the objective above its minimum, relative to the minimum (at least to 1)."""
 
 DEVIATIONS = (1e-9, 1e9)
-"""Smallest and largest deviation of the prior; beyond these, data or prior have no effect."""
+"""Smallest and largest deviation of the prior. Beyond them, the data or the prior has no effect."""
 
 PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
 """Indices of the upper triangle of a 4x4 matrix, column by column."""
@@ -40,7 +40,7 @@ PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
 class Prior:
     """Prior inertias of a mechanism, and coordinates z relative to them: p = nominal + map z.
 
-    z (10 n + joint terms): svec(Z) of each body, followed by the joint terms themselves. raised:
+    z: svec(Z) of each body (10 entries), followed by the joint terms themselves. raised: indices of
     bodies whose pseudo-inertia was not positive definite and was increased.
     """
 
@@ -50,14 +50,14 @@ class Prior:
     raised: tuple[int, ...]
 
     def values(self, z: np.ndarray) -> np.ndarray:
-        """Return the parameters."""
+        """Return the parameters p of coordinates z."""
         return self.nominal + self.map @ z
 
 
 def prior(nominal: np.ndarray, bodies: int, mass: float, length: float) -> Prior:
-    """Return the prior of parameters; mass and length: scales for bodies without inertia.
+    """Return the prior of parameters. The prior of joint terms is zero.
 
-    The prior of joint terms is zero.
+    mass, length: scales for bodies without inertia.
     """
     start, blocks, raised = nominal.copy(), np.eye(len(nominal)), []
     for k in range(bodies):
@@ -79,7 +79,7 @@ def prior(nominal: np.ndarray, bodies: int, mass: float, length: float) -> Prior
 
 
 def _units() -> list[np.ndarray]:
-    """Return symmetric matrices of unit norm, in the order of `PLACES`."""
+    """Return a basis of the symmetric matrices, of unit norm, in the order of `PLACES`."""
     found = []
     for i, j in PLACES:
         e = np.zeros((4, 4))
@@ -92,7 +92,7 @@ UNITS = np.array(_units())
 
 
 def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
-    """Return 1 + Z (bodies, 4, 4)."""
+    """Return 1 + Z of each body, with shape (bodies, 4, 4)."""
     return np.eye(4) + np.tensordot(z[: 10 * bodies].reshape(bodies, 10), UNITS, 1)
 
 
@@ -100,8 +100,8 @@ def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
 class Problem:
     """Least squares 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2 over consistent parameters.
 
-    G, g: linear inequalities G z + g >= 0, for signs of joint terms and shapes of bodies. inside: z
-    that satisfies all inequalities strictly.
+    G, g: linear inequalities G z + g >= 0, for signs of joint terms and shapes of bodies. inside: a
+    z that satisfies all inequalities strictly.
     """
 
     A: np.ndarray
@@ -113,15 +113,15 @@ class Problem:
     inside: np.ndarray
 
     def weights(self) -> np.ndarray:
-        """Return the weights of the squares of z: those of the prior, and tiny ones elsewhere."""
+        """Return the weights of z squared: the prior's for bodies, tiny ones for joint terms."""
         n, own = self.A.shape[1], 10 * self.bodies
         size = np.sum(self.A**2) + own * self.deviation**-2
         return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))
 
     def unbounded(self) -> np.ndarray:
-        """Return z with the smallest objective, consistent or not.
+        """Return the z with the smallest objective, consistent or not.
 
-        Uses orthogonal factors, since data without noise may outweigh the prior by 1e26.
+        A QR factorization is used, since noise-free data may outweigh the prior by 1e26.
         """
         whole = np.vstack([self.A, np.diag(np.sqrt(self.weights()))])
         Q, R = np.linalg.qr(whole)
@@ -138,7 +138,7 @@ class Problem:
 
 
 def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarray:
-    """Return z with the smallest objective among consistent parameters."""
+    """Return the z with the smallest objective among consistent parameters."""
     if kind == "entropic":
         return _entropic(problem)
     z = problem.unbounded()
@@ -148,10 +148,10 @@ def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarr
 def _bounded(problem: Problem, wanted: np.ndarray) -> np.ndarray:
     """Minimize subject to linear matrix inequalities, by a barrier method along the central path.
 
-    wanted: the minimum without them. The method is primal and affine invariant, so joints whose
+    wanted: the unconstrained minimum. The method is primal and affine invariant, so joints whose
     noise differs by many orders of magnitude need no scaling. Newton steps are least-squares
-    problems, solved by orthogonal factors like `Problem.unbounded`. With barrier weight mu the
-    objective exceeds its minimum by mu times the order of the barrier at most (Nesterov and
+    problems, solved by QR factorization as in `Problem.unbounded`. With barrier weight mu, the
+    objective exceeds its minimum by at most mu times the order of the barrier (Nesterov and
     Nemirovskii 1994).
     """
     bodies = problem.bodies
@@ -188,9 +188,9 @@ def _bounded(problem: Problem, wanted: np.ndarray) -> np.ndarray:
 
 
 def _barrier(problem: Problem, z: np.ndarray) -> float:
-    """Return the logarithmic barrier of consistent parameters, infinite outside.
+    """Return the logarithmic barrier of consistent parameters; infinity outside.
 
-    Inside means that Cholesky's factorization succeeds, since `_barrier_rows` uses its factors.
+    A point is inside if the Cholesky factorization succeeds, since `_barrier_rows` uses the factor.
     """
     slack = problem.slack(z)
     if not slack.min(initial=1.0) > 0.0:
@@ -204,9 +204,10 @@ def _barrier(problem: Problem, z: np.ndarray) -> float:
 
 
 def _barrier_rows(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return B and s with the barrier's second derivative B'B and its gradient B's.
+    """Return B and s such that the barrier's second derivative is B'B and its gradient is B's.
 
-    With W = L L', the barrier -log det W changes along U like that of L^-1 U L^-T at the identity.
+    With W = L L', the barrier -log det W changes along U as -log det does at the identity along
+    L^-1 U L^-T.
     """
     bodies, slack = problem.bodies, problem.slack(z)
     B = np.zeros((10 * bodies + len(slack), len(z)))
@@ -225,8 +226,8 @@ def _entropic(problem: Problem) -> np.ndarray:
     """Minimize with the prior (tr Z - log det(1 + Z)) / deviation^2, by damped Newton steps.
 
     The prior is the log-determinant (entropic) divergence of pseudo-inertias. It grows without
-    bound at the edge of consistency, so that every step stays inside. Linear inequalities have a
-    small barrier of the same kind.
+    bound at the boundary of consistent parameters, so that every step stays inside. Linear
+    inequalities have a small logarithmic barrier.
     """
     n, bodies, weight = problem.A.shape[1], problem.bodies, problem.deviation**-2
     z, G = problem.inside, problem.G
@@ -268,7 +269,7 @@ def _entropic(problem: Problem) -> np.ndarray:
 
 
 def checked_prior(prior: str, deviation: Any) -> float:
-    """Return the deviation; raise an error for an unknown prior."""
+    """Return the deviation; raise an error for an unknown prior or an invalid deviation."""
     if a_name("prior", prior, "identify") not in get_args(Kind):
         problem = f"prior must be one of {', '.join(get_args(Kind))}, not {prior!r:.60}"
         raise InputError("E-IDENT-003", problem, part="identify")

@@ -37,19 +37,19 @@ WEIGHED = 1e-3
 """Standard deviation of a given total mass, relative to it."""
 
 GUESS = 0.05
-"""Mass and radius of gyration of a payload before it is known, relative to the robot's."""
+"""Prior mass and radius of gyration of a payload, relative to the robot's mass and size."""
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """Constraints on consistent parameters: total mass (kg) of the moving bodies, their shapes."""
+    """Constraints on consistent parameters: total mass (kg) and shapes of the moving bodies."""
 
     total_mass: float | None = None
     enclosed: Enclosing | None = None
 
 
 def checked_constraints(total_mass: Any, enclosed: Any) -> Constraints:
-    """Return the constraints; raise an error for values that cannot be used."""
+    """Return the constraints; raise an error for invalid values."""
     if total_mass is not None:
         total_mass = a_number("total_mass", total_mass, "identify")
         if not total_mass > 0.0:
@@ -64,9 +64,9 @@ def checked_constraints(total_mass: Any, enclosed: Any) -> Constraints:
 def unknown_bodies(
     robot: Robot, payload: str | None, symmetry: Mapping[str, str] | None
 ) -> tuple[Robot, tuple[Body, ...] | None]:
-    """Return the robot, and the bodies that are unknown: a payload alone, or equal parts once.
+    """Return the robot and its unknown bodies: only a payload, or each symmetric pair once.
 
-    With symmetry, the robot's counterparts have the parameters of the links that they repeat.
+    With symmetry, the second link of each pair gets the parameters of the first in the robot.
     """
     if payload is not None:
         index, pose = pose_in_link(robot, a_name("payload", payload, "identify"))
@@ -176,7 +176,7 @@ def _inequalities(
 
 
 def _large_enough(start: Prior, at: slice, p: np.ndarray) -> np.ndarray:
-    """Return z of a body with parameters p times a factor at which the bound of 1 + Z is met."""
+    """Return z of a body with parameters p, scaled up until 1 + Z satisfies its bound."""
     own = start.map[at, at]
     factor = max(float(start.nominal[at][0] / p[0]), 1e-3)
     while True:

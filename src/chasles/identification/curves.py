@@ -1,7 +1,7 @@
 """Families of motions for excitation: combinations of functions of time, at rest at both ends.
 
-A family has P functions of time, the last of which is 1. A motion of n joints has coefficients (P,
-n).
+A family has P functions of time, the last of which is constant (1). A motion of n joints has an
+array of coefficients with shape (P, n).
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from chasles.trajectory.splines import spline
 Shape = Literal["fourier", "spline"]
 
 Rates = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Functions (N, P) at N times, and their first and second rates."""
+"""Values (N, P) of the functions at N times, and of their first and second derivatives."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class FourierSeries:
     def modes(self) -> np.ndarray:
         """Sine and cosine coefficients (2 harmonics, P - 1) of series with zero qd, qdd at time 0.
 
-        Coefficients of harmonic k are scaled by 1/k, so that all harmonics have similar velocities.
+        The coefficients of harmonic k are scaled by 1/k, so that all harmonics contribute similar
+        velocities.
         """
         k = np.arange(1, self.harmonics + 1)
         fall, none = 1.0 / k, np.zeros(self.harmonics)
@@ -58,7 +59,8 @@ class FourierSeries:
 class Spline:
     """Splines of fifth degree through equidistant points, with zero qd and qdd at both ends.
 
-    They have as many free points as a Fourier series has coefficients, and may end elsewhere.
+    A spline has as many free points as a Fourier series has coefficients. Unlike the series, it may
+    end at a position other than the first.
     """
 
     harmonics: int
@@ -71,7 +73,7 @@ class Spline:
 
     @cached_property
     def curve(self) -> Any:
-        """Splines through 1 at each point but the first, and through 0 at all others."""
+        """Basis splines: spline k is 1 at point k + 1 and 0 at all other points."""
         through = np.eye(2 * self.harmonics)[:, 1:]
         still = [(order, np.zeros(through.shape[1])) for order in (1, 2)]
         return scipy.interpolate.make_interp_spline(self.times, through, 5, bc_type=(still, still))

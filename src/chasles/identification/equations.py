@@ -23,7 +23,7 @@ from chasles.identification.unknowns import TERMS, At
 from chasles.tasks import THREADS, ahead
 
 BLOCK = 512
-"""Number of states per block, whose equations fit into the processor's cache."""
+"""Number of states per block, chosen so that their equations fit into the processor's cache."""
 
 Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 """q, qd, qdd, tau and external wrenches (six columns for each frame) of some states."""
@@ -31,7 +31,10 @@ Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Grams:
-    """Sums of [W_j, e_j]' [W_j, e_j] over samples (rows, b + 1, b + 1), and the sample count."""
+    """Gram matrices of [W_j, e_j], summed over samples, and the number of samples.
+
+    `sums` has the shape (rows, b + 1, b + 1).
+    """
 
     sums: np.ndarray
     count: int
@@ -68,7 +71,7 @@ class Equations:
     def _traced(self) -> tuple[Program, list[list[int]]]:
         """Return the program q, qd, qdd, tau -> rows [W_j, e_j], and the columns of each W_j.
 
-        Rows are stored side by side, each padded with zeros to whole SIMD vectors.
+        Rows are stored one after another, each padded with zeros to full SIMD vectors.
         """
         arena, inputs = Arena(RULES), self.inputs()
         given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
@@ -89,7 +92,7 @@ class Equations:
     def rows(
         self, given: dict[str, list[Scalar]], arena: Arena
     ) -> Iterator[tuple[list[int], list[Number]]]:
-        """Yield each row [W_j, e_j] as symbols, after the base parameters of its columns."""
+        """Yield, for each row, the indices of its base parameters and its symbols [W_j, e_j]."""
         model = self.model.bare.model
 
         keys = self.model.wrenches
@@ -156,7 +159,7 @@ class Equations:
         return Grams(sums, len(arrays[0]))
 
     def total(self, samples: Iterable[Sample], threads: int = THREADS) -> Grams:
-        """Return the sum over all samples, which are read one after the other."""
+        """Return the sum over all samples, which are read one after another."""
         return sum(ahead(self.grams, samples, threads), self.none())
 
     def none(self) -> Grams:

@@ -39,7 +39,7 @@ POOR = 100.0
 """Condition number above which a note reports insufficient excitation."""
 
 UNLIKELY = 20.0
-"""Ratio of fitted to prior torques that suggests wrong units."""
+"""Ratio of fitted to prior base parameters that suggests wrong units."""
 
 Delay = float | Literal["estimate"]
 """Time (s) by which a torque lags behind positions."""
@@ -170,7 +170,7 @@ def identify(
     Raises
     ------
     chasles.errors.InputError
-        For arrays that do not fit the robot or each other, or that are not finite.
+        For arrays whose shapes do not match the robot or each other, or that are not finite.
 
     Notes
     -----
@@ -202,7 +202,7 @@ def identify(
     reader = Reader(robot, columns or {}, units or {}, skip_bad, wrenches=loads)
     logs = Measured(reader, smoothing, cutoff, lag)
     if loads and data is None:
-        problem = "wrenches names columns of logs, but there are no logs"
+        problem = "wrenches names columns of logs, but no logs were given"
         raise InputError("E-IDENT-043", problem, "give arrays as f_ext", part="identify")
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None
     if data is not None and plain and len(robot.independent) == robot.nv:
@@ -251,7 +251,7 @@ def _identified(
     gains: Gains | None,
     notes: tuple[str, ...],
 ) -> Identified:
-    """Identify from arrays; measured: torques without the known ones."""
+    """Identify from arrays. `measured` holds the measured torques minus the known ones."""
     factors = factors_of(model, states, measured)
     fit = fitted(factors, chosen.columns)
     if how.loss == "huber":
@@ -271,7 +271,7 @@ def _streamed(
     how: Estimate,
     rng: np.random.Generator,
 ) -> Identified:
-    """Identify from logs of any length; only their Gram matrices are kept in memory."""
+    """Identify from logs of any length. Only their Gram matrices are kept in memory."""
     nq, nv = model.robot.nq, model.robot.nv
     chosen = base(model, rng, (np.zeros((0, nq)), np.zeros((0, nv)), np.zeros((0, nv))))
     grams = grams_of(Equations(model, chosen))
@@ -300,13 +300,13 @@ def _empty() -> InputError:
 
 
 def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
-    """Return the delay of torques, or delays by joint and frame; None: to be estimated."""
+    """Return the delay of torques, or delays by joint and frame. None means to estimate it."""
     if not isinstance(delay, Mapping):
         return None if delay == "estimate" else a_number("delay", delay, "identify")
     frames, found = [key.frame for key in wrenches], dict[str, float | None]()
     for name, each in delay.items():
         if name not in robot.joints and (name not in frames or each == "estimate"):
-            problem = f"the delay of {name!r} cannot be found"
+            problem = f"the delay of {name!r} cannot be determined"
             remedy = "name joints, or give the delay of a wrench in seconds"
             raise InputError("E-IDENT-044", problem, remedy, part="delay")
         found[name] = None if each == "estimate" else a_number("delay", each, "identify")
@@ -327,7 +327,7 @@ def _velocity(given: float | Literal["estimate"]) -> float | None:
 def _driven(robot: Robot, tau: np.ndarray, actuated: Sequence[str] | None) -> Robot:
     """Return the robot with its motors as independent coordinates, if it has closed loops.
 
-    Each row is then the torque of one motor, with the noise of that torque alone.
+    Each row of the model is then the torque of one motor, with only the noise of that torque.
     """
     if len(robot.independent) == robot.nv:
         return robot

@@ -1,4 +1,4 @@
-"""`chasles.excite`: motions with which parameters can be identified accurately.
+"""`chasles.excite`: motions from which parameters can be identified accurately.
 
 A motion is a Fourier series or a spline that is at rest at both ends. Many random motions are
 evaluated at once. The best ones are improved together by gradient steps, with derivatives of the
@@ -23,7 +23,7 @@ from chasles.robot import Robot
 from chasles.trajectory.moves import Move
 
 Goal = Literal["condition", "information"]
-"""Quantities that motions improve: the condition number, or the determinant of the information."""
+"""Objectives: the condition number, or the determinant of the information matrix."""
 
 PER_HARMONIC = 20
 """Number of samples per shortest period of the series."""
@@ -39,7 +39,7 @@ POWERS = (6.0, 40.0)
 eigenvalues."""
 
 MARGIN = 0.02
-"""Fraction of every limit that the search reserves for times between samples."""
+"""Fraction of every limit that the search keeps in reserve for times between samples."""
 
 TURNING = 0.05
 """Fraction of the largest velocity over which the gradient smooths the sign of a velocity."""
@@ -99,7 +99,7 @@ def excite(
     steps: int = 400,
     seed: int = 0,
 ) -> Excitation:
-    """Find a motion with which the robot's parameters can be identified accurately.
+    """Find a motion from which the robot's parameters can be identified accurately.
 
     The motion is a Fourier series or a spline that is at rest at both ends. By default it minimizes
     the condition number of the base parameters' regressor (with columns scaled to unit length)
@@ -113,12 +113,13 @@ def excite(
     duration : float
         Duration (s).
     harmonics : int
-        Number of harmonics of the series; a spline has twice as many points.
+        Number of harmonics of the series. A spline has twice as many points.
     shape : {"fourier", "spline"}
-        Fourier series, which ends where it begins, or spline of fifth degree.
+        Fourier series, which ends at its initial position, or spline of fifth degree.
     goal : {"condition", "information"}
-        Smallest condition number, or largest determinant of the base parameters' information, if
-        the torques of all joints have noise of the same size. The latter prefers large motions.
+        Minimize the condition number, or maximize the determinant of the base parameters'
+        information matrix, assuming equal torque noise at all joints. The latter prefers large
+        motions.
     include : sequence of str
         Terms to identify, as in `chasles.identify`.
     velocity, acceleration, effort : float or array_like, (nv,), optional
@@ -161,12 +162,12 @@ def excite(
     """
     check_robot("excite", robot)
     if robot.nq != robot.nv or len(robot.independent) < robot.nv:
-        problem = "its joints must have one coordinate each, without loops or a floating base"
+        problem = "all joints must have one coordinate each, without loops or a floating base"
         remedy = "excite the open chain, or give measured motions to identify"
         raise InputError("E-IDENT-021", problem, remedy, part="excite")
     for name, count in (("harmonics", harmonics), ("starts", starts), ("improved", improved)):
         if count < (2 if name == "harmonics" else 1):
-            problem = f"{name} is {count}"
+            problem = f"{name} is too small: {count}"
             raise InputError("E-IDENT-011", problem, "give a larger number", part="excite")
     for name, value, known in (("shape", shape, CURVES), ("goal", goal, get_args(Goal))):
         if a_name(name, value, "excite") not in known:
@@ -183,14 +184,14 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty states, because base parameters of a tree are determined from random states."""
+    """Return empty states: the base parameters of a tree are determined from random states."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
 def _bounds(
     robot: Robot, velocity: Any, acceleration: Any, effort: Any, clearance: Any, *rest: Any
 ) -> Bounds:
-    """Return the limits, checked."""
+    """Check the limits and return them."""
     limits, found = robot.limits, {}
     standard = {
         "velocity": limits.velocity,
@@ -205,7 +206,7 @@ def _bounds(
             problem = f"{name} must be positive"
             raise InputError("E-IDENT-012", problem, f"give {name}=", part="excite")
     if not np.all(np.isfinite(found["velocity"])):
-        problem = "some joints have no limit of velocity"
+        problem = "some joints have no velocity limit"
         raise InputError("E-IDENT-013", problem, "give velocity=", part="excite")
     obstacles, workspace = rest
     if clearance is not None and not obstacles and not robot.collision_pairs():
@@ -219,7 +220,7 @@ def _bounds(
 
 @dataclass(frozen=True)
 class Search:
-    """A search among motions, which are given by coefficients (S, P, n) of a basis."""
+    """A search for the best motion. Motions are coefficients (S, P, n) of basis functions."""
 
     model: LinearModel
     base: Base
@@ -236,7 +237,7 @@ class Search:
 
     @cached_property
     def basis(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Basis at the samples of the search."""
+        """Basis functions and their derivatives at the samples of the search."""
         count = PER_HARMONIC * self.harmonics
         return self.curve.at(np.arange(count) * (self.duration / count))
 
@@ -246,7 +247,7 @@ class Search:
         return q, qd, qdd
 
     def random(self, rng: np.random.Generator, count: int) -> np.ndarray:
-        """Return random motions within limits of positions, velocities and accelerations."""
+        """Return random motions within the position, velocity and acceleration limits."""
         n, bounds = self.model.robot.nv, self.bounds
         theta = rng.normal(size=(count, self.basis[0].shape[1], n))
         theta[:, -1] = 0.0
@@ -289,7 +290,7 @@ class Search:
     def objective(
         self, theta: np.ndarray, weight: float, power: float
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the smoothed goal of each motion with penalties (S,), and the gradient."""
+        """Return the smoothed objective with penalties (S,) of each motion, and its gradient."""
         at = self.states(theta)
         condition = self.goal == "condition"
         value, bars = self._excitation(at, power) if condition else self._information(at)
@@ -304,8 +305,8 @@ class Search:
         """Return 1/(2p) log (sum l^p sum l^-p) of the eigenvalues l of W'W, and its gradient.
 
         With the eigenvectors V, the gradient with respect to W is W V diag(dl) V', propagated
-        through the scaling of its columns. The compiled pullback of the regressor propagates it to
-        q, qd and qdd.
+        through the scaling of the columns of W. The compiled pullback of the regressor propagates
+        it to q, qd and qdd.
         """
         W = self._columns(at)
         length = np.maximum(np.linalg.norm(W, axis=1, keepdims=True), 1e-300)
@@ -332,7 +333,7 @@ class Search:
         return value, self._pulled(at, P)
 
     def _pulled(self, at: States, P: np.ndarray) -> States:
-        """Return the gradient by q, qd, qdd from the gradient P by the base regressor."""
+        """Return the gradient w.r.t. q, qd, qdd from the gradient P w.r.t. the base regressor."""
         S, N, n = at[0].shape
         count = 10 * len(self.model.links)
         full = np.zeros((S * N, n, len(self.model.names)))
@@ -367,7 +368,7 @@ class Search:
         return theta
 
     def within(self, theta: np.ndarray, fine: Sequence[np.ndarray]) -> np.ndarray:
-        """Scale and shift motions to satisfy limits of positions, velocities and accelerations."""
+        """Scale and shift motions to satisfy the position, velocity and acceleration limits."""
         bounds, motion = self.bounds, theta.copy()
         motion[:, -1] = 0.0
         q, qd, qdd = (part @ motion for part in fine)

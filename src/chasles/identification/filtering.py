@@ -1,8 +1,8 @@
 """Computation of velocities and accelerations from positions, and of the delay of torques.
 
 Positions are smoothed without a time shift, by filters that are flat up to the highest frequency of
-the motion. Torques are not filtered: friction jumps when a velocity changes its sign, and a filter
-of torques alone would reduce the jumps and bias friction. Least squares averages their noise.
+the motion. Torques are not filtered: friction jumps when a velocity changes its sign, and filtering
+the torques alone would reduce the jumps and bias friction. Least squares averages the torque noise.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from chasles.errors import InputError
 Smoothing = Literal["low-pass", "savitzky-golay", "spline"]
 
 ORDER, DEGREE = 8, 4
-"""Order of the low-pass in each direction; degree of Savitzky and Golay's polynomials."""
+"""Order of the low-pass filter in each direction, and degree of Savitzky-Golay polynomials."""
 
 ABOVE = 20.0
 """Ratio of power to noise power above which a frequency counts as motion."""
@@ -31,7 +31,7 @@ LEAST = 20
 
 @dataclass(frozen=True)
 class Smoothed:
-    """A motion with its rates: t (n,), other arrays (n, nv), and the cutoff in Hz."""
+    """A motion with its derivatives: times t (n,), other arrays (n, nv), and cut-off (Hz)."""
 
     t: np.ndarray
     q: np.ndarray
@@ -48,7 +48,10 @@ def smoothed(
     smoothing: Smoothing = "low-pass",
     cutoff: float | None = None,
 ) -> Smoothed:
-    """Return smoothed positions, their rates, and torques; uneven time steps are resampled."""
+    """Return smoothed positions, their derivatives, and the torques.
+
+    Samples at uneven time steps are resampled first.
+    """
     if smoothing not in get_args(Smoothing):
         problem = f"smoothing must be one of {', '.join(get_args(Smoothing))}, not {smoothing!r}"
         raise InputError("E-IDENT-015", problem, part="identify")
@@ -110,7 +113,7 @@ def _by_low_pass(q: np.ndarray, step: float, cutoff: float) -> Rates:
 
 
 def _difference(x: np.ndarray, step: float) -> np.ndarray:
-    """Return rates, of fourth order inside and of second order at the ends."""
+    """Return finite differences, of fourth order inside and of second order at the ends."""
     rate = np.gradient(x, step, axis=0, edge_order=2)
     rate[2:-2] = (8.0 * (x[3:-1] - x[1:-3]) - (x[4:] - x[:-4])) / (12.0 * step)
     return rate

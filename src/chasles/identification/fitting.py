@@ -29,7 +29,7 @@ def _parts(count: int) -> Iterator[slice]:
 def _blocks(
     model: LinearModel, states: States, tau: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the equations A x = b of one block of samples after the other."""
+    """Yield the equations A x = b, block by block."""
     for part in _parts(len(tau)):
         q, qd, qdd = (x[part] for x in states)
         yield model.rows(q, model.matrix(q, qd, qdd)), model.rows(q, tau[part])
@@ -43,7 +43,7 @@ def factors_of(model: LinearModel, states: States, tau: np.ndarray) -> Factors:
 def robust(
     model: LinearModel, states: States, tau: np.ndarray, chosen: Base, fit: Fit
 ) -> tuple[Factors, Fit]:
-    """Repeat the fit with Huber's weights of the residuals."""
+    """Repeat the fit with Huber weights computed from the residuals."""
     factors = None
     for _ in range(ROBUST_ROUNDS):
         noise = _spread(model, states, tau, chosen, fit)
@@ -74,7 +74,7 @@ def _spread(
 def best_slip(
     model: LinearModel, states: States, tau: np.ndarray, f_ext: Any, chosen: Base
 ) -> float:
-    """Return the Stribeck velocity of largest likelihood, by a search in its logarithm."""
+    """Return the maximum-likelihood Stribeck velocity, by a search over its logarithm."""
     measured = tau - model.known(*states, f_ext)
 
     def misfit(log_slip: float) -> float:

@@ -10,7 +10,7 @@ from chasles.identification.regression import Factors
 from chasles.model.given import a_mapping, a_number
 
 ROUNDS, CHANGE = 100, 1e-10
-"""Largest number of Gauss-Newton steps, and the final relative change of gains."""
+"""Largest number of Gauss-Newton steps, and the relative change of gains at which they stop."""
 
 UNSURE = 1e-8
 """Ratio of singular values below which gains are not identifiable."""
@@ -18,7 +18,10 @@ UNSURE = 1e-8
 
 @dataclass(frozen=True)
 class Gains:
-    """Motor constants (rows,), the covariance of the unknown ones, and their indices."""
+    """Motor constants `values` (rows,), with the indices and covariance of the unknown ones.
+
+    `sensitivity` is the derivative of the base parameters by the unknown constants.
+    """
 
     values: np.ndarray
     unknown: np.ndarray
@@ -26,12 +29,12 @@ class Gains:
     sensitivity: np.ndarray
 
     def more_uncertain(self, covariance: np.ndarray) -> np.ndarray:
-        """Return a covariance of base parameters, with that of the gains added."""
+        """Add the effect of uncertain gains to a covariance of the base parameters."""
         return np.asarray(covariance + self.sensitivity @ self.covariance @ self.sensitivity.T)
 
 
 def checked_gains(names: tuple[str, ...], gain: Mapping[str, float | None]) -> np.ndarray:
-    """Return the gain of each row, 1 where it measures a torque, NaN where it is unknown."""
+    """Return the gain of each row: 1 for a measured torque, NaN for an unknown gain."""
     given = a_mapping("gain", gain, "identify")
     found = np.ones(len(names))
     for name, value in given.items():
@@ -43,11 +46,11 @@ def checked_gains(names: tuple[str, ...], gain: Mapping[str, float | None]) -> n
 
 
 def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gains:
-    """Return the maximum-likelihood gains of factors [A, known, currents].
+    """Return the maximum-likelihood gains from factors of [A, known, currents].
 
-    Row j is k_j i_j = A_j x + known_j with noise of the current i_j, so its residual is divided by
-    k_j: plain least squares with i_j as a column would be biased by that noise. Gauss-Newton steps
-    in x and log k on the triangular factors need no other data. columns: those of the base
+    Row j is k_j i_j = A_j x + known_j, where the current i_j is noisy. Its residual is therefore
+    divided by k_j; plain least squares with i_j as a column would be biased by the noise. The
+    Gauss-Newton steps in x and log k need only the triangular factors. columns: indices of the base
     parameters.
     """
     R = factors.R[:, :, [*columns, -2, -1]]
@@ -66,7 +69,7 @@ def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gai
         length = np.maximum(np.linalg.norm(flat, axis=0), 1e-300)
         U, s, Vt = np.linalg.svd(flat / length, full_matrices=False)
         if s[-1] < UNSURE * s[0]:
-            problem = "the gains have no scale: all torques and inertias could be larger together"
+            problem = "the scale of the gains, torques and inertias cannot be identified"
             remedy = "give the gain of one motor, or external wrenches (f_ext=)"
             raise InputError("E-IDENT-029", problem, remedy, part="gain")
         step = -(Vt.T / s) @ (U.T @ (r / noise[:, None]).ravel()) / length
@@ -86,7 +89,7 @@ def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gai
 
 
 def _start(R: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return x and gains by linear least squares, with the currents as columns."""
+    """Return initial x and gains by linear least squares, with the currents as columns."""
     unknown = np.flatnonzero(np.isnan(gains))
     b = R.shape[2] - 2
     A = np.zeros((*R.shape[:2], b + len(unknown)))

@@ -27,13 +27,13 @@ from chasles.model.given import some_names
 from chasles.robot import Robot
 
 SLIP = 0.1
-"""Stribeck velocity (rad/s or m/s), if it is not given."""
+"""Default Stribeck velocity (rad/s or m/s)."""
 
 CHUNK = 2048
 """Number of states whose regressors are in memory at once."""
 
 SAMPLE = 500
-"""Number of states that determine the base parameters of closed loops."""
+"""Number of states from which the base parameters of closed loops are determined."""
 
 TOLERANCE = 1e-8
 """Fraction of a column that must be independent for its parameter to be a base parameter."""
@@ -43,11 +43,11 @@ TOLERANCE = 1e-8
 class LinearModel:
     """tau = A(q, qd, qdd) x + known, for a robot and its unknown terms.
 
-    Rows are the robot's velocity coordinates or, with closed loops, the independent ones, on which
-    loop forces do no work. x has ten entries for each of `bodies`, followed by one entry for each
-    of `unknowns`. terms: rows of `TERMS`, for all joints ("friction") or one ("elbow.friction").
-    given: unknown bodies; None for all bodies of the robot. slip: Stribeck velocity (rad/s or m/s).
-    wrenches: places of measured external wrenches.
+    Rows are the robot's velocity coordinates or, with closed loops, the independent ones, along
+    which loop forces do no work. x has ten entries for each of `bodies`, followed by one entry for
+    each of `unknowns`. terms: rows of `TERMS`, for all joints ("friction") or for one joint
+    ("elbow.friction"). given: unknown bodies; None for all bodies of the robot. slip: Stribeck
+    velocity (rad/s or m/s). wrenches: frames and axes of measured external wrenches.
     """
 
     robot: Robot
@@ -94,18 +94,18 @@ class LinearModel:
 
     @cached_property
     def free(self) -> int:
-        """Number of rows: degrees of freedom of the closed loops."""
+        """Number of rows: degrees of freedom of the robot with its loops closed."""
         return len(self.robot.independent)
 
     @cached_property
     def bare(self) -> Robot:
-        """The robot without the unknown terms that its inverse dynamics contain."""
+        """The robot without those unknown terms that its inverse dynamics include."""
         counted = {f"{joint}.{kind}": 0.0 for kind, joint in self.unknowns if TERMS[kind].counted}
         return self.robot.with_parameters(counted) if counted else self.robot
 
     @cached_property
     def map(self) -> np.ndarray | None:
-        """Matrix from unknown inertias to those of all moving bodies; None if they are equal."""
+        """Matrix from unknown inertias to those of all moving bodies; None for the identity."""
         if self.given is None:
             return None
         found = np.zeros((10 * len(moving_links(self.robot)), 10 * len(self.bodies)))
@@ -116,7 +116,7 @@ class LinearModel:
 
     @property
     def nominal(self) -> np.ndarray:
-        """Entries of x in the given robot."""
+        """Values of x for the given robot."""
         rest = []
         for kind, joint in self.unknowns:
             written = TERMS[kind].written
@@ -141,9 +141,9 @@ class LinearModel:
     def slopes(
         self, kind: str, joint: str, states: Sequence[np.ndarray], width: float
     ) -> list[np.ndarray]:
-        """Return derivatives of a joint term's column by the joint's q, qd and qdd.
+        """Return derivatives of a joint term's column with respect to the joint's q, qd and qdd.
 
-        The sign of the velocity is smoothed over `width`. Complex steps make derivatives exact.
+        The sign of the velocity is smoothed over `width`. Complex steps give exact derivatives.
         """
         found = []
         for k in range(3):
@@ -153,7 +153,7 @@ class LinearModel:
         return found
 
     def place(self, joint: str) -> tuple[int, int, float]:
-        """Return the indices of a joint's velocity and position, and the rest of its spring."""
+        """Return the indices of a joint's velocity and position, and its spring's rest position."""
         robot = self.robot
         rest = (*robot.joint(joint).rest, 0.0)[0]
         return robot.velocity_slice(joint).start, robot.position_slice(joint).start, float(rest)
@@ -173,12 +173,12 @@ class LinearModel:
         return Y if self.map is None else Y @ self.map
 
     def _inertial(self, q: Any, qd: Any, qdd: Any) -> np.ndarray:
-        """Return the torques of the unknown bodies in the given robot."""
+        """Return the torques of the unknown bodies with their values in the given robot."""
         nominal = np.concatenate([body.nominal for body in self.bodies])
         return self._inertias(q, qd, qdd) @ nominal
 
     def motors(self, gains: np.ndarray) -> np.ndarray:
-        """Return the diagonal matrix (nv, nv) of factors of torques, from those of rows."""
+        """Return the diagonal matrix (nv, nv) of torque factors from the gains of the rows."""
         found = np.ones(self.robot.nv)
         for name, value in self.by_motor(gains).items():
             if name in self.joints:
@@ -271,7 +271,10 @@ def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
 
 
 def checked_terms(robot: Robot, include: Sequence[str]) -> tuple[str, ...]:
-    """Return the rows of `TERMS` in `include`, for all joints or as joint.row for one."""
+    """Return the rows of `TERMS` selected by `include`.
+
+    An entry is `row` for all joints, or `joint.row` for a single joint.
+    """
     include, joints = some_names("include", include, "identify"), single_joints(robot)
     found = []
     for name in include:

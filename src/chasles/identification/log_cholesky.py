@@ -1,8 +1,9 @@
-"""Consistent parameters by unconstrained coordinates: log-Cholesky factors of pseudo-inertias.
+"""Consistent parameters in unconstrained coordinates: log-Cholesky factors of pseudo-inertias.
 
-The pseudo-inertia of a body is L (1 + Z) L', with the factor L of its prior. Here 1 + Z = U U',
-with an upper triangular U whose diagonal is exponential, so that every vector of coordinates is a
-possible body (Rucker and Wensing 2022). The coordinates are zero at the prior.
+The pseudo-inertia of a body is L (1 + Z) L', where L is the Cholesky factor of its prior. Here
+1 + Z = U U', with an upper triangular U whose diagonal entries are exponentials of coordinates.
+Every vector of coordinates is therefore a possible body (Rucker and Wensing 2022). The coordinates
+are zero at the prior.
 """
 
 import numpy as np
@@ -14,18 +15,22 @@ STEPS, CHANGE = 200, 1e-13
 """Largest number of Newton steps, and the relative decrease that ends them."""
 
 DAMPING, FALL, RISE, MOST = 1e-4, 0.2, 5.0, 1e16
-"""First damping relative to the squares of the columns, its factors, and its largest value."""
+"""Initial damping relative to the squared columns, its factors after a success and a failure, and
+its largest value.
+"""
 
 FLAT = 1e-4
-"""Smallest squared length of a column, relative to the largest, by which steps are damped: masses
-and joint terms near zero hardly depend on their coordinates."""
+"""Smallest squared column length, relative to the largest, that scales the damping of a step.
+
+Masses and joint terms near zero hardly depend on their coordinates.
+"""
 
 
 def log_cholesky(problem: Problem, start: np.ndarray) -> np.ndarray:
-    """Return z that minimizes 1/2 |A z - b|^2 + 1/(2 deviation^2) |theta|^2, by Newton steps.
+    """Return the z that minimizes 1/2 |A z - b|^2 + 1/(2 deviation^2) |theta|^2, by Newton steps.
 
     theta: log-Cholesky coordinates of all bodies. Joint terms that must not be negative are squares
-    of their coordinates. start: a consistent z, from which the steps begin; no step increases the
+    of their coordinates. start: a consistent z at which the steps begin. No step increases the
     objective. The Hessian is exact, and damped where it is not positive definite.
     """
     n, own, weights = problem.A.shape[1], 10 * problem.bodies, problem.weights()
@@ -67,7 +72,7 @@ def _step(H: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
 
 
 def _bend(x: np.ndarray, pulled: np.ndarray, bodies: int, signed: np.ndarray) -> np.ndarray:
-    """Return the second derivative of pulled' z by the coordinates, for constant `pulled`."""
+    """Return the Hessian of pulled' z with respect to the coordinates, for constant `pulled`."""
     found = np.zeros((len(x), len(x)))
     rows, columns = np.array(PLACES).T
     diagonal = rows == columns

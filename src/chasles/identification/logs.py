@@ -1,9 +1,9 @@
 """Logs of motions and torques: files, folders of files, and tables in memory.
 
 Columns are those of motion files: t (s), and for a joint J the columns J.q, J.qd, J.qdd and J.tau
-(J.q0, ... for joints with several coordinates). `columns=` maps them to other names, `units=` to
-other units. External wrenches at a frame F have the columns F.mx, F.my, F.mz, F.fx, F.fy, F.fz. A
-fault in a log raises an error with its file and row; with skip_bad, it is counted instead.
+(J.q0, ... for joints with several coordinates). `columns=` gives the log's names for them, and
+`units=` their units. External wrenches at a frame F have the columns F.mx, F.my, F.mz, F.fx, F.fy,
+F.fz. A fault in a log raises an error with its file and row. With skip_bad, it is counted instead.
 """
 
 import os
@@ -45,13 +45,14 @@ UNITS = {
 """Factors to SI units."""
 
 SIDE_BY_SIDE = 64
-"""Number of rows of a matrix that are compared in one block."""
+"""Number of rows of a matrix that are compared as one long row."""
 
 GAP = 5.0
-"""Time step, relative to the median step, above which there is a gap."""
+"""Time step, relative to the median step, above which it counts as a gap."""
 
 OFTEN = 3.0
-"""Distance of a joint from its middle, in half ranges, beyond which its units are questioned."""
+"""Distance of a joint from its mid-range, in half ranges, beyond which its unit is probably wrong.
+"""
 
 REASONS = {
     "E-LOG-003": "files without a column",
@@ -61,7 +62,7 @@ REASONS = {
     "E-LOG-018": "files in other units",
     "E-LOG-025": "files with swapped joints",
 }
-"""Reasons for leaving out a file, by code; all others are unreadable."""
+"""Reasons for skipping a file, by error code. Files with other errors count as unreadable."""
 
 
 @dataclass
@@ -135,7 +136,7 @@ class Reader:
         yield from self._blocks("table", iter([table(data)]))
 
     def _guarded(self, file: str) -> Iterator[Log]:
-        """Yield the logs of a file; with skip_bad, an unreadable file is counted."""
+        """Yield the logs of a file. With skip_bad, count an unreadable file instead of raising."""
         wanted = [self.columns.get(name, name) for some in self._names().values() for name in some]
         try:
             yield from self._blocks(file, blocks(file, wanted, self.threaded))
@@ -188,7 +189,7 @@ class Reader:
             wanted = [self.columns.get(name, name) for name in names]
             missing = [name for name in wanted if name not in given]
             if missing and (quantity in (*self.needed, "loads") or len(missing) < len(wanted)):
-                remedy = f"add it, or name the log's own with columns={{{names[0]!r}: ...}}"
+                remedy = f"add it, or give its name in the log: columns={{{names[0]!r}: ...}}"
                 raise ModelError("E-LOG-003", f"there is no column {missing[0]!r}", remedy,
                                  file=file, line=1)  # fmt: skip
             if missing:
@@ -235,7 +236,7 @@ class Reader:
             return
         if not self.skip_bad:
             row = first + int(np.argmax(bad))
-            raise ModelError(code, problem, f"{remedy}, or give --skip-bad", file=file, line=row)
+            raise ModelError(code, problem, f"{remedy}, or give skip_bad=True", file=file, line=row)
         self.skipped.add(reason, int(bad.sum()))
 
     def _check_units(self, file: str, rows: np.ndarray, q: np.ndarray) -> None:
@@ -271,7 +272,7 @@ class Reader:
         gaps = starts[np.isfinite(steps[starts])]
         if len(gaps) and not self.skip_bad:
             problem = f"there is a gap of {steps[gaps[0]]:.4g} s before this row"
-            remedy = "split the log there, or give --skip-bad"
+            remedy = "split the log there, or give skip_bad=True"
             raise ModelError("E-LOG-008", problem, remedy, file=file, line=int(rows[gaps[0]]))
         if len(gaps):
             self.skipped.add("gaps", len(gaps))
@@ -282,9 +283,9 @@ class Reader:
 
 
 def extremes(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest and the largest entry of each column of a matrix with rows.
+    """Return the smallest and the largest entry of each column of a nonempty matrix.
 
-    NumPy compares long rows by SIMD, so several rows are compared as one.
+    NumPy compares long rows with SIMD instructions, so several rows are compared as one.
     """
     n, k = array.shape
     whole = n - n % SIDE_BY_SIDE
@@ -306,7 +307,7 @@ def partitions(data: Any) -> list[Any]:
 
 
 def files(path: str | os.PathLike[str]) -> list[str]:
-    """Return the log files of a path: the file itself, or all below a folder, in order."""
+    """Return the log files of a path: the file itself, or all files in a folder, sorted."""
     place = Path(path)
     if not os.path.exists(path):
         raise ModelError(
@@ -314,7 +315,7 @@ def files(path: str | os.PathLike[str]) -> list[str]:
         )
     if not place.is_dir():
         if place.suffix.lower() not in SUFFIXES:
-            remedy = f"give {', '.join(SUFFIXES)} or a folder of such"
+            remedy = f"give {', '.join(SUFFIXES)} or a folder of such files"
             raise ModelError("E-LOG-009", "unknown kind of log", remedy, file=path)
         return [os.fspath(place)]
     found = sorted(p for p in place.rglob("*") if p.suffix.lower() in SUFFIXES)

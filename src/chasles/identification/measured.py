@@ -16,15 +16,18 @@ from chasles.identification.samples import Log, external
 from chasles.tasks import THREADS, Told
 
 Lag = float | None | Mapping[str, float | None]
-"""Time (s) by which torques lag, or by joint and frame of a wrench; None: to be estimated."""
+"""Delay of the torques (s), or a mapping from joint or wrench frame to delay.
+
+None means that the delay is estimated.
+"""
 
 
 @dataclass
 class Measured:
     """Samples of logs.
 
-    lag: delay of torques behind positions, which is estimated for each log where it is None. lags:
-    delays of the logs so far, by joint or frame; "" for all torques together.
+    lag: delay of torques behind positions. If it is None, it is estimated for each log. lags:
+    delays of the logs read so far, by joint or frame; "" stands for all torques together.
     """
 
     reader: Reader
@@ -43,7 +46,7 @@ class Measured:
             yield self.sample(log)
 
     def _whole(self, logs: Iterator[Log]) -> Iterator[Log]:
-        """Join the blocks of a motion if rates are missing or there is a lag."""
+        """Join the blocks of a motion if derivatives are missing or there is a lag."""
         held: list[Log] = []
         for log in logs:
             if log.qd is not None and log.qdd is not None and self.lag == 0.0:
@@ -57,7 +60,7 @@ class Measured:
             yield _joined(held)
 
     def sample(self, log: Log) -> Sample:
-        """Return the states of a log, its torques and its external wrenches, without delays."""
+        """Return the states of a log, with its torques and external wrenches at the same times."""
         t, n = log.t, log.tau.shape[1]
         if log.qd is not None and log.qdd is not None and self.lag == 0.0:
             return log.q, log.qd, log.qdd, log.tau, log.loads
@@ -173,9 +176,9 @@ class Summing:
 def summed(
     equations: Equations, logs: Measured, data: Any, cluster: str | None, told: Told | None
 ) -> Grams:
-    """Return the Gram matrices of logs, added in their order; remarks are added to `logs`.
+    """Return the sum of the Gram matrices of logs. Remarks are added to `logs`.
 
-    Files are read on threads of this process, or on the workers of a cluster.
+    Files are added in order. They are read on threads of this process, or on a cluster's workers.
     """
     found, parts = equations.none(), partitions(data)
     here = THREADS if cluster is None and len(parts) == 1 else 1
@@ -201,14 +204,14 @@ def _joined(logs: list[Log]) -> Log:
 def arrays(
     logs: Measured, t: Any, q: Any, qd: Any, qdd: Any, tau: Any, f_ext: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Any]:
-    """Return q, qd, qdd, tau, f_ext of arrays without the missing rates or with a delay."""
+    """Return q, qd, qdd, tau and f_ext from arrays that lack derivatives or have a delay."""
     robot = logs.reader.robot
     if t is None:
         problem = "t is missing; velocities, accelerations and delays need times"
         raise InputError("E-IDENT-018", problem, "give t, or qd and qdd", part="identify")
     missing = qd is None or qdd is None
     if robot.nq != robot.nv and missing:
-        problem = "velocities of joints with quaternions are not found from positions"
+        problem = "velocities of joints with quaternions cannot be computed from positions"
         raise InputError("E-IDENT-019", problem, "give qd and qdd", part="identify")
     times, place, torque = (np.asarray(x, float) for x in (t, q, tau))
     speed, push = (None if missing else np.asarray(x, float) for x in (qd, qdd))

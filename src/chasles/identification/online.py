@@ -1,9 +1,9 @@
 """Online estimation: one compiled step per sample, which can be exported to C.
 
 "least-squares" is recursive least squares for the base parameters, with forgetting. "manifold"
-keeps all parameters physically consistent: conjugate gradient steps on the same cost, with the
-natural gradient on the manifold of pseudo-inertias (Lee, Kwon and Park 2018), move each of them to
-E P E', where E is close to the exponential of the step and never singular.
+keeps all parameters physically consistent. It takes conjugate gradient steps on the same cost, with
+the natural gradient on the manifold of pseudo-inertias (Lee, Kwon and Park 2018). A step moves each
+pseudo-inertia P to E P E', where E is close to the exponential of the step and never singular.
 """
 
 import os
@@ -90,7 +90,7 @@ class OnlineEstimator:
         Parameters
         ----------
         state : array_like, (k,)
-            The state before, at first `initial`.
+            The state before the sample; for the first sample, `initial`.
         q : array_like, (nq,)
             Joint positions (rad or m).
         qd, qdd, tau : array_like, (nv,)
@@ -189,7 +189,7 @@ class OnlineEstimator:
         prefix: str | None = None,
         overwrite: bool = False,
     ) -> tuple[Path, ...]:
-        """Export the step as C99, like `chasles.export`; the header has its signature.
+        """Export the step as C99, like `chasles.export`. The header declares its signature.
 
         Parameters
         ----------
@@ -256,7 +256,7 @@ def online_estimator(
     Parameters
     ----------
     robot : Robot
-        A robot without closed loops, whose parameters are the initial ones.
+        A robot without closed loops. Its parameters are the initial estimate.
     method : {"least-squares", "manifold"}
         Recursive least squares for the base parameters, or conjugate gradient steps for all
         parameters, which stay physically consistent.

@@ -10,14 +10,17 @@ from chasles.identification.linear import LinearModel
 from chasles.identification.unknowns import TERMS, parameters, pseudo_inertia
 
 UNKNOWN = 1e4
-"""Initial variance of base parameters (SI units); also the largest mean variance that forgetting
-causes without excitation."""
+"""Initial variance of base parameters (SI units).
+
+Without excitation, forgetting increases the mean variance at most to this value.
+"""
 
 LONGEST = 0.5
 """Length of the longest step on the manifold: the change of a pseudo-inertia relative to itself."""
 
 HALVINGS = 2
-"""The exponential of a step is the second-order polynomial of a quarter of it, squared twice."""
+"""Number of squarings in the exponential of a step: a quadratic in a quarter of it, squared twice.
+"""
 
 TINY, ALIKE = 1e-200, 1e-9
 """Smallest denominator, and the relative determinant below which two directions are parallel."""
@@ -44,9 +47,9 @@ def _symmetric(entries: Sequence[Number], n: int) -> dict[tuple[int, int], Numbe
 def least_squares(
     equations: Equations, forgetting: float, state: Sequence[Scalar], rows: Rows
 ) -> list[Number]:
-    """One step of recursive least squares (Ljung 1999, section 11.2), a rank-one update a row.
+    """One step of recursive least squares (Ljung 1999, section 11.2): a rank-one update per row.
 
-    Without excitation, variances stop to grow at their initial mean.
+    Without excitation, the variances stop growing when their mean reaches its initial value.
     """
     b = len(equations.base)
     start = equations.base.combination @ equations.model.nominal
@@ -71,9 +74,9 @@ def manifold(
 ) -> list[Number]:
     """One conjugate gradient step on the cost of all samples, with forgetting.
 
-    The cost is 1/2 beta' H beta - h' beta in the base parameters beta = K x. The step combines the
-    natural gradient of g and that of the previous step, m, such that the cost becomes smallest; its
-    length is at most `LONGEST`.
+    The cost is 1/2 beta' H beta - h' beta in the base parameters beta = K x. The step is the
+    combination of the natural gradients of g and of the previous step m that minimizes the cost.
+    Its length is at most `LONGEST`.
     """
     model, K = equations.model, equations.base.combination
     b, n = K.shape
@@ -104,8 +107,8 @@ def manifold(
 def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple[Number, Number]:
     """Return the factors of two directions that minimize a quadratic cost.
 
-    gg, gm, mm: its second derivatives; g, m: its slopes. If the directions are nearly parallel, the
-    second one is left out.
+    gg, gm, mm: second derivatives of the cost. g, m: its slopes. If the directions are nearly
+    parallel, the second one is not used.
     """
     det = gg * mm - gm * gm
     apart = less(ALIKE * gg * mm, det)
@@ -116,7 +119,7 @@ def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple
 
 
 def _combined(symbols: Sequence[Number], row: np.ndarray) -> Number:
-    """Return the sum of symbols with the constants of a row, most of which are zero."""
+    """Return the sum of symbols weighted by the constants of a row, most of which are zero."""
     used = [int(k) for k in np.flatnonzero(row)]
     return _dot([symbols[k] for k in used], [float(row[k]) for k in used])
 
@@ -158,7 +161,7 @@ def _product(A: Matrix, B: Matrix) -> Matrix:
 
 
 def _ten(P: Matrix) -> list[Number]:
-    """Return the ten parameters of a pseudo-inertia of symbols."""
+    """Return the ten parameters of a symbolic pseudo-inertia."""
     a, b, c = P[0][0], P[1][1], P[2][2]
     return [P[3][3], P[0][3], P[1][3], P[2][3], b + c, a + c, a + b, -P[0][1], -P[0][2], -P[1][2]]
 
@@ -178,9 +181,10 @@ def _along(
 ) -> list[Number]:
     """Return the parameters after a step -d, the natural gradient of m.
 
-    For bodies it is E P E' with E = (1 + Y + Y²/2)^(2^n) and Y = -P L / 2^(n + 1). P L has real
-    eigenvalues, and 1 + y + y²/2 has no real root, so that E is regular and E P E' is positive
-    definite for any step. Terms that must be positive lose at most half of their value.
+    The new pseudo-inertia of a body is E P E' with E = (1 + Y + Y²/2)^(2^n) and
+    Y = -P L / 2^(n + 1). P L has real eigenvalues, and 1 + y + y²/2 has no real root. Therefore E
+    is regular, and E P E' is positive definite for any step. Terms that must be positive lose at
+    most half of their value.
     """
     found: list[Number] = []
     share = -(0.5 ** (HALVINGS + 1))

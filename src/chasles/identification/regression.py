@@ -9,7 +9,7 @@ from chasles.errors import InputError
 from chasles.model.ranges import LARGEST
 
 ROUNDS = 20
-"""Largest number of iterations; they stop when no noise level changes by more than `CHANGE`."""
+"""Largest number of iterations. They stop when no noise level changes by more than `CHANGE`."""
 
 CHANGE = 1e-3
 
@@ -21,7 +21,7 @@ HUBER = 1.345
 class Factors:
     """Triangular factors R (rows, k + 1, k + 1) of [A_j, b_j] for each row j, and sample counts.
 
-    R_j' R_j = [A_j, b_j]' [A_j, b_j], so sums of squared residuals for any x need no other data.
+    R_j' R_j = [A_j, b_j]' [A_j, b_j], so the factors give sums of squared residuals for any x.
     """
 
     R: np.ndarray
@@ -29,7 +29,7 @@ class Factors:
 
     @classmethod
     def empty(cls, rows: int, k: int) -> "Factors":
-        """Return factors without data: zeros."""
+        """Return the factors of no data, which are zero."""
         return cls(np.zeros((rows, k + 1, k + 1)), np.zeros(rows))
 
     def with_data(
@@ -55,8 +55,8 @@ class Factors:
     def joined(self, noise: np.ndarray) -> np.ndarray:
         """Return one factor (k + 1, k + 1) of all rows, each divided by its noise.
 
-        Raises an error if states and torques differ so much in size that the factor is not finite,
-        since the subsequent linear algebra may not terminate with such numbers.
+        Raises an error if states and torques differ so much in magnitude that the factor is not
+        finite, since the subsequent linear algebra might not terminate.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             weighted = self.R / noise[:, None, None]
@@ -68,7 +68,7 @@ class Factors:
 
 
 def _triangle(rows: np.ndarray) -> np.ndarray:
-    """Return the triangular factor of a matrix, or of each of several."""
+    """Return the triangular factor of a matrix, or of each matrix in a stack."""
     return np.asarray(np.linalg.qr(rows, mode="r"))
 
 

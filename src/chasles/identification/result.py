@@ -10,7 +10,7 @@ from chasles.model.given import a_flag
 from chasles.robot import Robot
 
 SURE = 0.1
-"""Relative standard deviation below which a base parameter counts as well known."""
+"""Relative standard deviation below which a base parameter counts as accurately known."""
 
 SIGNIFICANT = 3.0
 """Ratio of value to standard deviation above which a base parameter is essential."""
@@ -30,7 +30,7 @@ class Identified:
     base : ndarray, (b,)
         Base parameters by weighted least squares.
     names : tuple of str
-        The parameter that each base parameter stands for; parameters that act together with it are
+        The leading parameter of each base parameter. Other parameters with the same effect are
         added to it (see `combination`).
     covariance : ndarray, (b, b)
         Covariance of `base`.

@@ -14,22 +14,22 @@ from chasles.model.given import a_mapping
 from chasles.robot import Robot
 
 LOOKED_AT = 10_000
-"""Number of rows of a log that are checked for swapped joints and wrong units."""
+"""Largest number of rows of a log that are checked for swapped joints and wrong units."""
 
 LEAST = 50
 """Number of rows below which a log is not checked."""
 
 TRIED, PAIRS = 2000, 300
-"""Number of rows, and of pairs of joints, with which exchanged joints are searched."""
+"""Largest numbers of rows and of joint pairs in the search for exchanged joints."""
 
 ALIKE, DOUBTFUL = 0.9, 0.99
-"""Correlation above which a column may be that of a joint, and below which its place is doubted."""
+"""Correlation above which a column may belong to a joint, and below which its joint is doubtful."""
 
 CLEARLY = 5.0
-"""Ratio of unexplained variances in favor of another place at which columns are called swapped."""
+"""Ratio of the unexplained variances at a column's own and another joint that indicates a swap."""
 
 UNIT = 0.2
-"""Relative difference between velocities and rates of positions that indicates another unit."""
+"""Relative difference between velocities and derivatives of positions that suggests wrong units."""
 
 LOAD = ("mx", "my", "mz", "fx", "fy", "fz")
 """Columns of a wrench: moment (N m), then force (N)."""
@@ -41,15 +41,16 @@ PLACES: dict[Any, dict[str, Any]] = {
     "sensor": {"axes": "frame", "at": "frame"},
     "plate": {"axes": "world", "at": "world"},
 }
-"""Axes of each, and the reference point of its moments."""
+"""For each way to measure a wrench, its axes and the reference point of its moments."""
 
 
 @dataclass(frozen=True)
 class Log:
-    """Consecutive samples of one log; first: the number of its first row, from 1.
+    """Consecutive samples of one log.
 
-    begins: True if the samples start a file or follow a gap. tau: empty (n, 0) if torques are not
-    read. loads: external wrenches, six columns for each frame.
+    first: number of the first row, counted from 1. begins: True if the samples start a file or
+    follow a gap. tau: empty (n, 0) if torques are not read. loads: external wrenches, six columns
+    for each frame.
     """
 
     file: str
@@ -64,7 +65,7 @@ class Log:
 
 
 def checked_wrenches(robot: Robot, given: Mapping[str, Measuring] | None) -> tuple[WrenchKey, ...]:
-    """Return the places of wrenches that logs contain."""
+    """Return the frame, axes and reference point of each wrench in the logs."""
     found = []
     for frame, how in a_mapping("wrenches", given or {}, "identify").items():
         robot.model.frame(frame)
@@ -91,9 +92,9 @@ def external(wrenches: Sequence[WrenchKey], loads: np.ndarray) -> dict[str, Wren
 def check(
     robot: Robot, names: Mapping[str, Sequence[str]], log: Log, wrenches: Sequence[WrenchKey]
 ) -> None:
-    """Raise an error for a log whose rates are in other units, or whose joints are swapped.
+    """Raise an error for a log whose velocities have other units, or whose joints are swapped.
 
-    names: columns by quantity, as messages name them.
+    names: names of columns by quantity, for error messages.
     """
     n = min(len(log.q), LOOKED_AT)
     if n < LEAST or robot.nq != robot.nv or log.qd is None:
@@ -115,7 +116,7 @@ def check(
     pair = _exchanged(robot, log, fit, wrenches)
     if pair is not None:
         one, other = (names["q"][k].removesuffix(".q") for k in pair)
-        problem = f"joints {one} and {other} are probably swapped: exchanged, their torques fit"
+        problem = f"joints {one} and {other} are probably swapped: torques fit if exchanged"
         remedy = f"exchange the columns of {one} and {other} with columns="
         raise ModelError("E-LOG-025", problem, remedy, file=log.file, line=log.first)
 
@@ -137,7 +138,7 @@ def _check_rates(
         slope = float(np.sum(rate[:, k] * qd[:, k])) / squares
         if abs(slope - 1.0) > UNIT:
             problem = f"{name} is {slope:.4g} times the rate of {names['q'][k]}: units differ"
-            remedy = f"give units={{{name!r}: 'deg/s'}}, or those of q or t"
+            remedy = f"give units={{{name!r}: 'deg/s'}}, or the units of q or t"
             raise ModelError("E-LOG-018", problem, remedy, file=log.file, line=log.first)
 
 
@@ -149,7 +150,7 @@ def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
-    """Return two columns that each fit the other's place far better than their own, or None."""
+    """Return two columns that each fit the other's joint far better than their own, or None."""
     found = _correlations(expected, given)
     for i, j in combinations(range(len(found)), 2):
         own = max(found[i, i], found[j, j])
@@ -159,7 +160,7 @@ def swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
 
 
 def _better(own: float, other: float) -> bool:
-    """Return True if a correlation is clearly larger than that of a column at its own place."""
+    """Return True if the correlation `other` is clearly better than a column's `own`."""
     left = CLEARLY * (1.0 - other**2)
     return own < DOUBTFUL and other > ALIKE and 1.0 - max(own, 0.0) ** 2 > left
 
@@ -167,10 +168,10 @@ def _better(own: float, other: float) -> bool:
 def _exchanged(
     robot: Robot, log: Log, fit: np.ndarray, wrenches: Sequence[WrenchKey]
 ) -> tuple[int, int] | None:
-    """Return two joints whose columns of all quantities belong to each other, or None.
+    """Return two joints whose columns of all quantities are exchanged, or None.
 
-    fit: correlation of each torque with its prediction. Both torques fit if the joints are
-    exchanged, one of them far better than before, and all together fit better.
+    fit: correlation of each torque with its prediction. Exchanging the joints back must make both
+    torques fit, one of them far better than before, and improve the fit of all joints together.
     """
     assert log.qd is not None, "checked"
     assert log.qdd is not None, "checked"

@@ -1,8 +1,8 @@
-"""Limits of the mass distribution of bodies: boxes and ellipsoids around the shapes of links.
+"""Limits on the mass distribution of bodies: boxes and ellipsoids around the shapes of links.
 
 If a body's mass lies where x' Q x >= 0, with x = (position, 1) and a symmetric Q (4, 4), then
-tr(Q P) >= 0 for its pseudo-inertia P: a linear inequality of its parameters (Wensing, Kim and
-Slotine 2018).
+tr(Q P) >= 0 for its pseudo-inertia P, which is a linear inequality in its parameters (Wensing, Kim
+and Slotine 2018).
 """
 
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ from chasles.robot import Robot
 Enclosing = Literal["box", "ellipsoid"]
 
 ROUNDS, CLOSE = 200, 1e-3
-"""Largest number of steps of the search for an ellipsoid, and its final relative excess."""
+"""Largest number of steps of the search for an ellipsoid, and the relative excess that ends it."""
 
 
 @dataclass(frozen=True)
 class Region:
-    """A region around the origin of a link: quadratic forms Q (k, 4, 4), and mass inside of it.
+    """A region in the frame of a link: x' Q x >= 0 for each of the quadratic forms Q (k, 4, 4).
 
     typical: pseudo-inertia (4, 4) of a body of 1 kg inside the region.
     """
@@ -84,7 +84,7 @@ REGIONS = {"box": box, "ellipsoid": ellipsoid}
 
 
 def regions(robot: Robot, kind: Enclosing) -> dict[int, Region]:
-    """Return the region around the collision shapes of each moving body that has some."""
+    """Return, for each moving body with collision shapes, the region around them."""
     points: dict[int, list[np.ndarray]] = {}
     directions = np.vstack([np.eye(3), -np.eye(3)])
     for sphere in robot.enclosing_shapes("spheres"):

@@ -1,8 +1,8 @@
-"""Columns of numbers from files and from tables in memory, block by block.
+"""Numeric columns from files and from tables in memory, block by block.
 
-Parquet, Arrow and csv files are read by pyarrow, and csv files by the standard library if it is not
-installed. Bags of ROS 2 (.mcap, .db3) are read by rosbags: messages sensor_msgs/msg/JointState
-become the columns J.q, J.qd and J.tau of their joints.
+Parquet, Arrow and csv files are read by pyarrow. Without pyarrow, csv files are read by the
+standard library. ROS 2 bags (.mcap, .db3) are read by rosbags: messages of type
+sensor_msgs/msg/JointState become the columns J.q, J.qd and J.tau of their joints.
 """
 
 import csv
@@ -32,10 +32,10 @@ BYTES = 2**20
 """Number of bytes of a .csv file that are parsed at once."""
 
 RELEASED = 4
-"""Number of blocks after which memory that pyarrow no longer uses is given back."""
+"""Number of blocks after which memory that pyarrow no longer uses is released."""
 
 JOINTS = "sensor_msgs/msg/JointState"
-"""Messages of bags that are read."""
+"""Type of the messages that are read from bags."""
 
 FIELDS = {"position": "q", "velocity": "qd", "effort": "tau"}
 """Arrays of these messages, and the quantities that they hold."""
@@ -47,7 +47,7 @@ Columns = Mapping[str, np.ndarray]
 def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[Columns]:
     """Yield blocks of a file with at most `ROWS` rows each, in bounded memory.
 
-    Only wanted columns that the file has are read. threaded: let pyarrow use its own threads.
+    Of the wanted columns, those in the file are read. threaded: let pyarrow use its own threads.
     """
     kind = SUFFIXES[Path(file).suffix.lower()]
     if kind == "bag":
@@ -69,7 +69,7 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
                 pyarrow.default_memory_pool().release_unused()
     except (pyarrow.ArrowException, OSError) as error:
         problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
-        raise ModelError("E-LOG-012", problem, "write it again, or give --skip-bad",
+        raise ModelError("E-LOG-012", problem, "write it again, or give skip_bad=True",
                          file=file) from None  # fmt: skip
     finally:
         pyarrow.default_memory_pool().release_unused()
@@ -118,7 +118,7 @@ def _numbers(file: str, table: Any, name: str) -> np.ndarray:
     except TypeError:
         return np.asarray(column.to_numpy(), float)
     except ValueError:
-        problem = f"column {name!r} does not have numbers"
+        problem = f"column {name!r} does not contain numbers"
         raise ModelError("E-LOG-014", problem, "write numbers", file=file, line=1) from None
 
 
@@ -133,7 +133,7 @@ def _csv(file: str, wanted: set[str]) -> Iterator[Columns]:
             for k, row in enumerate(rows):
                 if len(row) != len(names):
                     problem = f"the row has {len(row)} values, but there are {len(names)} columns"
-                    remedy = "write it again, or give --skip-bad"
+                    remedy = "write it again, or give skip_bad=True"
                     raise ModelError("E-LOG-020", problem, remedy, file=file, line=first + k)
             yield {name: _parsed(file, first, name, [r[k] for r in rows])
                    for name, k in places.items()}  # fmt: skip
@@ -183,14 +183,14 @@ def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
                     rows = []
     except (AnyReaderError, ReaderError, OSError, AssertionError) as error:
         problem = f"the bag is truncated or damaged ({said(error)})"
-        raise ModelError("E-LOG-023", problem, "record it again, or give --skip-bad",
+        raise ModelError("E-LOG-023", problem, "record it again, or give skip_bad=True",
                          file=file) from None  # fmt: skip
     if rows:
         yield dict(zip(names, np.array(rows).T, strict=True))
 
 
 def _topic(file: str, bag: Any) -> Any:
-    """Return the connection with joint states: /joint_states, or the only one."""
+    """Return the connection with joint states: topic /joint_states, or the only such topic."""
     found = {each.topic: each for each in bag.connections if each.msgtype == JOINTS}
     if "/joint_states" in found or len(found) == 1:
         return found.get("/joint_states") or next(iter(found.values()))

@@ -33,8 +33,8 @@ class Term:
 
     Its torque is the unknown times `column`. unit: unit of the unknown at a revolute joint.
     include: name in the option `include`. positive: True if the unknown cannot be negative.
-    written: parameter of the joint in the robot that receives the unknown, and its factor. counted:
-    True if `inverse_dynamics` contains the parameter.
+    written: joint parameter of the robot that receives the unknown, and its factor. counted: True
+    if `inverse_dynamics` includes the parameter.
     """
 
     column: Callable[[At], Any]
@@ -65,7 +65,7 @@ TERMS = {
     ),
     "offset": Term(lambda at: 1.0, "N m", "offset", positive=False),
 }
-"""One row per kind of unknown at a joint; the order is that of the unknowns."""
+"""One row per kind of unknown at a joint, in the order of the unknowns."""
 
 INCLUDED = tuple(dict.fromkeys(term.include for term in TERMS.values()))
 """Names of joint terms in the option `include`."""
@@ -96,7 +96,7 @@ def parameters(P: np.ndarray) -> np.ndarray:
 
 
 def moved(H: np.ndarray) -> np.ndarray:
-    """Return the matrix (10, 10) from parameters in a frame to those in another.
+    """Return the matrix (10, 10) that maps a body's parameters from one frame to another.
 
     H (4, 4): pose of the first frame in the second, or a reflection.
     """
@@ -107,8 +107,8 @@ def moved(H: np.ndarray) -> np.ndarray:
 class Body:
     """Ten unknown parameters.
 
-    nominal: their values in the given robot. parts: moving bodies that have these parameters, as
-    their indices and the matrices (10, 10) to the parameters in the frames of their links.
+    nominal: their values in the given robot. parts: moving bodies that have these parameters. Each
+    is an index and the matrix (10, 10) that maps the parameters to the frame of the body's link.
     attached: frame that carries a payload; None for the bodies of the robot.
     """
 

@@ -1,4 +1,4 @@
-"""Identified values as parameters of a robot."""
+"""Conversion of identified values to parameters of a robot."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from chasles.robot import Robot
 
 
 def written(model: LinearModel, x: np.ndarray) -> tuple[Robot, dict[str, Any]]:
-    """Return the robot with identified values, and these values as `with_parameters` takes them."""
+    """Return the robot with the identified values, and these values for `with_parameters`."""
     robot, count = model.robot, 10 * len(model.bodies)
     values = x[:count].reshape(-1, 10)
     own = [k for k, body in enumerate(model.bodies) if body.attached is None]
@@ -30,7 +30,7 @@ def written(model: LinearModel, x: np.ndarray) -> tuple[Robot, dict[str, Any]]:
 
 
 def _about_center(p: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return mass, center, and inertia about the center, of ten parameters."""
+    """Return mass, center of mass, and inertia about it, from ten parameters."""
     P = pseudo_inertia(p)
     m, c = float(P[3, 3]), P[:3, 3] / P[3, 3]
     second = P[:3, :3] - m * np.outer(c, c)
@@ -40,7 +40,7 @@ def _about_center(p: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
 def link_values(
     robot: Robot, bodies: Sequence[Body], values: Sequence[np.ndarray]
 ) -> dict[str, Any]:
-    """Return mass, center and inertia by link name; the other links of a body become massless."""
+    """Return mass, center and inertia by link name. Other links of a body become massless."""
     links, found = moving_links(robot), dict[str, Any]()
     carried = _carried(robot)
     for body, p in zip(bodies, values, strict=True):
@@ -54,7 +54,7 @@ def link_values(
 
 
 def _carried(robot: Robot) -> dict[str, list[str]]:
-    """Return the links with mass that move with the link of each moving body."""
+    """Return, for the link of each moving body, the other links with mass that move with it."""
     found: dict[str, list[str]] = {link: [] for link in moving_links(robot)}
     for data in robot.model.source.links:
         body = robot.model.frames[data.name].body
@@ -65,7 +65,7 @@ def _carried(robot: Robot) -> dict[str, list[str]]:
 
 
 def _joint_values(model: LinearModel, x: np.ndarray) -> dict[str, float]:
-    """Return parameters of joints by name, from the joint terms that they represent."""
+    """Return joint parameters by name, from the joint terms that determine them."""
     found: dict[str, float] = {}
     for (kind, joint), value in zip(model.unknowns, x, strict=True):
         row = TERMS[kind].written

@@ -8,11 +8,11 @@
 | `cubic`, `quintic`, `septic` | polynomials between two states |
 | `minimum_jerk`, `minimum_snap` | from rest to rest |
 | `spline` | through points, rotations or poses |
-| `trapezoid`, `s_curve` | the fastest within limits of velocity, acceleration and jerk |
+| `trapezoid`, `s_curve` | fastest within limits of velocity, acceleration and jerk |
 | `line`, `arc` | a frame on straight lines with blends, or on an arc |
 | `fourier` | a Fourier series, as chosen by `chasles.excite` |
-| `time_optimal` | the fastest along a path within limits, including joint torques |
-| `join` | one after the other |
+| `time_optimal` | fastest along a path within limits, including joint torques |
+| `join` | several trajectories in sequence |
 | `load` | from a motion file; `move.save` writes one |
 """
 

@@ -12,8 +12,8 @@ from chasles.trajectory.moves import Closed, Move, Polynomial
 from chasles.trajectory.spaces import Space, of_robot, vectors
 
 SAMES = 1e-6
-"""Largest distance (rad or m) from a given configuration; beyond it, the robot is on another
-branch."""
+"""Largest distance (rad or m) from a given configuration that counts as the same assembly branch.
+"""
 
 NEAR = 16
 """Number of stored configurations per piece, used as initial guesses for closing the loops."""
@@ -45,7 +45,10 @@ class Chart:
     def move(
         self, curve: "scipy.interpolate.PPoly", anchors: np.ndarray, *, periodic: bool = False
     ) -> Move:
-        """Return the trajectory of polynomials in this space; anchors: one, or one per piece."""
+        """Return the trajectory of polynomials in this space.
+
+        anchors: one element of the space for all pieces, or one per piece.
+        """
         if self.rows is None:
             return Polynomial(curve, self.space, anchors, self.robot, periodic)
         assert self.robot is not None
@@ -72,7 +75,7 @@ class Chart:
 
 
 def chart(robot: Robot | None, points: np.ndarray, part: str) -> Chart:
-    """Return the chart for configurations of a robot, or for vectors if there is none."""
+    """Return the chart for configurations of a robot, or for vectors if `robot` is None."""
     if robot is None:
         return Chart(vectors(points.shape[-1]), points, None, points)
     if not robot.model.constraints:
@@ -84,7 +87,7 @@ def chart(robot: Robot | None, points: np.ndarray, part: str) -> Chart:
 
 
 def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
-    """Return the indices of the independent coordinates of a robot with loops in qd and in q."""
+    """Return the indices in qd and in q of the independent coordinates of a robot with loops."""
     rows = list(robot.mechanism.closing.independent)
     if robot.independent != robot.independent_positions:
         problem = f"robot {robot.name!r} has rolling constraints"

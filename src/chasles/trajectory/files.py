@@ -69,7 +69,7 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
 
 
 def _through(at: Chart, t: np.ndarray, rates: list[np.ndarray]) -> Move:
-    """Return polynomials between instants with given rates."""
+    """Return polynomials between instants with given velocities and accelerations."""
     rates = [at.rate(each) for each in rates]
     if not at.space.brackets:
         return at.move(hermite(t, [at.points - at.points[0], *rates]), at.points[:1])

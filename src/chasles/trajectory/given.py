@@ -57,13 +57,13 @@ def increasing(value: Any, count: int, part: str) -> np.ndarray:
         problem = f"time {k + 1} ({t[k + 1]:g} s) is not later than time {k} ({t[k]:g} s)"
         raise InputError("E-PATH-009", problem, "give increasing times", part=part)
     if t[0] != 0.0:
-        problem = f"the first time is {t[0]:g} s"
+        problem = f"the first time is {t[0]:g} s instead of 0"
         raise InputError("E-PATH-010", problem, "start at 0: subtract the first time", part=part)
     return t
 
 
 def points(what: str, value: Any, robot: Robot | None, part: str) -> np.ndarray:
-    """Return positions (m, n), of a robot if one is given."""
+    """Return checked positions (m, n), which must be configurations if a robot is given."""
     if robot is not None:
         check_robot(part, robot)
     found = some_numbers(what, value, part).astype(float)

@@ -1,4 +1,4 @@
-"""Arrays of grid intervals along a path, and their programs, prepared once.
+"""Arrays and programs for the grid intervals along a path, prepared once.
 
 A call of `time_optimal` fills the arrays of a grid and runs its programs. The next call with the
 same numbers of intervals and limits reuses them, with little overhead beyond the machine code.
@@ -12,16 +12,16 @@ from chasles import backends
 from chasles.trajectory.reachable import FAR, PLACES, kernel, loop, rows
 
 MOST_ROUNDS = 12
-"""Largest number of times that limits are tightened to allow for errors of parabolas."""
+"""Largest number of times that limits are tightened to allow for errors of the parabolas."""
 
 KEPT, LONGEST = 4, 4096
 """Number of cached grids, and the largest number of intervals of a cached grid."""
 
 
 class Size(NamedTuple):
-    """Sizes of a grid: intervals, coordinates, limited accelerations and torques, and terms.
+    """Sizes of a grid: numbers of intervals, of coordinates, and of limited quantities.
 
-    coordinates: numbers of positions and velocities. terms: number of terms of a path that is a
+    accelerations, torques: numbers of limited ones. terms: number of terms of a path that is a
     polynomial in each interval, 0 for other paths.
     """
 
@@ -34,16 +34,16 @@ class Size(NamedTuple):
 
 
 class Grid:
-    """Constraints of intervals at their places, and the largest speeds through them.
+    """Constraints at places within each interval, and the largest speeds that satisfy them.
 
     A constraint is lo <= a u + b x + c <= hi for the acceleration u along the path and the squared
     speed x. length (N, 1): lengths of the intervals. q (PLACES, N, nq) and rates (2, PLACES, N,
     nv): q, q' and q'' of the path. bent: q' and q'' of coordinates whose accelerations q' u + q'' x
     are limited. torques: c, c + a and c + b of limited torques; `loads` is the kernel that computes
     them (`functions.loads`), or None. velocity (1, nv) and limits (1, r): hi = -lo. end (1,): the
-    largest squared speed at the end by the limits of velocities. After `fastest`, x (N + 1,): the
-    largest squared speeds; reach (N + 1, 2): bounds of squared speeds from which the end can be
-    reached; dt (N, 1): durations; motion (2, N, 1): half of u, and the first speed.
+    largest squared speed at the end that the velocity limits allow. After `fastest`, x (N + 1,):
+    the largest squared speeds; reach (N + 1, 2): bounds of squared speeds from which the end can be
+    reached; dt (N, 1): durations; motion (2, N, 1): half of u, and the initial speed.
     """
 
     def __init__(self, size: Size, loads: Any = None) -> None:
@@ -98,7 +98,7 @@ class Grid:
         ]
 
     def _round_parts(self) -> list[Any]:
-        """Return the programs of a round, which finds speeds and tightens limits if necessary."""
+        """Return the programs of one round, which finds speeds and tightens limits if needed."""
         n, _, _, *key, _ = self.size
         r = sum(key)
         self._now, every = np.empty((n, r)), np.broadcast_to(self.limits, (n, r))

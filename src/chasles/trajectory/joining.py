@@ -12,7 +12,7 @@ GAP = 1e-9
 
 
 def join(*moves: Move) -> Move:
-    """Return the concatenation of trajectories, each of which begins where the last one ends.
+    """Return the concatenation of trajectories, each of which begins where the previous one ends.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ EXACT = 1e-10
 """Tolerance of inverse kinematics along the path, in rad and m."""
 
 Orientation = Literal["path", "free"]
-""""path": the frame rotates along the path; "free": only its position is on the path."""
+""""path": the frame also follows the path's orientation. "free": only its position follows."""
 
 JUMP = 0.5
 """Largest change of a coordinate between two configurations, in rad or m."""
@@ -240,7 +240,7 @@ def _route(first: np.ndarray, goals: Sequence[np.ndarray], blend: float) -> Rout
 
 
 def _begun(x: np.ndarray, half: float) -> np.ndarray:
-    """Return the distance max(x, 0), smoothed for x between -half and half."""
+    """Return max(x, 0), smoothed for x between -half and half."""
     if half == 0.0:
         return np.maximum(x, 0.0)
     t = np.clip(0.5 * (x + half) / half, 0.0, 1.0)
@@ -278,7 +278,7 @@ def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
 
 @dataclass(frozen=True)
 class Guided:
-    """A frame of a robot that follows routes; name: the function named in errors."""
+    """A frame of a robot that follows routes. `name` is the function named in errors."""
 
     robot: Robot
     frame: str

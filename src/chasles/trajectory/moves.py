@@ -171,7 +171,7 @@ class Move:
         """
         moved = self.robot if robot is None else robot
         if moved is None:
-            problem = "give `robot`; a motion file names joints"
+            problem = "a motion file names joints, but the trajectory has no robot"
             raise InputError("E-PATH-051", problem, "give robot=", part="save")
         if PurePath(os.fsdecode(path)).suffix.lower() != ".csv":
             raise InputError(
@@ -193,7 +193,8 @@ class Move:
 class Polynomial(Move):
     """Piecewise polynomials of time: `curve` (a SciPy PPoly) gives steps from anchors.
 
-    anchors: the element of the space from which each piece starts, or one for all pieces.
+    anchors: the element of the space to which each piece's steps are relative, or one for all
+    pieces.
     """
 
     curve: "scipy.interpolate.PPoly"
@@ -208,7 +209,10 @@ class Polynomial(Move):
 
     @cached_property
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
-        """Coefficients (terms, pieces, size) and breaks of the curve; SciPy's take microseconds."""
+        """Coefficients (terms, pieces, size) and breaks of the curve.
+
+        They are kept because access to SciPy's attributes takes microseconds.
+        """
         return np.asarray(self.curve.c), np.asarray(self.curve.x)
 
     @property
@@ -298,7 +302,8 @@ class Joined(Move):
 class Closed(Move):
     """Motion of a robot with loops: polynomials of its independent coordinates.
 
-    near: configurations (k, nq) at times near_times (k,), initial guesses for closing the loops.
+    near: configurations (k, nq) at times near_times (k,), used as initial guesses for closing the
+    loops.
     """
 
     curve: "scipy.interpolate.PPoly"

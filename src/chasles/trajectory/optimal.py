@@ -19,7 +19,7 @@ from chasles.trajectory.moves import Array, Move, Polynomial, Timed
 from chasles.trajectory.reachable import PLACES
 
 STILL = 1e-6
-"""Fraction of its largest rate below which a path counts as at rest."""
+"""Fraction of its largest velocity below which a path counts as at rest."""
 
 SHARES = np.linspace(0.0, 1.0, PLACES)
 """Positions within a grid interval."""
@@ -67,7 +67,8 @@ def time_optimal(
     Raises
     ------
     InputError
-        If no speed satisfies the limits; the message names the place and the joint.
+        If no speed satisfies the limits. The message gives the position along the path and, if its
+        static torque exceeds the limit, the joint.
 
     Notes
     -----
@@ -119,7 +120,7 @@ def time_optimal(
 
 
 def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
-    """Return limits of velocities, accelerations and torques (3, nv), checked."""
+    """Check limits of velocities, accelerations and torques; return them as an array (3, nv)."""
     found = np.empty((3, robot.nv))
     for row, (name, value) in zip(found, given.items(), strict=True):
         if type(value) is np.ndarray and value.dtype == float and value.shape == row.shape:
@@ -138,7 +139,7 @@ def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
 
 
 def _check_moving(on: "Along", course: Grid) -> None:
-    """Raise an error if the path is at rest somewhere, where no speed is defined."""
+    """Raise an error if the path is at rest somewhere, since no speed is defined there."""
     pace = course.pace.ravel()
     if np.minimum.reduce(pace) <= STILL * np.maximum.reduce(pace):
         k, end = divmod(int(pace.argmin()), 2)
@@ -211,7 +212,7 @@ class Along:
         return taken(size, self._loads(tuple(loaded)))
 
     def _loads(self, limited: tuple[bool, ...]) -> Any:
-        """Return the program for limited torques, made once for a robot."""
+        """Return the program for the limited torques, which is made once per robot."""
         key, kept = ("torques along a path", limited), self.robot.mechanism.kept
         if key not in kept:
             with COMPILING:
@@ -219,7 +220,7 @@ class Along:
         return kept[key]
 
     def fill(self, course: Grid) -> None:
-        """Store the path, its torques and its limits at all places in a grid."""
+        """Store the path, its torques and its limits at all places of a grid."""
         np.subtract(self.s[1:], self.s[:-1], out=course.length[:, 0])
         self._follow(course)
         course.bound(self.limits[0], self.limits[1:][self.finite[1:]])
@@ -258,7 +259,7 @@ def _solved(on: Along, course: Grid, start_speed: float, end_speed: float) -> Mo
     """Return the fastest motion."""
     most = math.sqrt(course.end[0])
     if end_speed > most * (1.0 + 1e-9):
-        problem = f"end_speed {end_speed:g} is above {most:.6g}, the limit by joint velocities"
+        problem = f"end_speed {end_speed:g} is above {most:.6g}, the limit set by joint velocities"
         remedy = "choose an end_speed within the limits"
         raise InputError("E-PATH-059", problem, remedy, part="time_optimal")
     failed = course.fastest(start_speed**2, end_speed**2)
@@ -297,7 +298,9 @@ def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputErr
         return InputError("E-PATH-030", problem, remedy, part="time_optimal")
     if k == 0 and course.reach[0, 0] <= course.reach[0, 1]:
         low, high = (math.sqrt(max(each, 0.0)) for each in course.reach[0].tolist())
-        problem = f"start_speed {start_speed:g} is outside {low:.6g} to {high:.6g}"
+        problem = (
+            f"start_speed {start_speed:g} is outside the feasible range {low:.6g} to {high:.6g}"
+        )
         remedy = "choose a start_speed within the limits"
         return InputError("E-PATH-031", problem, remedy, part="time_optimal")
     problem = f"{place}, no speed satisfies all limits"

@@ -205,7 +205,7 @@ def between(
     ends: Sequence[tuple[Array, Array]],
     robot: Robot | None,
 ) -> Move:
-    """Return the polynomial with given rates at both ends; None means zero."""
+    """Return the polynomial with given derivatives at both ends. None means zero."""
     length = positive("duration", duration, name)
     at = chart(robot, two_points(q0, q1, robot, name), name)
     rates = [
@@ -223,7 +223,7 @@ def between(
 def hermite(
     times: Sequence[float] | np.ndarray, jets: Sequence[np.ndarray]
 ) -> "scipy.interpolate.PPoly":
-    """Return piecewise polynomials with given values and rates (points, n) at given times."""
+    """Return piecewise polynomials with given values and derivatives (points, n) at given times."""
     return scipy.interpolate.PPoly.from_bernstein_basis(
         scipy.interpolate.BPoly.from_derivatives(times, np.stack(jets, axis=1))
     )

@@ -1,10 +1,11 @@
 """Fastest motions within limits: trapezoidal velocities, and S-curves with limited jerk.
 
-A coordinate changes from velocity v0 to a peak velocity, keeps it, and changes to v1; with limited
-jerk, accelerations are zero at both ends and at the peak. A change of velocity dv takes dv / a
-seconds, or with limited jerk dv / a + a / j, or 2 sqrt(dv / j) if it does not reach the
-acceleration a. The distance is this time multiplied by the mean velocity (Biagiotti and Melchiorri,
-Trajectory Planning for Automatic Machines and Robots, 2008, sections 3.2 and 3.4).
+A coordinate changes from velocity v0 to a peak velocity, keeps it, and changes to v1. With limited
+jerk, accelerations are zero at both ends and at the peak. Without a jerk limit, a change of
+velocity dv takes dv / a seconds. With limited jerk, it takes dv / a + a / j, or 2 sqrt(dv / j) if
+it does not reach the acceleration a. The distance is this time multiplied by the mean velocity
+(Biagiotti and Melchiorri, Trajectory Planning for Automatic Machines and Robots, 2008, sections 3.2
+and 3.4).
 """
 
 import math
@@ -22,13 +23,13 @@ from chasles.trajectory.given import bounds, finite, positive, two_points
 from chasles.trajectory.moves import Array, Move
 
 SAMPLES = 129
-"""Number of peak velocities at which sign changes are searched."""
+"""Number of equally spaced peak velocities between which sign changes are searched for."""
 
 CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
 """Offsets from the end velocities, relative to the velocity limit, where distances change fast."""
 
 NEARLY = 1e-12
-"""Relative difference below which durations are equal."""
+"""Relative difference below which durations count as equal."""
 
 SLOWER = 1.02
 """Factor by which a common duration grows if it is impossible for a coordinate."""
@@ -129,7 +130,7 @@ def s_curve(
 
 @dataclass(frozen=True)
 class Axis:
-    """A coordinate to move by a distance, with its limits and its velocities at the ends."""
+    """A coordinate to move by `distance`, with limits v, a, j and end velocities v0, v1."""
 
     distance: float
     v: float
@@ -187,7 +188,7 @@ class Axis:
         return self.distance == 0.0 and self.v0 == self.v1 == 0.0
 
     def peak(self, duration: float) -> float | None:
-        """Return the smallest peak velocity of a motion of this duration, or None."""
+        """Return the smallest peak velocity of a motion of this duration; None if impossible."""
         shortest, quick = self.fastest
         if self.still or abs(duration - shortest) <= NEARLY * duration:
             return quick
@@ -281,7 +282,10 @@ def _fastest(
 def _axes(
     at: Chart, limits: list[np.ndarray], rates: list[np.ndarray], name: str
 ) -> tuple[list[Axis], list[np.ndarray]]:
-    """Return independent coordinates; a joint with a quaternion is one coordinate, from 0 to 1."""
+    """Return independent coordinates and their directions.
+
+    A joint with a quaternion is a single coordinate from 0 to 1.
+    """
     (d,) = steps(at)
     axes, directions, unit = [], [], np.eye(len(d))
     turning = {k: w for w, _ in at.space.brackets for k in range(w.start, w.stop)}
@@ -327,7 +331,7 @@ def _common(axes: list[Axis], shortest: float, name: str) -> float:
 def _together(
     curves: "list[scipy.interpolate.PPoly]", directions: np.ndarray, duration: float
 ) -> "scipy.interpolate.PPoly":
-    """Return one vector curve from curves along directions (k, n), which may end early."""
+    """Combine curves along directions (k, n), which may end early, into one vector curve."""
     x = np.unique(np.concatenate([[0.0, duration], *(curve.x for curve in curves)]))
     x = x[np.append(True, np.diff(x) > NEARLY * duration)]
     x[-1] = duration

@@ -38,7 +38,7 @@ from chasles.expr import (
 )
 
 FAR = 1e30
-"""Bound without effect."""
+"""Bound so large that it has no effect."""
 
 PLACES = 3
 """Number of places in a grid interval where constraints are known: its ends and its middle."""
@@ -47,9 +47,11 @@ NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
 """Number of Newton steps per call, their largest number, and the relative change at convergence."""
 
 CUBIC = 1.0 / 24.0
-"""Factor of the change of second differences that bounds the error of parabolas. For a cubic, a
-parabola through three places of an interval differs by at most 1/31 of the change of its second
-difference between intervals."""
+"""Factor of the change of second differences that bounds the error of the parabolas.
+
+For a cubic, the parabola through three places of an interval differs by at most 1/31 of the change
+of its second difference between intervals.
+"""
 
 CAUTION = 1.2
 """Factor by which limits are tightened relative to the errors of parabolas, which change slightly
@@ -62,8 +64,10 @@ SLACK = 5e-7
 """Fraction of every limit reserved for rounding and for errors of the parabolas."""
 
 STEADY = 0.5
-"""Ratio of smallest to largest squared rate q' in an interval; below it, one bound applies to all
-of it."""
+"""Smallest ratio of smallest to largest squared rate q' in an interval for a varying bound.
+
+Below it, one bound applies to the whole interval.
+"""
 
 RELAXED = 0.5
 """Fraction of the slack that the forward pass may use, so that rounding does not stop it."""
@@ -72,17 +76,17 @@ Numbers = Sequence[Number]
 
 
 def minimum(a: Number, b: Number) -> Number:
-    """Return the smaller number in one instruction, or b if one of them is not a number."""
+    """Return the smaller number in one instruction, or b if one of them is NaN."""
     return select(less(a, b), a, b)
 
 
 def maximum(a: Number, b: Number) -> Number:
-    """Return the larger number in one instruction, or b if one of them is not a number."""
+    """Return the larger number in one instruction, or b if one of them is NaN."""
     return select(less(b, a), a, b)
 
 
 def _parabolas(given: Sequence[Numbers], accelerations: int, torques: int) -> list[list[Any]]:
-    """Return a, b and c of each constraint at the places."""
+    """Return the coefficients a, b and c of each constraint at the places."""
     q1, q2, held, pushed, turned = (given[k : k + PLACES] for k in range(0, 5 * PLACES, PLACES))
     found: list[list[Any]] = [
         [(q1[p][k], q2[p][k], 0.0) for p in range(PLACES)] for k in range(accelerations)
@@ -158,7 +162,7 @@ def _newton_steps(given: Sequence[Numbers], m: int) -> list[list[Number]]:
 
 
 def _bounded(given: Sequence[Numbers], m: int) -> list[list[Number]]:
-    """Return rows, inverse slopes and bounds of x; the bounds are empty if a row is NaN."""
+    """Return rows, inverse slopes and bounds of x. The bounds are empty if a row is NaN."""
     (x, upper, side), _, data = given[-3:]
     high, low, slope, (bottom, _, bounded) = _split(data, m)
     inverse = [1.0 / select(less(absolute(s), SMALL), SMALL, s) for s in slope]
@@ -206,7 +210,7 @@ def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: 
 
 
 def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number:
-    """Return the smallest or largest of numbers by pairwise reduction, which vectorizes."""
+    """Reduce numbers pairwise to the smallest or largest, which compilers can vectorize."""
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=False)
         values = [*(least(a, b) for a, b in pairs), *values[len(values) & ~1 :]]
@@ -295,7 +299,7 @@ def _deviation(before: Number, second: Number, after: Number) -> Number:
 
 
 def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
-    """Return the smallest coefficients minus their errors, but at least the bounds `safe`."""
+    """Return the smallest coefficients minus their errors, but not below the bounds `safe`."""
     *coefficients, before, second, after, safe = given
     errors = [_deviation(*each) for each in zip(before, second, after, strict=True)]
     found = []
@@ -308,8 +312,8 @@ def _lowest(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 def _common(given: Sequence[Numbers]) -> list[list[Number]]:
     """Return the middle coefficient of the largest x, and initial bounds of x at a grid point.
 
-    An interval starts there. The last coefficient of the previous interval, which ends there, is
-    given.
+    given: first and middle coefficients of the interval that starts at the grid point, and the last
+    coefficient of the interval that ends there.
     """
     (first,), (middle,), (before,) = given
     rest = 1.0 - SLACK
@@ -317,7 +321,7 @@ def _common(given: Sequence[Numbers]) -> list[list[Number]]:
 
 
 def _fits(given: Sequence[Numbers]) -> list[list[Number]]:
-    """Return 1 where no speed is feasible, or where a range of speeds is not reachable."""
+    """Return 1 where no speed is feasible, or where a required range of speeds is not reachable."""
     (least, most), (low, high) = given
     fits = select(less(most, least), 0.0, select(less(low, least), 0.0, 1.0))
     return [[1.0 - select(less(most, high), 0.0, fits)]]
@@ -372,7 +376,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[..., list[int]]]] = {
     "exceeded": (_exceeded, lambda r: [r] * 5),
     "narrowed": (_narrowed, lambda r: [r] * 5),
 }
-"""Programs for intervals, and the sizes of their inputs for given numbers of terms and limits."""
+"""Programs for intervals, and functions that return the sizes of their inputs."""
 
 
 def _traced(

@@ -23,10 +23,10 @@ MOST_TERMS = 80
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Elements of a shape, steps of a size, and the maps between them.
+    """A space with elements of a given shape, steps of a given size, and the maps between them.
 
-    brackets: velocity slices of joints whose steps are not additive, and the matrices -ad(e) of
-    their unit vectors, (n, n, n).
+    brackets: velocity slices of joints whose steps are not additive, each with the matrices -ad(e)
+    of its unit vectors, (n, n, n).
     """
 
     shape: tuple[int, ...]
@@ -36,7 +36,7 @@ class Space:
     brackets: tuple[tuple[slice, np.ndarray], ...] = ()
 
     def velocities(self, y: np.ndarray, rates: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the velocity and its rates from y', y'', ...: (..., size) each."""
+        """Return the velocity and its derivatives from y', y'', ...: (..., size) each."""
         found = [np.array(rate) for rate in rates]
         for where, bracket in self.brackets:
             jet = [y[..., where], *(rate[..., where] for rate in rates)]
@@ -61,7 +61,7 @@ class Space:
 
 
 def _velocities(bracket: np.ndarray, jet: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return the sum of (-ad(y))^k y' / (k + 1)! and its rates; jet: the derivatives of y."""
+    """Return the sum of (-ad(y))^k y' / (k + 1)! and its derivatives. jet: derivatives of y."""
     matrices = [np.einsum("ijk,...i->...jk", bracket, each) for each in jet[:-1]]
     term = list(jet[1:])
     total = [np.array(each) for each in term]
@@ -116,7 +116,7 @@ def rotations() -> Space:
 
 @cache
 def poses() -> Space:
-    """Return the space of poses (4, 4); steps are rotation vector, then translation (body axes)."""
+    """Return the space of poses (4, 4). Steps are twists in body axes: angular, then linear."""
 
     def integrate(T: np.ndarray, v: np.ndarray) -> np.ndarray:
         step = np.zeros((*np.shape(v)[:-1], 4, 4))

@@ -96,7 +96,7 @@ def spline(
 
 
 def rigid(given: np.ndarray) -> tuple[Space, np.ndarray]:
-    """Return the space of rotations or poses, and its elements, checked."""
+    """Check rotations or poses; return their space and the matrices."""
     all_finite("through", given, "spline")
     R = given[..., :3, :3]
     off = np.abs(np.swapaxes(R, -1, -2) @ R - np.eye(3)).max(axis=(-1, -2))

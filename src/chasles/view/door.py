@@ -38,7 +38,7 @@ HEADERS = {
 """Headers of every response; the content security policy is added to them."""
 
 FRAMES = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "vscode-webview:")
-"""Origins of notebooks; a page that frames the view must also know its token."""
+"""Origins of notebooks. A page that embeds the view must also know its token."""
 
 
 def served() -> Path:
@@ -72,7 +72,7 @@ class Door:
         return f"http://{_bracketed(host)}:{port}/{self.token}/"
 
     def objection(self, request: "Request", port: int) -> str:
-        """Return why a request is rejected; "" if it is accepted."""
+        """Return the reason for rejecting a request; "" if it is accepted."""
         hosts = request.headers.get_all("Host")
         if len(hosts) != 1 or not self.knows(hosts[0], port):
             return "This host is not allowed; list further hosts in `allow`."
@@ -112,7 +112,7 @@ class Door:
         return policy(hashes(served()), host, (*FRAMES, *also))
 
     def inside(self, request: "Request") -> "Request":
-        """Return the request without the token, for the server."""
+        """Return the request with the token removed from its path, for the server."""
         return replace(request, path=f"/{_steps(request)[1]}")
 
 
@@ -123,7 +123,7 @@ def _steps(request: "Request") -> tuple[str, str]:
 
 
 def checked(allow: Sequence[str]) -> tuple[str, ...]:
-    """Return the hosts to allow in lower case; raise an error for anything else."""
+    """Return the hosts to allow, in lower case; raise an error for an invalid host."""
     hosts = (allow,) if isinstance(allow, str) else tuple(allow)
     for host in hosts:
         if not isinstance(host, str) or not _HOST.fullmatch(host):

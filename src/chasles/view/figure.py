@@ -61,7 +61,7 @@ class Figure:
         self.selectable(True)
 
     def selectable(self, wanted: bool) -> None:
-        """Report clicks on links, or ignore them, so that a handle in front can be dragged."""
+        """Report clicks on links, or ignore them so that a handle in front can be dragged."""
         for (node, _), link in zip(self.shapes, self._links, strict=True):
             if wanted:
                 node.on_click(lambda _, link=link: self.clicked(link))
@@ -99,7 +99,7 @@ class Figure:
 
 
 def step(name: str) -> str:
-    """Return a name as one step of a path in the scene."""
+    """Return a name as one component of a path in the scene."""
     return shown(name).replace("/", "\N{DIVISION SLASH}")
 
 

@@ -12,13 +12,13 @@ POINTS = 400
 """Number of instants of a graph."""
 
 MOST_CURVES = 8
-"""Largest number of torques drawn; those with the largest values are chosen."""
+"""Largest number of torques drawn. The torques with the largest values are chosen."""
 
 COLORS = ("#3b6fb5", "#e08a2e", "#4d9a57", "#b5557f", "#7a63b8", "#8c6d46", "#2f9aa0", "#c44e4e")
 
 
 class Curve(NamedTuple):
-    """A name with its unit, and values (n,) at the instants of a graph."""
+    """A label, and values (n,) at the instants of a graph."""
 
     label: str
     values: np.ndarray

@@ -1,4 +1,4 @@
-"""Accepted messages of a viewer's page, and their valid contents."""
+"""Messages that are accepted from a viewer's page, and their valid contents."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -13,13 +13,13 @@ LARGEST = 8 * 2**20
 
 @dataclass
 class Inputs:
-    """The sliders, checkboxes, menus and buttons of a page, by the identifiers viser gave them."""
+    """The sliders, checkboxes, menus and buttons of a page, by their viser identifiers."""
 
     known: Mapping[str, Any] = field(default_factory=dict)
 
 
 def objection(letter: bytes | str, inputs: Inputs) -> str:
-    """Return why a message of a page is rejected; "" if it is accepted."""
+    """Return the reason for rejecting a message of a page; "" if it is accepted."""
     if isinstance(letter, str):
         return "a message is text"
     import msgspec.msgpack
@@ -43,7 +43,7 @@ def objection(letter: bytes | str, inputs: Inputs) -> str:
 
 
 def _of_input(fields: Mapping[str, Any], inputs: Inputs) -> str:
-    """Return why a new value of an input is rejected; "" if it is accepted."""
+    """Return the reason for rejecting a new value of an input; "" if it is accepted."""
     handle = inputs.known.get(fields["uuid"])
     kinds = {kind.__name__ for kind in type(handle).__mro__}
     row = next((kind for kind in VALUES if kind in kinds), None)
@@ -119,8 +119,9 @@ FIELDS: dict[str, dict[str, Callable[[Any], bool]]] = {
         "total_bytes": _number,
     },
 }
-"""Fields of each accepted message. viser has about ninety more messages; one of them requests a
-public address for the server.
+"""Fields of each accepted message, with their checks.
+
+viser has about ninety more messages. One of them requests a public address for the server.
 """
 
 VALUES: dict[str, Callable[[Any, Any], bool]] = {
@@ -129,4 +130,5 @@ VALUES: dict[str, Callable[[Any, Any], bool]] = {
     "GuiDropdownHandle": lambda handle, value: value in handle.options,
     "GuiButtonHandle": lambda _, value: isinstance(value, bool),
 }
-"""Valid values of each kind of input; numbers beyond the ends of a slider are clipped later."""
+"""Checks of values for each kind of input. Numbers beyond the ends of a slider are clipped later.
+"""

@@ -1,4 +1,4 @@
-"""Overlays of a robot: frames, center of mass, ellipsoids, forces, traces, a target."""
+"""Overlays of a robot: frames, center of mass, ellipsoids, forces, traces and a target."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
@@ -15,13 +15,13 @@ LONGEST = 0.3
 """Length of the longest arrow, relative to the robot's size."""
 
 MOST_LONGEST = 3.0
-"""Length of the longest contact force, relative to that of the robot's weight."""
+"""Length of the longest contact force arrow, relative to the arrow of the robot's weight."""
 
 REACHED = 1e-4
 """Error (m and rad) below which a frame counts as having reached its target."""
 
 MOST_POINTS = 3000
-"""Largest number of points of a trace; older ones are dropped."""
+"""Largest number of points of a trace. Older points are dropped."""
 
 PER_RATE = 0.25
 """Time (s) that scales the velocities of an ellipsoid to lengths."""
@@ -31,7 +31,7 @@ PER_RATE = 0.25
 
 
 class Overlay:
-    """A drawing over a figure that can be switched on; said: its values as text."""
+    """A drawing over a figure that can be switched on. `said` holds its values as text."""
 
     label: ClassVar[str]
 
@@ -166,7 +166,10 @@ class Arrows(Overlay):
             )
 
     def put(self, figure: Figure, where: np.ndarray, vectors: list[np.ndarray]) -> None:
-        """Draw each set of vectors from the same points; its longest has length `LONGEST`."""
+        """Draw sets of vectors from the same points.
+
+        The longest arrow of each set has the length `LONGEST`.
+        """
         for node, found in zip(self.nodes, vectors, strict=True):
             points = posture.arrows(where, found, LONGEST * figure.size)
             node.visible = bool(len(points))
@@ -175,7 +178,7 @@ class Arrows(Overlay):
 
 
 class HoldingForces(Arrows):
-    """Torques (along their axes) and forces of joints that hold the robot against gravity."""
+    """Joint torques (along their axes) and forces that hold the robot against gravity."""
 
     label = "Gravity torques"
     colors: ClassVar = {"holding torques": (240, 140, 20), "holding forces": (30, 120, 220)}
@@ -199,7 +202,10 @@ class Reactions(Arrows):
 
 
 class ContactForces(Arrows):
-    """Contact forces on the robot during a simulated motion; its weight has length `LONGEST`."""
+    """Contact forces on the robot during a simulated motion.
+
+    The robot's weight would be an arrow of the length `LONGEST`.
+    """
 
     label = "Contact forces"
     colors: ClassVar = {"contact forces": (200, 30, 60)}
@@ -224,7 +230,7 @@ class ContactForces(Arrows):
 
 
 class Manipulability(Overlay):
-    """Velocities of a frame's origin for joint velocities of unit norm."""
+    """Ellipsoid of the velocities of a frame's origin for joint velocities of unit norm."""
 
     label = "Manipulability"
 

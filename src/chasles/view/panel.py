@@ -26,16 +26,19 @@ RESOLUTION = 1000
 """Number of steps of a slider."""
 
 RATE = 30.0
-"""Pictures per second; also instants per second of a motion without times."""
+"""Pictures per second, and samples per second of a motion without times."""
 
 PANEL_RATE = 3.0
-"""Rate (1/s) at which sliders follow a motion; at 30/s they would slow down drawing."""
+"""Rate (1/s) at which sliders follow a motion. At 30/s they would slow down drawing."""
 
 SPEEDS = ("0.1", "0.25", "0.5", "1", "2", "4", "10")
 
 
 class Panel:
-    """The panel of one figure, moved under `lock`; only independent coordinates can be dragged."""
+    """The panel of one figure. Only independent coordinates can be dragged.
+
+    The figure is moved while `lock` is held.
+    """
 
     def __init__(self, server: Any, figure: Figure, lock: Any) -> None:
         self.figure, self.lock = figure, lock
@@ -181,14 +184,14 @@ class Motion:
 
 
 CONTACT = ("contact_points", "contact_forces")
-"""Arrays of contact in the motion file of a simulation."""
+"""Names of the contact arrays in the motion file of a simulation."""
 
 
 def read(given: str | os.PathLike[str] | Move, robot: Robot) -> Motion:
     """Return a motion from a motion file, a simulation or a trajectory.
 
-    docs/motion.md describes motion files; a simulation is the file or folder of
-    `chasles simulate`.
+    docs/motion.md describes motion files. A simulation is the file or folder that
+    `chasles simulate` writes.
     """
     if isinstance(given, Move):
         t = given.times(1.0 / RATE)
@@ -215,10 +218,10 @@ def _felt(file: str, count: int) -> tuple[np.ndarray, ...]:
 
 
 class Playback:
-    """A motion that robots play, under `lock`.
+    """A motion that robots play. They are moved while `lock` is held.
 
-    clock: the current time in s. frames: number of pictures played. film: the button that requests
-    a video. filming: lock held while a video is made.
+    clock: the current time (s). frames: number of pictures played. film: the button that requests a
+    video. filming: lock that is held while a video is made.
     """
 
     def __init__(self, server: Any, motion: Motion, panels: Sequence[Panel], lock: Any) -> None:
@@ -256,7 +259,7 @@ class Playback:
         self._thread.start()
 
     def play(self, wanted: bool) -> None:
-        """Play, from the start if the end was reached; or pause."""
+        """Play or pause. At the end of the motion, playing starts again from the beginning."""
         if wanted and self.clock >= self.last:
             self.clock = self.first
         self.playing = wanted

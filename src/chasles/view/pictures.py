@@ -16,11 +16,11 @@ PATIENCE = 60.0
 """Time (s) within which a page must draw a picture."""
 
 TINY = (16, 9)
-"""Width and height (pixels) of a picture that is discarded."""
+"""Width and height (pixels) of a picture that is drawn only to update the page."""
 
 
 def picture(client: Any, width: int, height: int) -> np.ndarray:
-    """Return the picture (height, width, 3) of a page, in bytes."""
+    """Return a picture (height, width, 3) of a page, as bytes."""
     try:
         drawn = client.get_render(height, width, transport_format="jpeg", timeout=PATIENCE)
     except Exception as error:  # viser raises its own errors and those of futures
@@ -30,7 +30,7 @@ def picture(client: Any, width: int, height: int) -> np.ndarray:
 
 
 def moving_picture(client: Any, width: int, height: int) -> np.ndarray:
-    """Return a picture with the latest poses, which a busy page draws one picture late."""
+    """Return a picture with the latest poses. A busy page would draw them one picture late."""
     client.flush()
     picture(client, *TINY)
     return picture(client, width, height)
@@ -40,7 +40,7 @@ def moving_picture(client: Any, width: int, height: int) -> np.ndarray:
 def writer(
     part: Path, suffix: str, rate: float, size: tuple[int, int]
 ) -> Iterator[Callable[[np.ndarray], object]]:
-    """Yield a function that adds a picture (height, width, 3) of bytes to a file."""
+    """Yield a function that adds a picture (height, width, 3) of bytes to a video file."""
     if suffix == ".mp4":
         from imageio_ffmpeg import write_frames
 

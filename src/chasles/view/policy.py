@@ -25,8 +25,8 @@ NOTHING = "default-src 'none'; frame-ancestors 'none'"
 def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
     """Return the policy of a page that is served at `host` and that `frames` may embed.
 
-    Scripts run only if they have one of the hashes `scripts`; no text is evaluated as a script,
-    and nothing is loaded from or sent to another machine.
+    Scripts run only if they have one of the hashes `scripts`. No text is evaluated as a script, and
+    nothing is loaded from or sent to another machine.
     """
     rules = {
         "default-src": "'none'",
@@ -83,7 +83,7 @@ def _scripts(page: bytes) -> Iterator[bytes]:
 
 
 def unpacked(text: bytes) -> bytes:
-    """Return the bytes of a text in base 88: four per five letters; n - 1 for n last letters."""
+    """Decode a text in base 88: five letters give four bytes, and n last letters give n - 1."""
     digits = _DIGITS[np.frombuffer(text, dtype=np.uint8)]
     whole = len(digits) // 5 * 5
     words = digits[:whole].reshape(-1, 5) @ 88 ** np.arange(4, -1, -1)

@@ -1,4 +1,4 @@
-"""Configurations of a robot, and quantities drawn over it: ellipsoids, forces."""
+"""Configurations of a robot, and the ellipsoids and forces that are drawn over it."""
 
 import math
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from chasles.robot import Robot
 
 
 class Freedom(NamedTuple):
-    """A velocity coordinate, its bounds and unit; endless: an angle without limits."""
+    """A velocity coordinate with its bounds and unit. `endless` marks an angle without limits."""
 
     name: str
     lower: float
@@ -34,7 +34,10 @@ class Freedom(NamedTuple):
 
 
 def freedoms(robot: Robot) -> list[Freedom]:
-    """Return the velocity coordinates; bounds are joint limits, or half a turn or 1 m each way."""
+    """Return the velocity coordinates.
+
+    Their bounds are the joint limits or, without limits, half a turn or 1 m in each direction.
+    """
     found = []
     for joint in robot.joints:
         body = robot.model.bodies[robot.model.mover(joint)]
@@ -93,7 +96,7 @@ def poses(model: Model, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Ellipsoid(NamedTuple):
-    """An ellipsoid: axes as columns of a rotation R, center, and half lengths along them, in m."""
+    """An ellipsoid: axes as columns of a rotation R, center (m), and semi-axis lengths (m)."""
 
     R: np.ndarray
     center: np.ndarray
@@ -117,7 +120,7 @@ def of_inertia(inertia: RigidInertia) -> Ellipsoid | None:
 
 
 def box_lengths(ellipsoid: Ellipsoid) -> np.ndarray:
-    """Return the side lengths (m) of the box with an ellipsoid's mass and inertia."""
+    """Return the side lengths (m) of the uniform box with an ellipsoid's mass and inertia."""
     return ellipsoid.half * 2.0 * np.sqrt(0.6)
 
 
@@ -140,7 +143,10 @@ def of_manipulability(robot: Robot, q: np.ndarray, frame: str) -> Ellipsoid:
 
 
 def holding_forces(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Return joint torques (nv,) that hold the robot; with loops, at independent coordinates."""
+    """Return the joint torques (nv,) that hold the robot against gravity.
+
+    With loops, only the independent coordinates are actuated.
+    """
     rest = np.zeros(robot.nv)
     return robot.inverse_dynamics(q, rest, rest, actuated=robot.independent)
 
@@ -174,7 +180,7 @@ def reaction_vectors(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def arrows(where: np.ndarray, vectors: np.ndarray, longest: float) -> np.ndarray:
-    """Return start and end (k, 2, 3) of arrows, scaled to a largest length (m)."""
+    """Return the start and end (k, 2, 3) of arrows. The longest has the length `longest` (m)."""
     sizes = np.linalg.norm(vectors, axis=1)
     largest = np.max(sizes, initial=0.0)
     if not largest > 1e-9:

@@ -1,4 +1,4 @@
-"""Triangles drawn for a robot, from shapes and meshes of its file, or from its inertias."""
+"""Triangles that are drawn for a robot, from the shapes and meshes of its file or its inertias."""
 
 import math
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
 COLLISION = (0.95, 0.55, 0.10, 0.45)
 PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.47, 0.62))
-"""Colors of links without a color, lines between joints, collision shapes, and boxes."""
+"""Colors of links without their own color, of lines between joints, collision shapes and boxes."""
 
 MOST_TRIANGLES = 400_000
 """Largest number of triangles drawn without simplification (docs/view.md)."""
@@ -30,7 +30,7 @@ FINEST = 200
 """Initial number of cells along the longest side of a mesh."""
 
 COARSER = 1.3
-"""Factor by which cells grow in each attempt."""
+"""Factor by which cells grow in each attempt to simplify a mesh."""
 
 
 class Solid(NamedTuple):
@@ -76,7 +76,7 @@ def solids(
 
 
 def collision_solids(model: Model) -> list[Solid]:
-    """Return the shapes and meshes for collision, all in one translucent color."""
+    """Return the collision shapes and meshes, all in one translucent color."""
     shapes = [shape for shape in model.source.shapes if shape.role == "collision"]
     drawn = [solid for shape in shapes for solid in _seen(model, shape, [], [])]
     count = sum(len(solid.faces) for solid in drawn)
@@ -89,7 +89,7 @@ def collision_solids(model: Model) -> list[Solid]:
 
 
 def _said(missing: list[str]) -> Iterator[str]:
-    """Yield one note per package (or for all plain names) of missing mesh files."""
+    """Yield notes on missing mesh files: one per package, and one for files without a package."""
     for package in dict.fromkeys(map(package_of, missing)):
         names = [name for name in missing if package_of(name) == package]
         count = f"{len(names)} meshes are" if len(names) > 1 else "a mesh is"
@@ -147,7 +147,7 @@ def _own_color(mesh: Any) -> tuple[float, ...]:
 
 
 def _placed(frame: Transform, points: np.ndarray) -> np.ndarray:
-    """Return points given in a frame, in its parent frame."""
+    """Transform points from a frame to its parent frame."""
     R: np.ndarray = np.array(frame.R.rows, dtype=float)
     return np.asarray(points @ R.T + np.array(list(frame.r), dtype=float))
 
@@ -197,7 +197,7 @@ def joined(model: Model, i: int) -> list[np.ndarray]:
 
 
 def _within_budget(solid: Solid, share: float) -> Solid:
-    """Return a solid with a share of its triangles; small solids are not simplified."""
+    """Return a solid with a fraction of its triangles. Small solids are not simplified."""
     most = max(round(share * len(solid.faces)), FEW)
     vertices, faces = coarser(solid.vertices, solid.faces, most)
     return solid._replace(vertices=vertices, faces=faces)
@@ -240,7 +240,8 @@ def creased(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.nda
 def _corners(edges: np.ndarray, tail: np.ndarray) -> np.ndarray:
     """Return both corners (2, n) of each edge, the one with the lower index first.
 
-    Edges and corners are numbered as 3 * face + side; tail: the place where each edge begins.
+    Edges and corners are numbered as 3 * face + side. tail: index of the point at which each edge
+    begins.
     """
     begin, end = edges, edges - edges % 3 + (edges + 1) % 3
     swapped = tail.ravel()[begin] > tail.ravel()[end]
@@ -255,7 +256,7 @@ def _normals(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 
 def coarser(vertices: np.ndarray, faces: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return a mesh with at most `most` triangles; a smaller mesh is unchanged.
+    """Return a mesh with at most `most` triangles. A smaller mesh is returned unchanged.
 
     Corners within one cell of a grid are merged at their mean, and triangles that lose a corner are
     removed (vertex clustering: Rossignac, Borrel 1993).
@@ -292,9 +293,9 @@ def _different(faces: np.ndarray, count: int) -> np.ndarray:
 def outward(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray | None:
     """Return triangles that face outward (counterclockwise); None if the surface is not closed.
 
-    A surface is closed if each edge is traversed equally often in both directions; corners at the
-    same place count as one. The inside of a closed surface need not be drawn. Each connected part
-    is oriented so that its volume is positive (divergence theorem).
+    A surface is closed if each edge is traversed equally often in both directions. Coincident
+    corners count as one. The inside of a closed surface need not be drawn. Each connected part is
+    oriented so that its volume is positive (divergence theorem).
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components

@@ -12,13 +12,13 @@ FIELD_OF_VIEW = math.radians(38.0)
 """Vertical field of view of the camera, narrow enough for little distortion at the edges."""
 
 MARGIN = 0.86
-"""Fraction of the free part of a picture that robots fill."""
+"""Fraction of the free part of a picture that the robots fill."""
 
 PANEL = 345.0
 """Width of the panel on the right of a page, in pixels."""
 
 ASPECT, WIDTH = 1.6, 1280.0
-"""Aspect ratio and width (pixels) of a page that has not reported its own yet."""
+"""Aspect ratio and width (pixels) that are assumed until a page reports its own."""
 
 
 class Colors(NamedTuple):
@@ -30,7 +30,10 @@ class Colors(NamedTuple):
 
 
 QUICK = 0.2
-"""Largest time (s) for a picture with shadows: graphics cards take 0.05, processors 0.5."""
+"""Largest time (s) for drawing a picture with shadows.
+
+Graphics cards take about 0.05 s, processors 0.5 s.
+"""
 
 PATIENCE = 10.0
 """Time limit (s) for a picture that only measures the drawing speed."""
@@ -84,7 +87,7 @@ def fitted(
 class Stage:
     """The floor, the lights and the camera of a scene whose robots lie within `bounds` (2, 3).
 
-    height: height of the floor along `up`, in m; by default that of the lowest point of the robots.
+    height: height of the floor along `up` (m). Default: the lowest point of the robots.
     recorded: True while pictures are recorded, without the panel of a page.
     """
 
@@ -156,7 +159,7 @@ class Stage:
             camera.up_direction, camera.fov = self.up, FIELD_OF_VIEW
 
     def shadows(self, wanted: bool) -> None:
-        """Switch shadows and reflections on or off; off is faster without a graphics card."""
+        """Switch shadows and reflections on or off. Without a graphics card, off is faster."""
         self.sun.cast_shadow = wanted
         self.sky.intensity = 0.5 if wanted else 1.6
         room = "studio" if wanted else None
@@ -177,13 +180,13 @@ def is_quick(client: Any) -> bool:
         client.get_render(height, width, timeout=PATIENCE)  # the first one compiles shaders
         began = time.monotonic()
         client.get_render(height, width, timeout=PATIENCE)
-    except Exception:  # viser's own and those of futures, if a page is closed or hidden
+    except Exception:  # errors of viser and of futures, if a page is closed or hidden
         return False
     return time.monotonic() - began < QUICK
 
 
 def ground(robot: Robot, up: np.ndarray) -> float | None:
-    """Return the height (m) of the highest horizontal plane of a robot's file; None if none."""
+    """Return the height (m) of the highest horizontal plane in a robot's file, or None."""
     heights = []
     for plane in robot.model.source.planes:
         R: np.ndarray = np.array(plane.pose.R.rows, dtype=float)

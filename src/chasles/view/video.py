@@ -31,7 +31,7 @@ FLAGS = (
     *("--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"),
     *("--disable-background-networking", "--disable-component-update", "--no-proxy-server"),
 )
-"""Browser flags: no window, software rendering without a graphics card, no other hosts."""
+"""Browser flags: no window, software rendering if needed, and no connections to other hosts."""
 
 
 def check_video(path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -96,8 +96,13 @@ def record(
         problem = "the view has no motion to record"
         raise InputError("E-VIEW-022", problem, "give `motion` (or --motion)", part="record")
     if not (rate > 0.0 and speed > 0.0 and all(8 <= each <= 8192 for each in size)):
-        problem = f"rate {rate!r}, speed {speed!r} and size {size!r} must be positive"
-        raise InputError("E-VIEW-023", problem, "give positive numbers", part="record")
+        problem = f"rate {rate!r} or speed {speed!r} is not positive, or size {size!r} is invalid"
+        raise InputError(
+            "E-VIEW-023",
+            problem,
+            "give positive values, and sizes from 8 to 8192 pixels",
+            part="record",
+        )
     width, height = (2 * (each // 2) for each in size)  # the encoder needs even sizes
     playback = viewer.playback
     instants = np.arange(playback.first, playback.last + 0.5 * speed / rate, speed / rate)

@@ -41,17 +41,20 @@ FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin a
 
 
 class Look(NamedTuple):
-    """Triangles drawn per robot, and a flag for shadows (None: if the browser is fast enough)."""
+    """Number of triangles drawn per robot, and a flag for shadows.
+
+    With None, shadows are drawn if the browser is fast enough.
+    """
 
     triangles: int = MOST_TRIANGLES
     shadows: bool | None = None
 
 
 class Viewer:
-    """A running viewer; `url` contains the token, and `notes` lists shapes that cannot be drawn.
+    """A running viewer. `url` contains the token, and `notes` lists shapes that cannot be drawn.
 
-    A notebook displays it; elsewhere it prints its address. It runs until `stop()`, the end of
-    `with`, or the end of Python; `wait()` keeps a script running.
+    A notebook displays the viewer itself; elsewhere, printing it shows its address. It runs until
+    `stop()`, the end of `with`, or the end of Python. `wait()` keeps a script running.
     """
 
     def __init__(
@@ -154,11 +157,11 @@ class Viewer:
             client.send_file_download(self._file(".mp4"), file.read_bytes(), save_immediately=True)
 
     def _file(self, suffix: str) -> str:
-        """Return a file name made of the robot's name."""
+        """Return a file name made from the robot's name."""
         return re.sub(r"[^\w.-]+", "-", self.figures[0].whole.name)[:80] + suffix
 
     def wait(self) -> None:
-        """Block until Ctrl-C, then stop the viewer; scripts would otherwise end at once."""
+        """Block until Ctrl-C, then stop the viewer. A script would otherwise end at once."""
         with self, suppress(KeyboardInterrupt):
             threading.Event().wait()
 
@@ -212,8 +215,8 @@ def show(
         Motion to play: a file, the folder of a simulation, or a trajectory. The second robot plays
         it too if its joints have the same names.
     host : str
-        Interface to listen on. Other machines can open the page only if this is one of their
-        networks.
+        Address of the network interface to listen on. Other machines can open the page only through
+        an interface on their network.
     port : int
         First port to try; the next free one is used. 0 chooses any.
     allow : sequence of str
@@ -253,7 +256,7 @@ def show(
         remedy = "omit `host`, or give an address of this machine"
         raise InputError("E-VIEW-004", problem, remedy, part="show") from None
     if isinstance(triangles, bool) or not isinstance(triangles, int) or triangles < 1:
-        problem = f"a number of triangles is a positive integer, not {triangles!r}"
+        problem = f"triangles must be a positive integer, not {triangles!r}"
         raise InputError("E-VIEW-029", problem, part="show")
     at = None if q is None else numbers("q", q, robot.nq)
     if at is not None and at.ndim != 1:
@@ -265,7 +268,7 @@ def show(
 
 
 def _size(client: Any) -> tuple[int, int]:
-    """Return the size of pictures of a page, rounded down to even numbers, at most `PICTURE`."""
+    """Return the size of a page's pictures, at most `PICTURE`, rounded down to even numbers."""
     camera = client.camera
     width, height = min(PICTURE[0], camera.image_width), min(PICTURE[1], camera.image_height)
     return max(2 * (width // 2), 2), max(2 * (height // 2), 2)

@@ -1,4 +1,4 @@
-"""The commands, in the order of the help: one file and one row per command."""
+"""The commands in the order of the help text, with one file and one row per command."""
 
 from collections.abc import Callable
 
@@ -46,4 +46,4 @@ COMMANDS: tuple[Callable[..., Answer], ...] = (
     export,
     cache,
 )
-"""All commands; Typer reads their options from signatures and their help from docstrings."""
+"""All commands. Typer reads their options from signatures and their help from docstrings."""

@@ -1,9 +1,9 @@
 """The command `chasles bench`: a robot's main functions, timed on this machine.
 
-Each time is the minimum of many runs, measured in turns, so that all methods are subject to the
+Each time is the minimum of many runs. Runs are interleaved, so that all methods are subject to the
 same noise. One core is timed by the processor time of this process, which excludes waiting for
-other programs; several cores are timed by wall-clock time. Pinocchio is called from Python once per
-state, after its results were compared. Its results are discarded, which favors it.
+other programs. Several cores are timed by wall-clock time. Pinocchio is called from Python once per
+state, after its results have been compared. Its results are discarded, which favors it.
 """
 
 import os
@@ -60,16 +60,16 @@ FUNCTIONS = (
 )
 
 STEPS = 2 * len(FUNCTIONS) + 1
-"""Number of messages from `run`."""
+"""Number of progress messages of `run`."""
 
 CHECKED = 32
-"""States whose results are compared with Pinocchio's."""
+"""Number of states whose results are compared with Pinocchio's."""
 
 LARGE = 2**27
 """Size (bytes) of the arrays of a batch too large for any cache."""
 
 SECONDS = 0.7
-"""Duration of the timing of one function, in s."""
+"""Time (s) spent on timing one function."""
 
 EXACT = 1e-8
 SNAPPED = 1e3
@@ -100,9 +100,9 @@ class Speed:
 
 @dataclass(frozen=True)
 class Bench:
-    """All speeds of a robot, and their ratio to the limits of the machine.
+    """All speeds of a robot, and their ratios to the limits of the machine.
 
-    `note` explains why Pinocchio's times are missing; it is empty if they are present.
+    `note` explains why Pinocchio's times are missing, and is empty if they are not.
     """
 
     robot: Robot
@@ -187,7 +187,7 @@ def run(
     gpu: bool = True,
     step: Callable[[str], None] = lambda _: None,
 ) -> Bench:
-    """Compile, check and time every function; `step` receives the name of each step.
+    """Compile, check and time every function. `step` receives the name of each step.
 
     large: bytes of the arrays of the largest batch. gpu: time kernels on a GPU if there is one.
     """
@@ -247,7 +247,7 @@ def _speed(
     peer: Peer | None,
     seconds: float,
 ) -> Speed:
-    """Check and time a function; on one core, with the faster of the two ways to call it."""
+    """Check and time a function. On one core, the faster of the two ways to call it counts."""
     arrays = [states[name] for name in function.inputs]
     short = [x.astype(np.float32) for x in arrays]
     out, short_out = compiled(*arrays, threads=1), compiled(*short, threads=1)
@@ -328,7 +328,7 @@ def _data(bench: Bench) -> dict[str, Any]:
 
 
 def show(bench: Bench, output: Path, console: Console) -> None:
-    """Print the times, and their ratios to Pinocchio's; output: the path of the plot."""
+    """Print the times, and their ratios to Pinocchio's. `output` is the path of the plot."""
     console.print(
         f"[bold]{escape(bench.robot.name)}[/] (nv {bench.robot.nv}): time per "
         f"call from Python, and per state in a batch of {bench.batch}:"
@@ -363,7 +363,7 @@ def _mimics(robot: Robot) -> bool:
 
 
 def _label(speed: Speed) -> str:
-    """Return the label of a row; derivatives are below their function."""
+    """Return the label of a row. Derivatives are listed below their function."""
     return "  derivatives" if speed.function.derivatives else f"[cyan]{speed.function.name}[/]"
 
 

@@ -87,7 +87,7 @@ def _entries(count: int) -> str:
 
 
 def problem(place: Path) -> str:
-    """Return why the cache is not used; empty if it is."""
+    """Return the reason why the cache is not used; empty if it is used."""
     if not os.path.lexists(place):
         return "The folder does not exist yet; compiling the first function creates it."
     remedy = "functions are compiled again in each process. Set CHASLES_CACHE to another folder."
@@ -123,7 +123,7 @@ def size(count: float) -> str:
 
 
 def ago(seconds: float) -> str:
-    """Return a time in the past in words."""
+    """Return a duration as words, such as "3 hours ago"."""
     for period, name in PERIODS:
         if seconds >= period:
             number = int(seconds // period)

@@ -61,7 +61,7 @@ def compare(
 
 
 def _show(found: Agreement, console: Console) -> None:
-    """Print one row per term: its worst relative difference."""
+    """Print one row per term with its worst relative difference."""
     console.print(f"[bold]{escape(found.robot)}[/] in chasles and in {found.library}:")
     rows = table(["", "term", "worst of"], ["difference"])
     for name, worst in found.terms:

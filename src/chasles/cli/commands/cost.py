@@ -41,8 +41,7 @@ MAIN = (
 )
 
 Row = tuple[str, str, Cost | None]
-"""A function, a method, and its operations; None if it does not support the robot's mimic joints.
-"""
+"""A function, a method, and its operations; None if the method does not support mimic joints."""
 
 
 def cost(
@@ -102,7 +101,7 @@ def _checked(rules: str) -> Rules:
 def _listed(
     robot: Robot, functions: Sequence[str], method: str, frame: str, *, steps: bool, rules: Rules
 ) -> Answer:
-    """Return one row per function and method; steps: also one row per statement."""
+    """Return one row per function and method and, with `steps`, one row per statement."""
     found = list(rows(robot, functions, method, frame, rules))
     data = _about(robot, frame) | {"rules": rules, "counts": [_data(row, steps) for row in found]}
 
@@ -158,7 +157,10 @@ def rows(
     frame: str,
     rules: Rules = "simplified",
 ) -> Iterator[Row]:
-    """Count operations of the given or main functions; None if mimic joints are not supported."""
+    """Count the operations of the given functions, by default the main ones.
+
+    The count is None if a method does not support the robot's mimic joints.
+    """
     for function in functions:
         if function not in FUNCTIONS:
             problem = f"unknown function {function!r}"
@@ -183,7 +185,7 @@ def rows(
 
 
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
-    """Return the methods that suit a robot, the wanted one, and "fastest" if there is a choice."""
+    """Return the methods that support a robot, `wanted`, and "fastest" if there is a choice."""
     methods = [
         m
         for m in METHODS[that_runs(robot.model, function)]

@@ -67,7 +67,7 @@ def _unused() -> Path:
 
 @dataclass(frozen=True)
 class Check:
-    """A number that would be zero in exact arithmetic, and the bound it must stay under."""
+    """A value that is zero in exact arithmetic, and the bound that it must stay below."""
 
     what: str
     value: float
@@ -81,7 +81,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Speed:
-    """Operations of a function, and times (s) to compile it, per call and per state."""
+    """Number of operations of a function, and times (s) to compile it, per call and per state."""
 
     function: str
     operations: int
@@ -111,7 +111,8 @@ class Demo:
 def run(*, steps: int = STEPS, batch: int = BATCH) -> Demo:
     """Move the PUMA 560, and check its torques by forward dynamics and by energy.
 
-    There are two samples per step, since Runge-Kutta and Simpson need the midpoint.
+    There are two samples per step, since the Runge-Kutta method and Simpson's rule use the
+    midpoint.
     """
     robot, h = puma560(), DURATION / steps
     compiled = {name: _timed(partial(robot.function, name)) for name in TIMED}
@@ -203,7 +204,7 @@ def _data(demo: Demo) -> dict[str, Any]:
 
 
 def _show(demo: Demo, output: Path, console: Console) -> None:
-    """Print the motion by joint, the checks, and the speeds; output: the path of the plot."""
+    """Print the motion by joint, the checks, and the speeds. `output` is the path of the plot."""
     robot = demo.robot
     duration = f"{demo.t[-1]:g} s"
     console.print(f"[bold]{robot.name}[/] moves {robot.nv} joints from rest to rest in {duration}.")

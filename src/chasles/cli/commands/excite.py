@@ -23,15 +23,15 @@ from chasles.writing import check_target
 def excite(
     asked: Asked,
     output: Annotated[Path, option("Motion file to write (.csv).", "--output", "-o")],
-    duration: Annotated[float, option("Length of the motion, s.")] = 10.0,
-    harmonics: Annotated[int, option("Terms of the Fourier series.", min=2)] = 5,
+    duration: Annotated[float, option("Duration of the motion (s).")] = 10.0,
+    harmonics: Annotated[int, option("Harmonics of the Fourier series.", min=2)] = 5,
     shape: Annotated[
-        str, option("Motion: fourier, spline.", autocompletion=among(get_args(Shape)))
+        str, option("Kind of motion: fourier or spline.", autocompletion=among(get_args(Shape)))
     ] = "fourier",
     goal: Annotated[
         str,
         option(
-            "Quantity to improve: condition, information.", autocompletion=among(get_args(Goal))
+            "Quantity to optimize: condition or information.", autocompletion=among(get_args(Goal))
         ),
     ] = "condition",
     include: Annotated[
@@ -46,19 +46,19 @@ def excite(
     effort: Annotated[
         str | None, option("Largest joint torques (N m, N). Default: the robot's.")
     ] = None,
-    clearance: Annotated[float, option("Least distance between links, in m.")] = 0.0,
+    clearance: Annotated[float, option("Smallest distance between links (m).")] = 0.0,
     ignore_collisions: Annotated[bool, option("Do not check distances between links.")] = False,
-    steps: Annotated[int, option("Steps of improvement.", min=1)] = 400,
-    seed: Annotated[int, option("Seed of random motions.")] = 0,
-    step: Annotated[float, option("Time between rows of the file, s.")] = 0.01,
-    plot: Annotated[Path | None, option("Plot to draw (.png, .svg, .pdf).")] = None,
+    steps: Annotated[int, option("Number of gradient steps.", min=1)] = 400,
+    seed: Annotated[int, option("Seed of the random motions.")] = 0,
+    step: Annotated[float, option("Time step of the file (s).")] = 0.01,
+    plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
     """Find a motion for identification and write it as a motion file.
 
     The motion is a Fourier series or a spline that starts and ends at rest,
-    within all limits of the robot. Run it on the robot, measure the torques,
-    then call `chasles identify`.
+    within all limits of the robot. Run it on the robot, record the torques,
+    then run `chasles identify`.
 
     Examples:
         chasles excite puma560 --velocity 2 --effort 100 -o motion.csv

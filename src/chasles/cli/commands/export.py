@@ -27,7 +27,7 @@ def export(
     frame: Frame = "",
     axes: Annotated[str, option("Axes of the components: world or frame.")] = "",
     at: Annotated[str, option("Reference point: frame, world or x,y,z (m).")] = "",
-    dissipation: Annotated[bool, option("With friction.")] = False,
+    dissipation: Annotated[bool, option("Include joint damping and friction.")] = False,
     dt: Annotated[float, option("Step size of time_step (s).")] = 0.0,
     overwrite: Overwrite = False,
 ) -> Answer:
@@ -85,7 +85,7 @@ def _stepping(robot: Robot, functions: Sequence[str], dt: float) -> dict[str, An
 def _viewpoint(
     robot: Robot, functions: Sequence[str], *, frame: str, axes: str, at: str
 ) -> dict[str, Any]:
-    """Return the options of functions that take a frame; by default it is the robot's tool."""
+    """Return the options of functions that take a frame. The default frame is the robot's tool."""
     given: dict[str, Any] = {"axes": axes} if axes else {}
     if at:
         given["at"] = at if at in ("frame", "world") else _point(at)

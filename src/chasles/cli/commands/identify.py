@@ -52,7 +52,7 @@ def identify(
     wrench: Annotated[
         list[str],
         repeatable(
-            "Frame with an external wrench in the logs: FOOT=plate, FOOT=sensor.",
+            "Frame with an external wrench in the logs: FOOT=plate or FOOT=sensor.",
             metavar="FRAME=KIND",
         ),
     ],
@@ -70,22 +70,22 @@ def identify(
     smoothing: Annotated[
         str,
         option(
-            "Rates from positions: low-pass, savitzky-golay, spline.",
+            "Smoothing of positions: low-pass, savitzky-golay or spline.",
             autocompletion=among(SMOOTHING),
         ),
     ] = "low-pass",
     cutoff: Annotated[
         float | None,
-        option("Cut-off frequency of the smoothing, Hz. Default: chosen from the data."),
+        option("Cut-off frequency of the smoothing (Hz). Default: chosen from the data."),
     ] = None,
     delay: Annotated[
-        str, option("Seconds that torques lag, or estimate, or JOINT=SECONDS,...")
+        str, option("Delay of the torques (s), or estimate, or JOINT=SECONDS,...")
     ] = "0",
-    loss: Annotated[str, option("Loss: squares, or huber against outliers.")] = "squares",
+    loss: Annotated[str, option("Loss: squares, or huber to limit outliers.")] = "squares",
     prior: Annotated[
         str,
         option(
-            "Distance from the robot's own inertias: pull-back, entropic, log-cholesky.",
+            "Distance from the robot's inertias: pull-back, entropic or log-cholesky.",
             autocompletion=among(PRIORS),
         ),
     ] = "pull-back",
@@ -93,16 +93,17 @@ def identify(
         float, option("Standard deviation of the prior, relative to each inertia.")
     ] = 1.0,
     payload: Annotated[
-        str | None, option("Frame with an unknown payload; the robot's inertias are known.")
+        str | None, option("Frame with an unknown payload; the robot's inertias stay fixed.")
     ] = None,
     total_mass: Annotated[float | None, option("Total mass (kg) of the moving links.")] = None,
     enclosed: Annotated[
         str | None,
         option(
-            "Keep masses within the links' shapes: box, ellipsoid.", autocompletion=among(REGIONS)
+            "Keep masses within the links' shapes: box or ellipsoid.",
+            autocompletion=among(REGIONS),
         ),
     ] = None,
-    skip_bad: Annotated[bool, option("Leave out and count bad rows and files.")] = False,
+    skip_bad: Annotated[bool, option("Skip and count bad rows and files.")] = False,
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
@@ -153,7 +154,7 @@ def identify(
 
 
 def _delay(text: str) -> Any:
-    """Return a number of seconds, "estimate", or these by joint."""
+    """Parse a delay: a number of seconds or "estimate", for all joints or by joint."""
     if text == "estimate":
         return text
     if "=" in text:

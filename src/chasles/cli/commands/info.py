@@ -14,13 +14,13 @@ from chasles.model import Body
 from chasles.robot import Robot
 
 MOST_NOTES = 50
-"""Largest number of notes shown; published robots have fewer."""
+"""Largest number of notes shown. Published robots have fewer."""
 
 
 def info(asked: Asked) -> Answer:
     """Show a robot's joints, links, masses, frames and notes.
 
-    Numbers that a built-in robot needs follow its name after a colon.
+    Arguments of a built-in robot follow its name after a colon: planar:4.
 
     Examples:
         chasles info puma560
@@ -33,7 +33,10 @@ def info(asked: Asked) -> Answer:
 
 
 def _facts(robot: Robot) -> dict[str, Any]:
-    """Return machine-readable facts in SI units; q, qd: first index, and one past the last."""
+    """Return the robot's properties in SI units.
+
+    Entries `q` and `qd` of a joint are half-open index ranges.
+    """
     source = robot.model.source
     return {
         "name": robot.name,

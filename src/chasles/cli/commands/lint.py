@@ -24,7 +24,7 @@ from chasles.writing import store
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 FailOn = StrEnum("FailOn", ["error", "warning", "note", "never"])
-"""The least severity at which the exit status is 1."""
+"""The lowest severity at which the exit status is 1."""
 
 
 def lint(
@@ -69,9 +69,9 @@ def lint(
 class Report:
     """The findings of a file, and its repaired copy.
 
-    unreadable: why the file cannot be read. asked: a repair was requested. copy, diff: repaired
-    copy and its differences, if any. left: faults that could not be repaired, and why. unwritten:
-    why the copy could not be written.
+    unreadable: the error if the file cannot be read. asked: True if a repair was requested. copy,
+    diff: repaired copy and its differences, if any. left: faults that could not be repaired, and
+    why. unwritten: the error if the copy could not be written.
     """
 
     file: str
@@ -85,7 +85,7 @@ class Report:
 
 
 def _report(target: str, *, fix: bool, how: Mapping[str, Any]) -> Report:
-    """Check a file, and repair a copy of it if requested; how: options of `surveyed`."""
+    """Check a file, and repair a copy of it if requested. `how` holds options of `surveyed`."""
     try:
         sheet = surveyed(target, **how)
     except ModelError as error:
@@ -104,7 +104,8 @@ def _report(target: str, *, fix: bool, how: Mapping[str, Any]) -> Report:
 def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
     """Write a repaired copy; return its name, and its difference from the unchanged file.
 
-    The copy of a file is written next to it; the copy of an installed robot, to the current folder.
+    The copy of a file is written next to it. The copy of an installed robot is written to the
+    current folder.
     """
     copy = target.with_name(f"{target.stem}.fixed{Path(sheet.file).suffix}")
     if os.path.lexists(copy):
@@ -121,7 +122,7 @@ def _fixed(sheet: Sheet, target: Path) -> tuple[str, str]:
 
 
 def _status(reports: Sequence[Report], fail_on: str) -> int:
-    """Return 2 if a file or copy cannot be read or written, 1 if findings count, else 0."""
+    """Return the exit status: 2 if a file cannot be read or written, 1 for findings, else 0."""
     if any(report.unreadable or report.unwritten for report in reports):
         return WRONG
     found = [finding for report in reports for finding in report.findings]

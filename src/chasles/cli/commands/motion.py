@@ -30,7 +30,7 @@ def motion(
         Path,
         typer.Argument(
             metavar="MOTION",
-            help="Simulation, .csv or .parquet file, folder of such, or plain text with q qd qdd.",
+            help="Simulation, .csv or .parquet file, folder of files, or text with q qd qdd.",
         ),
     ],
     frame: Annotated[
@@ -54,9 +54,7 @@ def motion(
     ] = "",
     output: Annotated[
         Path | None,
-        option(
-            "Table to write (.csv, .parquet), or folder for those of a folder.", "--output", "-o"
-        ),
+        option("Table to write (.csv, .parquet), or folder for several tables.", "--output", "-o"),
     ] = None,
     plot: Annotated[Path | None, option("Plot to write (.png, .svg, .pdf).")] = None,
     forces: Annotated[
@@ -64,15 +62,15 @@ def motion(
     ] = None,
     forces_on: Annotated[str, option("Frame on which --forces act. Default: the tool.")] = "",
     at_world: Annotated[
-        bool, option("Velocities of the point at the world origin, as in W and H.")
+        bool, option("Use the body point at the world origin for velocities, as in W and H.")
     ] = False,
     step: Annotated[
         float | None, option("Time step (s) of a motion without a time column.")
     ] = None,
     differentiate: Annotated[
-        bool, option("Compute missing velocities and accelerations by differences.")
+        bool, option("Compute missing velocities and accelerations by finite differences.")
     ] = False,
-    skip_bad: Annotated[bool, option("Leave out and count bad rows and files of logs.")] = False,
+    skip_bad: Annotated[bool, option("Skip and count bad rows and files of logs.")] = False,
     cluster: Cluster = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
@@ -148,7 +146,7 @@ def _logs(
             raise InputError("E-CLI-273", problem, "omit it, or give one motion file")
     if output is None or (output.suffix.lower() != ".parquet" and not logs.is_dir()):
         kind = "a folder" if logs.is_dir() else "a .parquet file"
-        raise InputError("E-CLI-274", "the tables need a place", f"give --output, {kind}")
+        raise InputError("E-CLI-274", "the tables need a valid output", f"give --output, {kind}")
     given = job(asked.robot())
     tables = partitions(logs, output)
     with command.counting(count_of([source for source, _ in tables])) as told:
@@ -158,7 +156,7 @@ def _logs(
 
 
 def _show_logs(job: Job, total: Total, output: Path, console: Console) -> None:
-    """Print the number of states, peak and RMS joint torques, and omitted rows."""
+    """Print the number of states, peak and RMS joint torques, and skipped rows."""
     resumed = f" ({total.resumed} were there already)" if total.resumed else ""
     console.print(
         f"[bold]{escape(job.robot.name)}[/]: {total.states} states in {total.files} files"
@@ -196,7 +194,7 @@ def _data(task: Task, summary: Summary) -> dict[str, Any]:
 
 
 def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Console) -> None:
-    """Print the length of the motion, joint forces, the frame's motion and the energy."""
+    """Print the length of the motion, joint torques, the frame's motion and the energy."""
     robot, frame = task.robot, task.summarized
     length = "" if summary.end is None else f", {summary.start:g} to {summary.end:g} s"
     console.print(f"[bold]{escape(robot.name)}[/]: {summary.instants} instants{length}")
@@ -222,7 +220,7 @@ def _show(task: Task, summary: Summary, files: Mapping[str, Path], console: Cons
 
 
 def _draw(task: Task, summary: Summary, path: Path, *, overwrite: bool) -> None:
-    """Plot joint positions, joint forces and the frame's speed over time to a file."""
+    """Plot joint positions, joint torques and the frame's speed over time to a file."""
     robot = task.robot
     figure, (positions, forces, speed) = sheet(3)
     samples, rest = summary.samples[:, 0], summary.samples[:, 1:]

@@ -102,7 +102,7 @@ def reach(
 
 
 def _only_solutions(found: Solution) -> dict[str, Any]:
-    """Return the fields of `solutions="all"` without its unused rows."""
+    """Return the fields of a `solutions="all"` result without its unused rows."""
     used = ~np.isnan(found.q).any(axis=-1)
     return vars(found) | {n: getattr(found, n)[used] for n in ("q", "solved", "residual", "limits")}
 
@@ -143,7 +143,7 @@ def _target(goals: np.ndarray, tolerance: float) -> Pose | Position:
 def _followed(
     robot: Robot, frame: str, goals: np.ndarray, tolerance: float, options: dict[str, Any]
 ) -> Solution:
-    """Return the postures along a path, each starting from the previous one."""
+    """Solve the poses along a path, each starting from the previous solution."""
     found: list[Solution] = []
     with command.bar(len(goals), TaskProgressColumn(), TimeRemainingColumn()) as told:
         for goal in goals:
@@ -158,7 +158,7 @@ def _followed(
 def _write(
     robot: Robot, t: np.ndarray | None, found: Solution, output: Path, *, overwrite: bool
 ) -> None:
-    """Write the postures as a motion file, with the errors of each."""
+    """Write the solutions as a motion file, with the errors of each."""
     rows = [
         found.q.reshape(-1, robot.nq),
         found.solved.reshape(-1, 1),
@@ -177,7 +177,7 @@ def _write(
 def _show_pose(
     robot: Robot, frame: str, found: Solution, files: Mapping[str, Path], console: Console
 ) -> None:
-    """Print the joint positions of a pose, a column for each solution."""
+    """Print the joint positions for a pose, with a column for each solution."""
     q = found.q.reshape(-1, robot.nq)
     solved = found.solved.reshape(-1)
     shown = q[solved] if solved.any() else q[:1]

@@ -39,14 +39,14 @@ from chasles.view.video import check_video
 from chasles.writing import check_target, whole
 
 MOST_SHOWN = 4000
-"""Approximate largest number of instants of a plot."""
+"""Approximate largest number of instants in a plot."""
 
 Arrays = Mapping[str, np.ndarray]
 
 FOLDER = Path("simulation")
 
 NUMBERS = "X,...|JOINT=X"
-"""Form of coordinates on the command line."""
+"""Format of coordinates on the command line."""
 
 
 def simulate(
@@ -68,7 +68,7 @@ def simulate(
     ] = None,
     rtol: Annotated[float | None, option("Relative tolerance of dopri5.")] = None,
     atol: Annotated[float | None, option("Absolute tolerance of dopri5.")] = None,
-    every: Annotated[int | None, option("Keep one state out of every N.")] = None,
+    every: Annotated[int | None, option("Store only every N-th state.")] = None,
     q: Annotated[
         list[str] | None,
         option("Initial positions (rad or m): all, or JOINT=X; repeatable.", metavar=NUMBERS),
@@ -144,7 +144,7 @@ def simulate(
     trust: Trust = False,
     output: Annotated[Path, option("Folder to write to.", "--output", "-o")] = FOLDER,
     table: Annotated[Path | None, option("Also write a table (.csv, .parquet).")] = None,
-    no_plots: Annotated[bool, option("Draw nothing.")] = False,
+    no_plots: Annotated[bool, option("Do not draw plots.")] = False,
     recorded: Annotated[Path | None, option("Also write a video (.mp4, .gif).", "--record")] = None,
     rate: Rate = RATE,
     size: Size = DEFAULT_SIZE,
@@ -230,7 +230,7 @@ def _carried_out(task: work.Task, film: partial[Any] | None, *, plots: bool) -> 
 def _recorded(
     task: work.Task, recording: Recording, film: partial[Any] | None, *, plots: bool
 ) -> command.Answer:
-    """Run a task in its folder. film: function that records a video of the motion."""
+    """Run a task in its folder. `film` is a function that records a video of the motion."""
     aside = command.Terminal(stderr=True)
     command.write(aside, *(f"note: {note}" for note in recording.notes))
     begun = time.monotonic()
@@ -266,7 +266,10 @@ def _recorded(
 
 
 def _summary(recording: Recording, arrays: Arrays | None, wall: float) -> dict[str, Any]:
-    """Return a machine-readable summary; arrays: the complete motion; wall: wall-clock time (s)."""
+    """Return a machine-readable summary.
+
+    arrays: the complete motion. wall: wall-clock time (s).
+    """
     scene, end = recording.scene, recording.end
     found: dict[str, Any] = {
         "robot": scene.robot.name,

@@ -31,17 +31,17 @@ def sweep(
             metavar="NAME=VALUES",
         ),
     ],
-    samples: Annotated[int | None, option("Random runs for each point of the grid.", min=1)] = None,
-    seed: Annotated[int, option("Seed of random values.", min=0)] = 0,
+    samples: Annotated[int | None, option("Number of random runs per grid point.", min=1)] = None,
+    seed: Annotated[int, option("Seed of the random values.", min=0)] = 0,
     motions: Annotated[bool, option("Write every state, not only the final one.")] = False,
     output: Annotated[Path, option("Folder to write to.", "--output", "-o")] = Path("sweep"),
     cluster: Cluster = None,
     trust: Trust = False,
     overwrite: Overwrite = False,
 ) -> command.Answer:
-    """Simulate a scenario for many values of its quantities.
+    """Simulate a scenario many times with different values.
 
-    Quantities are values of the scenario, such as duration, start.q.JOINT and
+    Values of the scenario can vary, such as duration, start.q.JOINT and
     control.stiffness, and parameters of the robot, such as LINK.mass.
 
     Writes a folder of Parquet tables, one dataset with a row per run. Run the

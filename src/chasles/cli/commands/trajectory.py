@@ -22,7 +22,7 @@ from chasles.robot import Robot
 from chasles.writing import check_target
 
 NUMBERS = "X,...|JOINT=X"
-"""Form of coordinates on the command line."""
+"""Format of coordinates on the command line."""
 
 POLYNOMIALS: dict[str, Callable[..., make.Move]] = {
     "minimum-jerk": make.minimum_jerk,
@@ -31,13 +31,13 @@ POLYNOMIALS: dict[str, Callable[..., make.Move]] = {
     "quintic": make.quintic,
     "septic": make.septic,
 }
-"""Kinds that take a duration."""
+"""Kinds of trajectories that take a duration."""
 
 ORIENTATIONS = ("path", "free")
-"""Orientations of a frame that follows a line."""
+"""Values of `--orientation` for a frame that follows a line."""
 
 JUMPING = ("trapezoid", "time-optimal")
-"""Kinds whose accelerations jump, so that their jerk has no bound."""
+"""Kinds with discontinuous accelerations, so that their jerk is unbounded."""
 
 KINDS = (*POLYNOMIALS, "trapezoid", "s-curve", "spline", "line", "time-optimal")
 """All kinds of trajectories."""
@@ -73,7 +73,7 @@ def trajectory(
     orientation: Annotated[
         str,
         option(
-            "Orientation of the frame on a line: path (kept) or free.",
+            "Orientation of the frame on a line: path (constant) or free.",
             autocompletion=among(ORIENTATIONS),
         ),
     ] = "path",
@@ -147,7 +147,7 @@ def trajectory(
 
 
 def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarray) -> np.ndarray:
-    """Return a posture from all numbers, or from some joints by name."""
+    """Return a posture from a list of all coordinates, or from some joints by name."""
     given = coordinates(flag, words)
     if given is None:
         return default
@@ -164,7 +164,7 @@ def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarr
 def _needed(
     kind: str, limits: dict[str, Any], names: tuple[str, ...], robot: Robot
 ) -> dict[str, Any]:
-    """Return the limits that a kind needs; velocity limits default to the robot's."""
+    """Return the limits that a kind of trajectory needs. Velocity limits default to the robot's."""
     found = {}
     for name in names:
         value = limits[name]

@@ -40,7 +40,7 @@ def verify(
 
 
 def show(found: Verification, console: Console) -> None:
-    """Print one row per check: the function and method with the worst error."""
+    """Print one row per check with the function and method that have the worst error."""
     console.print(f"[bold]{escape(found.robot)}[/]: {len(found.results)} comparisons")
     wide = console.width >= WIDE
     words = ["", "check", "worst of"] if wide else ["", "check, and its worst term"]

@@ -15,7 +15,7 @@ from chasles.view.solids import MOST_TRIANGLES
 from chasles.view.video import check_video
 
 MOST_NOTES = 3
-"""Largest number of notes shown; a robot may have one per mesh."""
+"""Largest number of notes shown. A robot may have one per mesh."""
 
 
 def view(
@@ -46,7 +46,7 @@ def view(
     ] = MOST_TRIANGLES,
     shadows: Annotated[
         bool | None,
-        option("Draw shadows and reflections (default: if the browser is quick enough)."),
+        option("Draw shadows and reflections (default: if the browser is fast enough)."),
     ] = None,
     rate: Rate = RATE,
     size: Size = DEFAULT_SIZE,
@@ -115,5 +115,5 @@ def view(
 
 
 def wait(ended: threading.Event) -> None:
-    """Wait for Ctrl-C, the regular end of this command."""
+    """Wait for Ctrl-C, which is the regular way to end this command."""
     ended.wait()
