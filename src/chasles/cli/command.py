@@ -356,13 +356,15 @@ TABLES = {".csv": csv_table, ".parquet": parquet_table}
 """Writers of tables by the file's suffix."""
 
 
-def check_new_table(path: Path, *, overwrite: bool) -> None:
+def check_new_table(
+    path: Path, *, overwrite: bool, suffixes: Sequence[str] = tuple(TABLES)
+) -> None:
     """Raise an error at once if a table cannot be written."""
     check_folder(path)
-    if path.suffix.lower() not in TABLES:
+    if path.suffix.lower() not in suffixes:
         problem = "unknown table format"
         raise InputError(
-            "E-CLI-028", problem, f"use a file name ending in {' or '.join(TABLES)}", file=path
+            "E-CLI-028", problem, f"use a file name ending in {' or '.join(suffixes)}", file=path
         )
     if os.path.isdir(path):
         raise InputError(

@@ -17,7 +17,6 @@ from chasles.identification.unknowns import INCLUDED
 from chasles.plots import move as draw
 from chasles.plots.paper import sheet
 from chasles.robot import Robot
-from chasles.writing import check_target
 
 
 def excite(
@@ -64,11 +63,10 @@ def excite(
         chasles excite puma560 --velocity 2 --effort 100 -o motion.csv
         chasles excite robot.urdf --duration 20 --clearance 0.05 -o motion.csv
     """
-    command.check_new_table(output, overwrite=overwrite)
+    command.check_new_table(output, overwrite=overwrite, suffixes=(".csv",))
     if plot is not None:
         command.check_new_picture(plot, overwrite=overwrite)
     robot = asked.robot()
-    check_target(output, overwrite=overwrite)
     excitation = found(
         robot,
         duration=duration,

@@ -19,7 +19,6 @@ from chasles.formats.motion import read
 from chasles.plots import move as draw
 from chasles.plots.paper import efforts, sheet
 from chasles.robot import Robot
-from chasles.writing import check_target
 
 NUMBERS = "X,...|JOINT=X"
 """Format of coordinates on the command line."""
@@ -104,7 +103,7 @@ def trajectory(
         chasles trajectory puma560 --through points.csv --kind spline -o a.csv
         chasles trajectory robot.urdf --kind line --position 0.5,0.1,0.2 -o b.csv
     """
-    command.check_new_table(output, overwrite=overwrite)
+    command.check_new_table(output, overwrite=overwrite, suffixes=(".csv",))
     if plot is not None:
         command.check_new_picture(plot, overwrite=overwrite)
     if kind not in KINDS:
@@ -134,7 +133,6 @@ def trajectory(
     t = made.times(step)
     if outside := outside_limits(robot, made(t, 0)[0], "the trajectory"):
         command.note(f"note: {outside}")
-    check_target(output, overwrite=overwrite)
     made.save(output, robot, step=step, overwrite=overwrite)
     files = {"motion": output}
     if plot is not None:
