@@ -152,3 +152,12 @@ def test_bad_requests(
     Path("zero.csv").write_text("x,y,z,qw,qx,qy,qz\n1,0,0,0,0,0,0\n", "utf-8")
     said = run("reach", "puma560", *words, "--json", status=2)
     assert code(said) == expected
+
+
+@pytest.mark.parametrize("words", [("trajectory", "puma560", "--to", "0,0,0,0,0,0.1"), ("excite",)])
+def test_motion_files_are_csv(words: tuple[str, ...], tmp_path: Path) -> None:
+    """Other tables are refused before a motion is computed, not after it."""
+    said = run(
+        *words, *["puma560"][len(words) > 1 :], "-o", tmp_path / "a.parquet", "--json", status=2
+    )
+    assert code(said) == "E-CLI-028"
