@@ -360,12 +360,12 @@ def test_gaps_at_the_border_of_blocks(first: int, tmp_path: Path, monkeypatch: A
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow", ".csv"])
 def test_truncated_files(suffix: str, tmp_path: Path) -> None:
-    """They are named; --skip-bad counts them, and the others are used."""
+    """They are named; skip_bad counts them, and the others are used."""
     good = write(tmp_path / f"a{suffix}", table(ROBOT))
     bad = write(tmp_path / f"b{suffix}", table(ROBOT, 3))
     data = bad.read_bytes()
     bad.write_bytes(data[: len(data) // 2] if suffix != ".csv" else data[: data.rindex(b",")])
-    with raises("E-LOG-012", f"b{suffix}", "--skip-bad"):
+    with raises("E-LOG-012", f"b{suffix}", "skip_bad=True"):
         chasles.identify(ROBOT, tmp_path)
     found = chasles.identify(ROBOT, tmp_path, skip_bad=True)
     assert "unreadable files: 1" in " ".join(found.notes)

@@ -52,3 +52,10 @@ def test_slow_legs_move_as_in_small_steps():
         drifts.append(np.abs(energy / energy[0] - 1.0).max())
     assert drifts[0] < 0.05
     assert drifts[1] / drifts[0] == pytest.approx(0.5, abs=0.15)
+
+
+def test_steps_too_short_for_rotation() -> None:
+    """The square of the angular velocity that turns far in a step exceeds all floats."""
+    robot = chasles.robots.planar(2)
+    run = robot.simulate([0.1, 0.2], [0.0, 0.0], dt=1e-160, steps=2, integrator="time-stepping")
+    assert np.isfinite(run.q).all()
