@@ -158,7 +158,7 @@ def store(path: AnyPath, text: str, *, overwrite: bool = True) -> None:
 
 
 def store_all(files: Mapping[Path, str], *, overwrite: bool) -> None:
-    """Write texts to files, all or none. They are renamed when all are on disk."""
+    """Write all files or none. Temporary files are renamed once all of them are on disk."""
     for path in files:
         check_target(path, overwrite=overwrite)
     with ExitStack() as parts:

@@ -96,7 +96,7 @@ class Sweep:
     def _shared(self, changed: Mapping[str, float]) -> bool:
         """Return True if one program serves all values of the robot's changed parameters.
 
-        A parameter of zero, such as a missing mass, may lead to another program.
+        A zero-valued parameter, such as a missing mass, may require a different program.
         """
         return bool(changed) and min(changed.values()) > 0.0 and self._compiled
 

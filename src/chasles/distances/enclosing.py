@@ -202,7 +202,10 @@ def _disc(points: np.ndarray) -> np.ndarray:
 
 
 def _along(corners: np.ndarray, center: np.ndarray, axis: np.ndarray) -> Fit:
-    """Return the shortest capsule around points with a given axis and the smallest radius."""
+    """Return the capsule with a given axis that encloses the points.
+
+    It has the smallest radius and, with this radius, the shortest length.
+    """
     r = corners - center
     t = r @ axis
     across = np.linalg.norm(r - t[:, None] * axis, axis=1)

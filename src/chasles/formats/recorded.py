@@ -20,7 +20,7 @@ Block = dict[str, np.ndarray]
 
 
 def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Yield the motion of a .npz file in blocks; `columns` has names by quantity."""
+    """Yield the motion in a .npz file in blocks. `columns` maps each quantity to column names."""
     found = read_archive(file, len(columns["q"]), len(columns["qd"]))
     for first in range(0, len(found["t"]), chunk):
         yield {name: array[first : first + chunk] for name, array in found.items()}
@@ -61,7 +61,10 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
 
 
 def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Yield the motion of a .parquet table in blocks; `columns` has names by quantity."""
+    """Yield the motion in a .parquet table, in blocks.
+
+    `columns` maps each quantity to its column names.
+    """
     size(file)
     opened = _opened(file)
     there = set(opened.schema_arrow.names)

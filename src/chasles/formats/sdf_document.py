@@ -320,7 +320,10 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
 
 
 def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, float]:
-    """Return the joint between an end of a gearbox and its reference body, and its sign."""
+    """Return the joint that connects one end of a gearbox to the reference body, and a sign.
+
+    The sign is that of the end's rotation about the gearbox axis when the joint angle increases.
+    """
     ends = (end(node, x) for x in (tag, REFERENCE))
     link, reference = (WORLD if x is None else x.name for x in ends)
     wanted = direction(node, node.part.need(axis))

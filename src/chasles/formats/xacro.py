@@ -1,8 +1,8 @@
-"""Read xacro files: URDF with macros, expanded by the package xacro in a separate process.
+"""Read xacro files: URDF with macros, expanded by the xacro package in a separate process.
 
-The package xacro runs expressions of a file as Python. Unless the file is trusted,
-`xacro_expressions` evaluates them instead, with arithmetic and some functions only. Time and memory
-are limited.
+The xacro package evaluates the expressions in a file as Python code. Unless the file is trusted,
+`xacro_expressions` evaluates these expressions instead and allows only arithmetic and a few
+functions. Time and memory are limited.
 """
 
 import json

@@ -49,9 +49,9 @@ MANY = 60
 class WrenchKey(NamedTuple):
     """Frame of an external wrench, and the meaning of its six entries.
 
-    `at` is "contact" for the normal force of a contact; the entries are then its point in the world
-    and the force along the world axes. `slot` distinguishes several wrenches on one frame, starting
-    at 1.
+    `at` is "contact" for the normal force of a contact; the entries are then the contact point and
+    the force, both in world coordinates. `slot` distinguishes several wrenches on one frame,
+    starting at 1.
     """
 
     frame: str

@@ -314,7 +314,7 @@ def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | 
     return rows
 
 
-# Motions in time ---------------------------------------------------------------------------------
+# Prescribed motions ------------------------------------------------------------------------------
 
 Motion = Callable[[Number], Number | Sequence[Number]]
 """Function from the time t to a joint's coordinate, or to its coordinates if it has several."""

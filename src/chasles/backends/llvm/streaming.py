@@ -67,7 +67,10 @@ class Lines:
         return line, w.at(self._first, start, w.element.name)
 
     def _part(self, start: int, before: str, after: str, comparison: str, limit: str) -> None:
-        """Write the numbers of a line whose lane index is below a limit, or at least the limit."""
+        """Write the lanes of a line whose index is below `limit`, or not below it.
+
+        comparison: "slt" selects the lanes below the limit, "uge" the others.
+        """
         w = self._w
         line, place = self._line(start, before, after)
         mask = w.emit(f"icmp {comparison} {w.integers} {self._counting}, {self._spread(limit)}")
