@@ -13,10 +13,10 @@ from chasles.formats.archive import arrays
 from chasles.formats.files import short, size
 
 MOTION_FORMAT = "chasles-motion-1"
-"""Value of `format` in a motion file of `chasles simulate` (.npz)."""
+"""Value of `format` in a motion file (.npz) written by `chasles simulate`."""
 
 Block = dict[str, np.ndarray]
-"""Consecutive instants: t (n,) in s if known, q (n, nq), and qd, qdd (n, nv) if known."""
+"""Consecutive samples: t (n,) in s if known, q (n, nq), and qd, qdd (n, nv) if known."""
 
 
 def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
@@ -102,7 +102,7 @@ def _opened(file: str) -> Any:
 
 
 def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarray:
-    """Return columns of a batch, whose first row has the number `first`, as (rows, columns)."""
+    """Return columns of a batch as (rows, columns). Its first row is row `first` of the file."""
     try:
         found = (
             np.column_stack(

@@ -128,7 +128,7 @@ Lane = tuple[str, int]
 
 
 def joined(w: Writer, lanes: Sequence[Lane]) -> str:
-    """Return a vector of lanes of other vectors. If there are too few, the last is repeated."""
+    """Return a vector made of given lanes. If there are too few, the last lane is repeated."""
     lanes = [*lanes, *[lanes[-1]] * (w.width - len(lanes))]
     found, *others = dict.fromkeys(vector for vector, _ in lanes)
     taken = [lane if vector == found else k for k, (vector, lane) in enumerate(lanes)]
