@@ -92,7 +92,7 @@ def pattern(parents: Parents) -> np.ndarray:
 
 
 def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ...]:
-    """Return the parents of the rows of H from those of the bodies (table 6.4).
+    """Return the parent of each row of H, given the parent of each body (table 6.4).
 
     Parameters
     ----------
@@ -505,7 +505,7 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """Return a copy of the lower triangle of H; check the zeros that the tree implies."""
+    """Return a copy of H's lower triangle, and the rows. Check the zeros that the tree implies."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))
@@ -519,7 +519,7 @@ def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[
 def _pair(
     function: str, matrix: Any, vector: Any, parents: Parents
 ) -> tuple[np.ndarray, np.ndarray, tuple[_Row, ...]]:
-    """Return a matrix, and a copy of a vector broadcast to the common leading shape."""
+    """Return a matrix, a copy of a vector broadcast to the common leading shape, and the rows."""
     tree = _checked(function, parents)
     A, x = _square(function, matrix, len(tree)), np.asarray(vector, dtype=float)
     if x.shape[-1:] != (len(tree),):

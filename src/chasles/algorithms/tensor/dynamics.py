@@ -256,7 +256,7 @@ def columns(
 
 
 def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
-    """Return X' F. The offset s is taken along the axes in which it has the most zeros."""
+    """Return X' F from the parts of X. The offset s is in the axes that give it the most zeros."""
     forces = []
     for column in F.columns:
         f = turn.T @ column.force
