@@ -23,7 +23,7 @@ except ImportError:  # on Windows
     fcntl: Any = None  # type: ignore[no-redef]
 
 TEMPORARY = re.compile(r"\.chasles-[0-9]+-[0-9a-f]{16}\.part")
-"""Names of temporary files: the writer's process, and random digits."""
+"""Names of temporary files. They contain the writer's process id and random digits."""
 
 AnyPath = str | os.PathLike[str]
 
@@ -97,7 +97,10 @@ def held(folder: AnyPath) -> int | None:
 
 @contextmanager
 def _temporary(target: Path) -> Iterator[Path]:
-    """Yield a temporary file next to a target, with its mode. It is removed unless renamed."""
+    """Yield a temporary file next to a target, with the target's mode.
+
+    The file is removed unless it was renamed.
+    """
     collect(target.parent)
     path, descriptor = begun(target.parent)
     try:
@@ -158,7 +161,7 @@ def store(path: AnyPath, text: str, *, overwrite: bool = True) -> None:
 
 
 def store_all(files: Mapping[Path, str], *, overwrite: bool) -> None:
-    """Write texts to files, all or none. They are renamed when all are on disk."""
+    """Write all files or none. Temporary files are renamed once all of them are on disk."""
     for path in files:
         check_target(path, overwrite=overwrite)
     with ExitStack() as parts:

@@ -43,7 +43,7 @@ RESULTS = ("kinetic", "potential", "energy.change", *CONTACT, "failed")
 
 @dataclass(frozen=True)
 class Swept:
-    """Results of a table: its number of runs, and how many of them failed to converge."""
+    """Outcome of a table: the number of runs, and the number that did not converge."""
 
     runs: int
     failed: int
@@ -96,7 +96,7 @@ class Sweep:
     def _shared(self, changed: Mapping[str, float]) -> bool:
         """Return True if one program serves all values of the robot's changed parameters.
 
-        A parameter of zero, such as a missing mass, may lead to another program.
+        A zero-valued parameter, such as a missing mass, may require a different program.
         """
         return bool(changed) and min(changed.values()) > 0.0 and self._compiled
 
@@ -157,7 +157,7 @@ class Sweep:
         return given, changed
 
     def rows(self, run: int, before: Robot | None) -> tuple[np.ndarray, Robot | None]:
-        """Return the rows of a run, and its robot; None instead if the run did not converge."""
+        """Return the rows of a run and its robot. The robot is None if the run did not converge."""
         values = self.axes.values(run)
         head = [float(run), *values.values()]
         try:

@@ -142,7 +142,7 @@ class Cell:
         return radius + max(depths)
 
     def halves(self) -> list["Cell"]:
-        """Return both halves, cut by a plane through the middle and normal to the longest axis."""
+        """Return the two halves. The cutting plane is normal to the longest axis, at its middle."""
         corners = self.corners
         middle = corners.mean(axis=0)
         axes = np.linalg.svd(corners - middle, full_matrices=False)[2]
@@ -176,7 +176,10 @@ def ball(cell: Cell) -> Fit:
 
 
 def rod(cell: Cell) -> Fit:
-    """Return a capsule around a cell, of nearly the least volume among principal axes."""
+    """Return a capsule around a cell, along the principal axis with the least volume.
+
+    It is a sphere if that has a smaller volume. Both are nearly the smallest.
+    """
     middle = 0.5 * (cell.corners.min(axis=0) + cell.corners.max(axis=0))
     axes = np.linalg.svd(cell.corners - cell.corners.mean(axis=0), full_matrices=False)[2]
     tried = [ball(cell)]
@@ -202,7 +205,10 @@ def _disc(points: np.ndarray) -> np.ndarray:
 
 
 def _along(corners: np.ndarray, center: np.ndarray, axis: np.ndarray) -> Fit:
-    """Return the shortest capsule around points with a given axis and the smallest radius."""
+    """Return the capsule with a given axis that encloses the points.
+
+    It has the smallest radius and, with this radius, the shortest length.
+    """
     r = corners - center
     t = r @ axis
     across = np.linalg.norm(r - t[:, None] * axis, axis=1)

@@ -13,14 +13,14 @@ from chasles.formats.archive import arrays
 from chasles.formats.files import short, size
 
 MOTION_FORMAT = "chasles-motion-1"
-"""Value of `format` in a motion file of `chasles simulate` (.npz)."""
+"""Value of `format` in a motion file (.npz) written by `chasles simulate`."""
 
 Block = dict[str, np.ndarray]
-"""Consecutive instants: t (n,) in s if known, q (n, nq), and qd, qdd (n, nv) if known."""
+"""Consecutive samples: t (n,) in s if known, q (n, nq), and qd, qdd (n, nv) if known."""
 
 
 def archive(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Yield the motion of a .npz file in blocks; `columns` has names by quantity."""
+    """Yield the motion in a .npz file in blocks. `columns` maps each quantity to column names."""
     found = read_archive(file, len(columns["q"]), len(columns["qd"]))
     for first in range(0, len(found["t"]), chunk):
         yield {name: array[first : first + chunk] for name, array in found.items()}
@@ -61,7 +61,10 @@ def read_archive(file: str, nq: int, nv: int) -> Block:
 
 
 def parquet(file: str, columns: Mapping[str, Sequence[str]], chunk: int) -> Iterator[Block]:
-    """Yield the motion of a .parquet table in blocks; `columns` has names by quantity."""
+    """Yield the motion in a .parquet table, in blocks.
+
+    `columns` maps each quantity to its column names.
+    """
     size(file)
     opened = _opened(file)
     there = set(opened.schema_arrow.names)
@@ -99,7 +102,7 @@ def _opened(file: str) -> Any:
 
 
 def _matrix(file: str, batch: Any, names: Sequence[str], first: int) -> np.ndarray:
-    """Return columns of a batch, whose first row has the number `first`, as (rows, columns)."""
+    """Return columns of a batch as (rows, columns). Its first row is row `first` of the file."""
     try:
         found = (
             np.column_stack(

@@ -17,7 +17,7 @@ from chasles.formats.xml_file import Part, Source, parse
 from chasles.model import CouplingData, JointData, gear
 
 OLDEST, NEWEST = 4, 12
-"""Minor versions of the format; versions before 1.4 are converted by sdformat's rules."""
+"""Minor versions that are read without a note. Older files are converted as by sdformat."""
 
 _KEPT = {"name", "type", "version"}
 _INLINE = {"origin", "parent", "child", "gravity", "ambient", "diffuse", "specular", "emissive"}
@@ -40,7 +40,7 @@ REFERENCE = "gearbox_reference_body"
 _PARALLEL = 1e-9
 
 Turning = dict[frozenset[str], list[tuple[Node, JointData]]]
-"""Revolute joints by the two links that they connect."""
+"""Revolute joints that connect each pair of links."""
 
 MANIFEST = "model.config"
 """File in a model's folder that lists the SDF files of the model by format version."""
@@ -243,7 +243,7 @@ def _overridden(model: Part, include: Part) -> Part:
 
 
 def _merge(document: Document, scope: Node, part: Part, way: _Way, version: int) -> None:
-    """Add an included model's parts to its scope; its frame gets the name that sdformat uses."""
+    """Add an included model's parts to a scope. The model frame is named as in sdformat."""
     if truth(part, "static", False) and not way.static:
         part.note("static is ignored for a merged model, as SDF specifies")
     name = f"_merged__{part.text('name')}__model__"
@@ -320,7 +320,10 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
 
 
 def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, float]:
-    """Return the joint between an end of a gearbox and its reference body, and its sign."""
+    """Return the joint that connects one end of a gearbox to the reference body, and a sign.
+
+    The sign is that of the end's rotation about the gearbox axis when the joint angle increases.
+    """
     ends = (end(node, x) for x in (tag, REFERENCE))
     link, reference = (WORLD if x is None else x.name for x in ends)
     wanted = direction(node, node.part.need(axis))

@@ -1,8 +1,8 @@
-"""Read xacro files: URDF with macros, expanded by the package xacro in a separate process.
+"""Read xacro files: URDF with macros, expanded by the xacro package in a separate process.
 
-The package xacro runs expressions of a file as Python. Unless the file is trusted,
-`xacro_expressions` evaluates them instead, with arithmetic and some functions only. Time and memory
-are limited.
+The xacro package evaluates the expressions in a file as Python code. Unless the file is trusted,
+`xacro_expressions` evaluates these expressions instead and allows only arithmetic and a few
+functions. Time and memory are limited.
 """
 
 import json
@@ -20,13 +20,13 @@ from chasles.formats.xml_file import MAX_BYTES, parse
 from chasles.model import Description
 
 XACRO = Tool("xacro", "xacro", "xacro", "xacro_child.py", seconds=5.0, memory=2**30)
-"""Limits of the expansion; large robots of manufacturers take less than a second."""
+"""Expansion program and its limits. Manufacturers' files of large robots take less than 1 s."""
 
 _REMEDIES = {
     "Undefined substitution argument": "pass it: chasles.load(path, arguments={name: value})",
     "is neither above the file": "put the package's folder there",
 }
-"""Remedies by a part of xacro's messages; the default is to correct the file."""
+"""Remedies for xacro messages that contain the key. The default is to correct the file."""
 
 _TRUST = "if you trust the file, allow it to run Python: chasles.load(path, trust=True), or --trust"
 
@@ -65,7 +65,7 @@ def expanded(
 
 
 def _complaint(file: str, told: str) -> ModelError:
-    """Return an error with xacro's message, its place and its macros."""
+    """Return an error with xacro's message, the place of the fault and the enclosing macros."""
     try:
         found = json.loads(told)
     except ValueError:

@@ -1,8 +1,8 @@
 """Expand a xacro file; `walled_program.py` runs this module without chasles.
 
-The package xacro runs expressions as Python. Unless the file is trusted, `xacro_expressions`
-evaluates them instead, environment variables are not read, and only files of the packages involved
-are read.
+The xacro package evaluates the expressions in a file as Python code. Unless the file is trusted,
+`xacro_expressions` evaluates these expressions instead, environment variables are not read, and
+only files of the packages involved are read.
 
 Every element that is not a xacro statement gets the attribute `chasles-origin`, "file:line". Macros
 preserve it, so messages about expanded elements can name the place where they were written.

@@ -1,7 +1,7 @@
-"""Evaluate the expressions of xacro files without running them as Python.
+"""Evaluate the expressions in xacro files without running them as Python.
 
 An expression is parsed, and its syntax tree is evaluated. It may contain numbers, strings, lists,
-operators, comprehensions, and calls of the functions that the package xacro documents. Nothing else
+operators, comprehensions, and calls of the functions that the xacro package documents. Nothing else
 is supported; in particular, `a.b` is an entry of a table, never an attribute of a Python object.
 Work and sizes are limited. The module does not import chasles, because `xacro_child` loads it.
 """

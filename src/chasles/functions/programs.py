@@ -35,8 +35,11 @@ its own frames, are also tried. For more bodies, only the likely best candidate 
 """
 
 DEEP = 16.0
-"""Mean depth of a body (number of bodies up to the base) for which methods for short branches are
-tried. In deeper trees they take more than twice the operations of other methods."""
+"""Largest mean depth of the bodies for which methods for short branches are tried.
+
+The depth of a body is the number of bodies up to the base. In deeper trees, these methods take more
+than twice the operations of other methods.
+"""
 
 
 @dataclass(frozen=True)
@@ -177,7 +180,7 @@ def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
 def _passes(
     way: Method, *, dissipation: bool, alone: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the passes before a method on the robot as given, and with regrouped inertias."""
+    """Return a method's preceding passes, for the robot as given and with regrouped inertias."""
     plain = (*way.passes, *(() if dissipation else ("frictionless",)))
     return plain, (*plain, way.inertias, *(("rotors", "units") if alone else ()))
 
@@ -279,7 +282,7 @@ def _check_closed_by_steps(model: Model) -> None:
 
 
 def spaces(function: str, order: int = 1) -> Signature:
-    """Return the inputs, outputs and options of a function with a number of rates."""
+    """Return a function's inputs, outputs and options, for `order` time derivatives of q."""
     return signature(METHODS[function][0].algorithm, order)
 
 

@@ -49,9 +49,9 @@ MANY = 60
 class WrenchKey(NamedTuple):
     """Frame of an external wrench, and the meaning of its six entries.
 
-    `at` is "contact" for the normal force of a contact; the entries are then its point in the world
-    and the force along the world axes. `slot` distinguishes several wrenches on one frame, starting
-    at 1.
+    `at` is "contact" for the normal force of a contact; the entries are then the contact point and
+    the force, both in world coordinates. `slot` distinguishes several wrenches on one frame,
+    starting at 1.
     """
 
     frame: str
@@ -76,7 +76,7 @@ class Signature:
 
     @property
     def any_order(self) -> bool:
-        """True if the algorithm takes any number of rates, set by its option `order`."""
+        """True if the option `order` sets the number of time derivatives of q that are inputs."""
         return "order" in self.options
 
 
@@ -243,7 +243,7 @@ def _traced(
 def split(
     sign: Signature, model: Model, flat: Mapping[str, Sequence[Number]], described: Model
 ) -> tuple[dict[str, Any], Model]:
-    """Return the arguments of an algorithm from flat arrays, and the model in that position.
+    """Return an algorithm's arguments from flat arrays, and the model at the given positions.
 
     described: the same model as described by its parameters; it provides the rotors, the gears of
     tendons and the loads of joints.
@@ -293,12 +293,12 @@ def _acts(block: Matrix) -> bool:
 
 
 def _block(columns: Sequence[Sequence[Number]], rows: slice, among: slice) -> Matrix:
-    """Return a part of a matrix that is given by columns."""
+    """Return a block of a matrix that is given by its columns."""
     return Matrix(tuple(zip(*(tuple(column[rows]) for column in columns[among]), strict=True)))
 
 
 def with_limbs(program: Program, model: Model) -> Program:
-    """Record the limb of each position and velocity; the trunk has none."""
+    """Record the limb of each position and velocity coordinate; -1 for the trunk."""
     limb = {i: number for number, bodies in enumerate(model.limbs) for i in bodies}
     by_shape: dict[tuple[int, ...], tuple[int, ...]] = {
         (len(entries),): tuple(entries)
@@ -312,7 +312,7 @@ def with_limbs(program: Program, model: Model) -> Program:
 def _chains(
     model: Model, spaces: Sequence[Space], results: Sequence[Any]
 ) -> list[tuple[Matrix, ...]]:
-    """Return the factors of each result; an empty list if some result is not a product."""
+    """Return the factors of each result, or an empty list if some result is not a product."""
     found = [
         space.factors(model, value)
         for space, value in zip(spaces, results, strict=True)

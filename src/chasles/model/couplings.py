@@ -198,10 +198,10 @@ def linear(data: CouplingData) -> tuple[list[float], float] | None:
 
 
 def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]) -> CouplingData:
-    """Return the coupling with some coordinates held at values, and some velocities zero.
+    """Return the coupling with some coordinates fixed at values and some velocities zero.
 
-    values, still: coordinates and velocities, by name. The result has the same rows. It may have no
-    inputs.
+    values: fixed coordinates by name. still: names of the zero velocities. The result has
+    the same rows. It may have no inputs.
     """
     names = tuple(name for name in data.freedoms if name not in values)
     rates = tuple(name for name in data.rates if name not in still)
@@ -314,7 +314,7 @@ def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | 
     return rows
 
 
-# Motions in time ---------------------------------------------------------------------------------
+# Prescribed motions ------------------------------------------------------------------------------
 
 Motion = Callable[[Number], Number | Sequence[Number]]
 """Function from the time t to a joint's coordinate, or to its coordinates if it has several."""

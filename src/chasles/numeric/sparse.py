@@ -1,8 +1,8 @@
 """Sparse factors of a given mass matrix (Featherstone 2008, section 6.5).
 
 H (..., n, n) is symmetric. An entry is zero unless its row supports its column or vice versa:
-`parents[i]` < i is the row that carries row i, or -1 for a row on the base. Elimination from the
-tips to the root preserves these zeros. Only the lower triangles of H and L are read. Vectors are
+`parents[i]` < i is the parent of row i, or -1 if the parent is the base. Elimination from the tips
+to the root preserves these zeros. Only the lower triangles of H and L are read. Vectors are
 (..., n); leading shapes broadcast. For robots, use `ltl_factor` and `ltdl_factors`.
 """
 
@@ -50,7 +50,7 @@ def operations(parents: Parents) -> Operations:
     Parameters
     ----------
     parents : sequence of int, length n
-        Row that carries each row, -1 for a row on the base.
+        Parent of each row; -1 if the parent is the base.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def pattern(parents: Parents) -> np.ndarray:
     Parameters
     ----------
     parents : sequence of int, length n
-        Row that carries each row, -1 for a row on the base.
+        Parent of each row; -1 if the parent is the base.
 
     Returns
     -------
@@ -92,12 +92,12 @@ def pattern(parents: Parents) -> np.ndarray:
 
 
 def expanded_parents(parents: Parents, freedoms: Sequence[int]) -> tuple[int, ...]:
-    """Return the parents of the rows of H from those of the bodies (table 6.4).
+    """Return the parent of each row of H, given the parent of each body (table 6.4).
 
     Parameters
     ----------
     parents : sequence of int
-        Parent of each body, -1 for a body on the base.
+        Parent of each body; -1 if the parent is the base.
     freedoms : sequence of int
         Number of degrees of freedom of each body's joint, which may be zero. The rows of one
         joint form a chain.
@@ -145,12 +145,12 @@ def factor_ltl(H: Any, parents: Parents) -> np.ndarray:
     H : array_like, shape (..., n, n)
         Symmetric matrix; only its lower triangle is read.
     parents : sequence of int, length n
-        Row that carries each row, -1 for a row on the base.
+        Parent of each row; -1 if the parent is the base.
 
     Returns
     -------
     L : ndarray, shape (..., n, n)
-        Lower triangular factor, with the zeros of H.
+        Lower triangular factor with the sparsity pattern of H's lower triangle.
 
     Raises
     ------
@@ -184,12 +184,12 @@ def factor_ltdl(H: Any, parents: Parents) -> tuple[np.ndarray, np.ndarray]:
     H : array_like, shape (..., n, n)
         Symmetric matrix; only its lower triangle is read.
     parents : sequence of int, length n
-        Row that carries each row, -1 for a row on the base.
+        Parent of each row; -1 if the parent is the base.
 
     Returns
     -------
     L : ndarray, shape (..., n, n)
-        Unit lower triangular factor, with the zeros of H.
+        Unit lower triangular factor with the sparsity pattern of H's lower triangle.
     D : ndarray, shape (..., n)
         Diagonal.
 
@@ -230,7 +230,7 @@ def solve_ltl(L: Any, b: Any, parents: Parents) -> np.ndarray:
     b : array_like, shape (..., n)
         Right-hand side.
     parents : sequence of int, length n
-        Row that carries each row, -1 for a row on the base.
+        Parent of each row; -1 if the parent is the base.
 
     Returns
     -------
@@ -261,7 +261,7 @@ def solve_ltdl(L: Any, D: Any, b: Any, parents: Parents) -> np.ndarray:
     b : array_like, shape (..., n)
         Right-hand side.
     parents : sequence of int, length n
-        Row that carries each row, -1 for a row on the base.
+        Parent of each row; -1 if the parent is the base.
 
     Returns
     -------
@@ -303,7 +303,7 @@ def multiply_lower(L: Any, x: Any, parents: Parents) -> np.ndarray:
     x : array_like, shape (..., n)
         Vector.
     parents : sequence of int, length n
-        Row that carries each row, -1 for a row on the base.
+        Parent of each row; -1 if the parent is the base.
 
     Returns
     -------
@@ -336,7 +336,7 @@ def multiply_lower_transposed(L: Any, x: Any, parents: Parents) -> np.ndarray:
     x : array_like, shape (..., n)
         Vector.
     parents : sequence of int, length n
-        Row that carries each row, -1 for a row on the base.
+        Parent of each row; -1 if the parent is the base.
 
     Returns
     -------
@@ -369,7 +369,7 @@ def multiply_symmetric(H: Any, x: Any, parents: Parents) -> np.ndarray:
     x : array_like, shape (..., n)
         Vector.
     parents : sequence of int, length n
-        Row that carries each row, -1 for a row on the base.
+        Parent of each row; -1 if the parent is the base.
 
     Returns
     -------
@@ -403,7 +403,7 @@ def solve_lower(L: Any, b: Any, parents: Parents) -> np.ndarray:
     b : array_like, shape (..., n)
         Right-hand side.
     parents : sequence of int, length n
-        Row that carries each row, -1 for a row on the base.
+        Parent of each row; -1 if the parent is the base.
 
     Returns
     -------
@@ -435,7 +435,7 @@ def solve_lower_transposed(L: Any, b: Any, parents: Parents) -> np.ndarray:
     b : array_like, shape (..., n)
         Right-hand side.
     parents : sequence of int, length n
-        Row that carries each row, -1 for a row on the base.
+        Parent of each row; -1 if the parent is the base.
 
     Returns
     -------
@@ -505,7 +505,7 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """Return a copy of the lower triangle of H; check the zeros that the tree implies."""
+    """Return a copy of H's lower triangle, and the rows. Check the zeros that the tree implies."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))
@@ -519,7 +519,7 @@ def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[
 def _pair(
     function: str, matrix: Any, vector: Any, parents: Parents
 ) -> tuple[np.ndarray, np.ndarray, tuple[_Row, ...]]:
-    """Return a matrix, and a copy of a vector broadcast to the common leading shape."""
+    """Return a matrix, a copy of a vector broadcast to the common leading shape, and the rows."""
     tree = _checked(function, parents)
     A, x = _square(function, matrix, len(tree)), np.asarray(vector, dtype=float)
     if x.shape[-1:] != (len(tree),):

@@ -200,10 +200,10 @@ def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
 def _carriers(
     model: Model, turn: Mapping[int, Turn], X: Mapping[int, Transform], i: int
 ) -> Iterator[tuple[int, int, Transform]]:
-    """Yield the bodies j that carry body i, the body that transmits force to j, and X from j.
+    """Yield (j, k, X) for each body j that carries body i.
 
-    X maps from j to that body. A parent receives force from its child, and a carrier receives force
-    from the last of its bodies on parallel joints.
+    Body k transmits force to j, and X maps from j to k. A parent receives force from its child,
+    and a carrier receives force from the last of its bodies on parallel joints.
     """
     last = i
     for child, j in pairwise(model.support(i)):
@@ -256,7 +256,7 @@ def columns(
 
 
 def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
-    """Return X' F. The offset s is taken along the axes in which it has the most zeros."""
+    """Return X' F from the parts of X. The offset s is in the axes that give it the most zeros."""
     forces = []
     for column in F.columns:
         f = turn.T @ column.force

@@ -67,7 +67,10 @@ class Lines:
         return line, w.at(self._first, start, w.element.name)
 
     def _part(self, start: int, before: str, after: str, comparison: str, limit: str) -> None:
-        """Write the numbers of a line whose lane index is below a limit, or at least the limit."""
+        """Write the lanes of a line whose index is below `limit`, or not below it.
+
+        comparison: "slt" selects the lanes below the limit, "uge" the others.
+        """
         w = self._w
         line, place = self._line(start, before, after)
         mask = w.emit(f"icmp {comparison} {w.integers} {self._counting}, {self._spread(limit)}")
@@ -125,7 +128,7 @@ Lane = tuple[str, int]
 
 
 def joined(w: Writer, lanes: Sequence[Lane]) -> str:
-    """Return a vector of lanes of other vectors. If there are too few, the last is repeated."""
+    """Return a vector made of given lanes. If there are too few, the last lane is repeated."""
     lanes = [*lanes, *[lanes[-1]] * (w.width - len(lanes))]
     found, *others = dict.fromkeys(vector for vector, _ in lanes)
     taken = [lane if vector == found else k for k, (vector, lane) in enumerate(lanes)]

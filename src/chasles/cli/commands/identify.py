@@ -35,7 +35,10 @@ SMOOTHING = ("low-pass", "savitzky-golay", "spline")
 def identify(
     asked: Asked,
     logs: Annotated[
-        list[Path], typer.Argument(metavar="LOGS...", help=".csv, .parquet, .arrow, or folders.")
+        list[Path],
+        typer.Argument(
+            metavar="LOGS...", help="Log files (.csv, .parquet or .arrow), or folders of log files."
+        ),
     ],
     validate: Annotated[
         list[Path], repeatable("Log to validate the result with; repeatable.", metavar="LOG")

@@ -178,7 +178,10 @@ class Pair:
         supported = self.traced or self.varies or self.round or self.on_field
         if not (supported or isinstance(self.body, Point | Sphere)):
             problem = f"the pair {shapes} is not supported in simulation"
-            remedy = "use a ConvexMesh (for a Cylinder: its balls()), and the Capsule as body"
+            remedy = (
+                "replace the shape with a ConvexMesh; replace a Cylinder with its balls(); "
+                "pass a Capsule as the body, not the surface"
+            )
             raise InputError("E-CONTACT-047", problem, remedy, part="Pair")
 
     @property
