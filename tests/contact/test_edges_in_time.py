@@ -131,9 +131,10 @@ def test_a_box_that_leaves_a_moving_one_keeps_the_momentum_of_both(yaw: float) -
     assert np.max(np.diff(energy)) < 1e-7 * energy[0]
 
 
-HARD = (50, 72, 141, 537)
+HARD = (50, 72, 141, 537, 760, 835)
 """Two points that stick and clamp each other; a box that slides flat or tilts; a point that parts
-slowly beside one that stays; five points in one plane."""
+slowly beside one that stays; five points in one plane; a slow point that appears below the surface;
+two boxes that satisfy Coulomb's law in nine ways."""
 
 
 @pytest.mark.parametrize("number", [*range(24), *HARD])

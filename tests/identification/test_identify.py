@@ -326,6 +326,7 @@ def test_essential_parameters_are_estimated_without_the_others() -> None:
     kept = [c for c, name in zip(found.columns, found.names, strict=True) if name in essential]
     W, rest = Y.reshape(-1, 60)[:, kept], tau - found.model.known(q, qd, qdd)
     x = np.linalg.lstsq(W, (rest / found.noise).ravel(), rcond=None)[0]
+    # The noise that weights the rows is estimated again with the last residuals: hence 1e-3.
     np.testing.assert_allclose(list(essential.values()), x, rtol=1e-3, atol=1e-6)
     assert np.all(np.abs(x) > 2.99 * np.sqrt(np.diagonal(np.linalg.inv(W.T @ W))))
     assert f"{len(essential)} parameters essential" in found.report()

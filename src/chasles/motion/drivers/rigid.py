@@ -222,7 +222,7 @@ class RigidContact(Pace):
         part = first_moment(self._margins, step, passed)
         for _ in range(NEWTON):
             earlier = part - self._overdue(step.at(part)) / (step.last.t - at.t)
-            part = earlier if earlier > 0.0 else part  # slow points of features may appear below
+            part = earlier if earlier > 0.0 else part  # a feature may appear below its surface
         gone = Taken(step.at(part), None, step.ends, lambda less: step.at(less * part))
         return self._restored(gone, at)
 
