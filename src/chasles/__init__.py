@@ -1,4 +1,4 @@
-"""chasles: rigid-body kinematics and dynamics, written as in the books and compiled.
+"""chasles: rigid-body kinematics and dynamics with compiled textbook algorithms.
 
 import chasles
 robot = chasles.robots.puma560()          # or chasles.load("robot.urdf")
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from chasles.version import VERSION
 
-if TYPE_CHECKING:  # the names of PUBLIC, for editors and type checkers
+if TYPE_CHECKING:  # names of PUBLIC, imported for editors and type checkers
     from chasles import contact, control, conventions, errors, homogeneous, robots, trajectory
     from chasles.accuracy import MaximalDynamics, condition, maximal_dynamics
     from chasles.api import compile, cost, from_dh, load, save, to_dh
@@ -133,11 +133,12 @@ PUBLIC = {
     }.items()
     for name in names
 }
-"""Module of each public name, loaded on first use. `chasles` means that the name is a module."""
+"""Module that defines each public name, loaded on first use. A name with the module `chasles` is a
+submodule."""
 
 
 class _Package(ModuleType):
-    """A package in which importing a subpackage does not replace the function of the same name."""
+    """Module class that keeps a public function when a subpackage of the same name is imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not isinstance(value, ModuleType) or PUBLIC.get(name, __name__) == __name__:

@@ -27,7 +27,7 @@ Array = Any
 
 @dataclass(frozen=True, eq=False)
 class Condition(float):
-    """Condition number of a mass matrix. Its text includes an interpretation.
+    """Condition number of a mass matrix. It prints with an interpretation.
 
     Forward dynamics amplifies relative errors of torques by up to `number`, so about log10(number)
     of 16 digits are lost (Featherstone 2008, section 10.2). `heaviest` and `lightest` are the
@@ -140,7 +140,7 @@ def maximal_dynamics(
 
     Notes
     -----
-    The system is that of maximal coordinates (Featherstone 2008, sections 3.7 and 8.13).
+    The equations are formulated in maximal coordinates (Featherstone 2008, sections 3.7 and 8.13).
 
     Examples
     --------
@@ -229,8 +229,8 @@ class MaximalDynamics:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return accelerations qdd (..., nv) and multipliers of loops and couplings (..., rows).
 
-        t (...) is the time in s of a robot that depends on time; by default, the time given to
-        `at_time`. f_ext is as in `Robot.forward_dynamics`; each new set of frames requires a new
+        t (...) is the time (s), used if the robot depends on time; its default is the time passed
+        to `at_time`. f_ext is as in `Robot.forward_dynamics`; each new set of frames requires a new
         analysis.
         """
         keys, forces = wrench_arguments(self.robot.model, f_ext)
@@ -308,7 +308,7 @@ def _answer(
     qd: np.ndarray,
     tolerance: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return qdd and multipliers of one state from the values of its equations."""
+    """Solve the equations of one state and return qdd and the multipliers."""
     M, K, f, k, J, d, residual, opening = parts
     gap, rate = (float(np.max(np.abs(x), initial=0.0)) for x in (residual, opening))
     if not gap <= tolerance:

@@ -44,9 +44,9 @@ the program. The recursion returns the derivative with respect to each array arg
 All other functions are differentiated as programs."""
 
 SUMMED = ("parallel-axes",)
-"""Pass that the `parallel-axes` methods use.
+"""Model pass that the `parallel-axes` methods require.
 
-Without it, their recursions run from parent to child.
+Without this pass, every recursion step is from a parent to its child.
 """
 
 ASSEMBLY = partial(Method, followers=False, needs=solid_bodies)
@@ -147,11 +147,11 @@ DIVIDING = frozenset(
         *("ltdl_factors", "ltl_factor", "operator_factors", "operational_inertia_inverse"),
     )
 )
-"""Functions that divide by the tree's mass matrix, so that every joint must move inertia."""
+"""Functions that divide by the mass matrix of the tree. Every joint must then move some inertia."""
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
-    """Return the methods of a function. Those that divide by the mass matrix require inertia."""
+    """Return the methods of a function. If it divides by the mass matrix, they require inertia."""
     if function not in DIVIDING:
         return rows
     return tuple(replace(m, needs=all_of(*filter(None, (massive_joints, m.needs)))) for m in rows)
@@ -160,9 +160,9 @@ def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
 AUTOMATIC: dict[str, tuple[Method, ...]] = {
     function: _rows(function, rows) for function, rows in (KINEMATIC | DYNAMIC).items()
 }
-"""Methods that run by default: for each robot, the method of a row with the fewest operations, and
-the first one if several have equally many. The annotations of the first method are those of the
-function, so a method with any number of rates comes first."""
+"""Default methods of each function. For each robot, the method with the fewest operations is used,
+or the first of several such methods. A function takes its annotations from its first method, so a
+method that accepts any number of rates comes first."""
 
 HISTORICAL: dict[str, tuple[Method, ...]] = {
     "forward_kinematics": (Method("lagrange", "homogeneous:forward_kinematics"),),
@@ -220,8 +220,8 @@ HISTORICAL: dict[str, tuple[Method, ...]] = {
     "kinetic_energy": (Method("homogeneous", "historical.homogeneous:kinetic_energy"),),
     "potential_energy": (Method("homogeneous", "historical.homogeneous:potential_energy"),),
 }  # fmt: skip
-"""Methods that run only by name, kept for history and as references. They are in the package
-`historical` or in modules of the methods that run by default."""
+"""Methods that run only if selected with `method=`. They are kept as historical references, in the
+package `historical` or in the modules of the default methods."""
 
 FUNCTIONS: dict[str, tuple[Method, ...]] = {
     function: (
@@ -258,8 +258,8 @@ SENSING: dict[str, tuple[Method, ...]] = {
 }
 """Functions that `robot.sense` calls.
 
-Each returns the concatenated values of sensors. The second is for sensors on actuators. The third
-includes loop forces in force and torque sensors.
+Each function returns concatenated sensor values. `actuator_values` is for sensors on actuators.
+`closed_sensor_values` includes loop forces in force and torque sensors.
 """
 
 OPEN: dict[str, str] = {
@@ -271,10 +271,9 @@ OPEN: dict[str, str] = {
     "operational_inertia_inverse": "call robot.operational_inertia_inverse directly",
     "joint_reactions": 'use "closed_joint_reactions", which takes the loop multipliers',
 }
-"""Functions whose program for the tree is wrong for a robot with loops or couplings, because these
-exert forces or remove degrees of freedom, with the function to use instead. All other functions
-of the tree also hold for closed motions.
-"""
+"""Functions that are wrong for a robot with loops or couplings, each with the function to use
+instead. Their programs describe the tree only, but loops and couplings exert forces or remove
+degrees of freedom. All other functions of the tree remain valid."""
 
 PASSIVE: dict[str, tuple[Method, ...]] = {
     "line_motion": (Method("spatial", "spatial.lines:line_motion"),),

@@ -29,7 +29,7 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
     M is the identity around a closed loop. The loop joint absorbs the displacement that it allows.
     The rotation vector and the translation of the remaining displacement, along the axes of the
     successor frame, are projected on T. At a closed position, the derivative is A of `loop_matrix`.
-    The residuals phi(q) of couplings follow; they are zero for constraints on velocities only.
+    The residuals phi(q) of couplings are appended; they are zero for velocity constraints.
     """
     r = []
     for loop in model.loops:
@@ -97,11 +97,11 @@ def loop_coordinates(loop: Loop, M: dict[int, Position]) -> Vector:
 
 
 def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
-    """Return A with A qd = 0.
+    """Return the loop matrix A of A qd = b (see `loop_rate`).
 
-    Its columns are (u, b) of the screws L_i around a loop (Eq II.7), expressed in the successor
-    frame of the loop joint and projected on the constrained directions. The slopes of couplings
-    follow.
+    The columns are (u, b) of the screws L_i around a loop (Eq II.7), expressed in the successor
+    frame of the loop joint and projected on the constrained directions. The matrices of couplings
+    are appended.
     """
     A: list[dict[int, Matrix]] = []
     for loop in model.loops:
@@ -176,7 +176,10 @@ def coupling_residual(model: Model, coupling: Coupling, q: spaces.Position) -> V
 
 
 def coupling_matrix(model: Model, coupling: Coupling, q: spaces.Position) -> dict[int, Matrix]:
-    """Return K by body, with K qd = psi - `coupling_drift` (Featherstone 2008, Eq 3.11, 3.29)."""
+    """Return the columns of K for each body, with K qd = psi - `coupling_drift`.
+
+    See Featherstone 2008, Eq 3.11 and 3.29.
+    """
     M = placed(model, WORLD, coupling.carried, q)
     program = constraints.slopes(coupling.data.residual)
     names = constraints.moving(program)

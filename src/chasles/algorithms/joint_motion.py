@@ -56,8 +56,8 @@ def joint_motion_rates(
     the j-th derivative of D relative to the body, which is zero for j > 0 unless S changes in the
     body.
 
-    Mitra uses the base frame as the view. Another view may move with the body. Derivatives are then
-    derivatives of the entries in this view, and all velocities are relative to it.
+    Mitra expresses all quantities in the base frame. Here, `view` may also move with the body. The
+    entries are then differentiated in the view, and all velocities are relative to the view.
     """
     chain = model.support(body)[::-1]
     qd = {i: [rate[i] for rate in rates] for i in chain}
@@ -80,7 +80,7 @@ def _bracket(Omega: Velocity, D: Property) -> Property:
 
 
 def _of_view(view: Viewpoint, W: Velocity) -> Velocity:
-    """Return the part of a body's velocity that the view follows."""
+    """Return the velocity of the view, given the velocity W of the body that it may follow."""
     return Velocity(W.w * float(view.turns), W.v * float(view.moves))
 
 
@@ -149,8 +149,8 @@ def frame_motion_link_frames(
     """Compute `frame_motion` from the point to the base, which takes the fewest operations.
 
     r is the point and w is the angular velocity of its body. Both, with their derivatives, are
-    expressed relative to one body after the other, and each joint's velocity is added on the way to
-    the parent. In the frame of its own body, D is constant, and a joint about z does not change z
+    transformed from each body to its parent, and the velocity of the joint is added at each step.
+    In the frame of the joint's body, D is constant, and a joint about z does not change z
     components.
     """
     orders = range(len(rates))
@@ -190,7 +190,7 @@ def frame_velocity(
     axes: Axes = "world",
     at: At = "frame",
 ) -> spaces.Twist:
-    """Return the angular velocity, then the linear velocity of the body's point at `at`."""
+    """Return the angular velocity, then the linear velocity of the body point `at`."""
     (v,) = frame_motion_link_frames(model, q, qd, frame=frame, axes=axes, at=at)
     return v
 

@@ -14,9 +14,9 @@ Need = Callable[[Model, Mapping[str, Any]], str]
 
 
 def all_of(*needs: Need) -> Need:
-    """Combine several requirements.
+    """Combine several requirements into one.
 
-    The result returns the reason of the first one that is not met.
+    The combined requirement returns the reason why the first unmet requirement is not met, or "".
     """
     return lambda model, options: next(filter(None, (n(model, options) for n in needs)), "")
 
@@ -39,10 +39,10 @@ def massive_joints(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def unheld_base(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that no loop or coupling holds a floating base, so that it can recoil."""
+    """Require that no loop or coupling constrains a floating base, so that the base can recoil."""
     for constraint in model.constraints:
         if model.floating and 0 in constraint.bodies:
-            return f"{constraint.name!r} holds the floating base, so the base cannot recoil"
+            return f"{constraint.name!r} constrains the floating base, so the base cannot recoil"
     return ""
 
 
@@ -54,7 +54,7 @@ def driven_joints(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def positive_inertias(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that every body has an invertible inertia. Rotors do not have one."""
+    """Require that every body has an invertible inertia. This excludes robots with rotors."""
     for body in model.parts:
         if not is_solid(body.inertia):
             return (
@@ -136,12 +136,13 @@ class Method:
     inertias ("moments" or "products", `model/passes`), if the result depends only on the equations
     of motion. `passes` are passes that the method always needs. `followers` is True if mimic joints
     are supported (a recursion that solves for one joint acceleration at a time does not support
-    them). `by_name` methods run only on request, because another method needs fewer operations.
-    `smooth` is True if the derivative of the program is the derivative of the result (not for an
-    iteration that ends early). `needs` are requirements on the robot and the options. `steep` marks
-    methods for arms only, whose operations grow with the cube of the degrees of freedom or faster.
-    `shallow` marks methods for trees with short branches, whose operations grow with the square of
-    the distance from the base or faster.
+    them). `by_name` is True if the method runs only when it is selected, because another method
+    needs fewer operations. `smooth` is True if the derivative of the program is the derivative of
+    the result (not for an iteration that ends early). `needs` are requirements on the robot and the
+    options. `steep` is True if the number of operations grows with the cube of the degrees of
+    freedom or faster, so that the method is useful for arms only. `shallow` is True if the number
+    of operations grows with the square of the distance from the base or faster, so that the method
+    is useful for trees with short branches only.
     """
 
     name: str
@@ -157,7 +158,7 @@ class Method:
 
     @property
     def algorithm(self) -> Callable[..., Any]:
-        """The function that is traced."""
+        """The function to trace."""
         return _loaded(self.source)
 
 

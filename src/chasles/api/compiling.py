@@ -151,10 +151,8 @@ def _backend(device: str | None, backend: str | None) -> str:
         raise InputError("E-ROBOT-003", problem, f"use one of {', '.join(devices)}")
     known = devices[device]
     if backend is not None and backend not in known:
-        problem = (
-            f"device={device!r} is served by {' or '.join(known)}, not by the backend {backend!r}"
-        )
-        raise InputError("E-ROBOT-004", problem, "omit one of the two")
+        problem = f"device={device!r} requires the backend {' or '.join(known)}, not {backend!r}"
+        raise InputError("E-ROBOT-004", problem, "omit `device` or `backend`")
     return backend or known[0]
 
 
@@ -196,11 +194,11 @@ def cost(
 
     Notes
     -----
-    rules="book" counts as Balafoutis and Patel do by hand (1991, sections 5.3 and 6.3): structural
-    zeros and ones, signs and trigonometric functions are free, a doubling is an addition, a
-    division is a multiplication, and nothing is shared between two equations unless it has a name.
-    For a robot with loops, the fastest method of "forward_dynamics" is the program of
-    "constrained_dynamics".
+    rules="book" counts operations as Balafoutis and Patel do (1991, sections 5.3 and 6.3).
+    Structural zeros and ones, signs and trigonometric functions are not counted. A doubling counts
+    as an addition, and a division as a multiplication. An expression that occurs in two equations
+    counts twice unless it is a named variable. For a robot with loops, the fastest method of
+    "forward_dynamics" is the program of "constrained_dynamics".
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Robots from files and tables, and back: load, save, from_dh, to_dh."""
+"""Load and save robots, and convert Denavit-Hartenberg tables: load, save, from_dh, to_dh."""
 
 import os
 import re
@@ -42,16 +42,16 @@ def load(
     Parameters
     ----------
     path : str or path
-        File name with the ending .urdf, .xacro, .sdf, .toml (a mechanism file,
+        File name with the extension .urdf, .xacro, .sdf, .toml (a mechanism file,
         docs/mechanism-files.md, or a Denavit-Hartenberg table, docs/dh.md), .xml or .mjcf (MuJoCo,
-        docs/mjcf.md), or .dat (Legnani et al. 1996, fig. 6). A name without an ending is that of a
-        robot installed by example-robot-data or robot_descriptions: load("panda");
+        docs/mjcf.md), or .dat (Legnani et al. 1996, fig. 6). A name without an extension selects a
+        robot installed by example-robot-data or robot_descriptions, as in load("panda");
         `chasles.robots.installed()` lists them.
     floating : bool, optional
         Attach the root link to the world by a free joint (floating base).
     mimic : bool, optional
-        Let mimic joints follow their leader without a coordinate of their own (default). False
-        makes every joint independent, as in Pinocchio.
+        Express mimic joints by the coordinates of their leaders (default). False makes every joint
+        independent, as in Pinocchio.
     snap : bool, optional
         Replace angles printed as rounded multiples of a right angle by the exact value (default);
         `robot.notes` lists them.
@@ -60,7 +60,7 @@ def load(
     arguments : mapping from str to str, optional
         Arguments of a xacro file.
     trust : bool, optional
-        Allow a xacro file to run Python and to read any file and the environment. Without it, only
+        Allow a xacro file to run Python and to read any file and the environment. By default, only
         arithmetic and the functions of xacro are allowed (docs/formats.md#xacro).
     loops : bool, optional
         False ignores all loop joints and couplings.
@@ -77,7 +77,7 @@ def load(
     Returns
     -------
     Robot
-        The robot; `robot.notes` lists what loading assumed or repaired.
+        The robot; `robot.notes` lists assumptions and repairs made during loading.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def load(
 
 
 def _found(name: str) -> Path:
-    """Return the file of an installed robot; the error for a built-in robot names its function."""
+    """Return the file of an installed robot; raise an error for the name of a built-in robot."""
     plain = re.sub("[^a-z0-9]", "", name.lower())
     for known in registry.BUILT_IN:
         if known.replace("_", "") == plain:
@@ -125,17 +125,17 @@ def _found(name: str) -> Path:
 
 
 def save(robot: Robot, path: str | os.PathLike[str], *, overwrite: bool = False) -> tuple[str, ...]:
-    """Save a robot to a file, with all digits.
+    """Save a robot to a file, with numbers at full precision.
 
-    Loading the file gives a robot with the same motion. Mimic joints are written as such, even for
-    a robot that was loaded with mimic=False. The file is written completely or not at all.
+    Loading the file gives a robot with the same motion. Mimic joints are saved as mimic joints,
+    even if the robot was loaded with mimic=False. The file is written completely or not at all.
 
     Parameters
     ----------
     robot : Robot
         The robot to save.
     path : str or path
-        File name with the ending .toml (a mechanism file, which stores everything except
+        File name with the extension .toml (a mechanism file, which stores everything except
         user-defined joint types and couplings that are not polynomials), .urdf, .sdf, or .xml or
         .mjcf (MuJoCo). See docs/formats.md for the features of each format.
     overwrite : bool, optional
@@ -219,7 +219,7 @@ def from_dh(
             raise ModelError("E-ROBOT-001", problem, remedy)
         return Robot(replace(rows, **given).description())
     if convention is None:
-        problem = "name the convention of the rows: 'modified' or 'standard'"
+        problem = "specify the convention of the rows: 'modified' or 'standard'"
         raise ModelError("E-ROBOT-002", problem)
     return Robot(DHTable(rows, convention, **given).description())  # type: ignore[arg-type]
 

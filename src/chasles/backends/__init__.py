@@ -66,7 +66,7 @@ BACKENDS: dict[str, Backend] = {
         iterated="chasles.backends.cuda.iterated",
     ),
 }
-"""One row per backend, the default of each device first. Modules are loaded on use."""
+"""Table of backends. The first backend of each device is its default. Modules are loaded on use."""
 
 USUAL = next(iter(BACKENDS))
 """The default backend."""
@@ -86,7 +86,7 @@ def takes_numpy(backend: str) -> bool:
 
 
 def row(name: str) -> Backend:
-    """Return the row of a backend; raise an error that lists all backends if it is unknown."""
+    """Return the entry of a backend; raise an error that lists all backends if it is unknown."""
     if name not in BACKENDS:
         problem = f"unknown backend {name!r}"
         raise InputError("E-CALL-002", problem, f"use one of {', '.join(BACKENDS)}")
@@ -159,7 +159,7 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Register a resolved call with an owner's built-in function (`llvm.ways.learn`)."""
+    """Register a resolved call with the built-in function of its owner (`llvm.ways.learn`)."""
     if isinstance(owner, tuple):
         importlib.import_module("chasles.backends.llvm.ways").learn(owner, arguments, named, make)
 

@@ -36,8 +36,9 @@ class DeviceKernel(Kernel, Protocol):
 class Load(NamedTuple):
     """A wrench in `f_ext`, identified by its key.
 
-    If the wrench is not an array, the other fields are its type, the offsets of its value, axes and
-    point in an object of that type (`objects.places`), its axes, and its point.
+    The other fields are used if the wrench is not an array. kind: type of the wrench object.
+    places: offsets of its value, axes and point in the object (`objects.places`). axes, at: its
+    axes and point.
     """
 
     key: str
@@ -120,7 +121,7 @@ def checked(kernel: Kernel, name: str, arguments: Sequence[Any]) -> Given:
 
 
 def leads(variables: Sequence[Variable], arrays: Sequence[Any]) -> list[tuple[int, ...]]:
-    """Return the leading shape of each array, the axes before those of its variable."""
+    """Return the leading shape of each array: the axes before the axes of its variable."""
     return [a.shape[: a.ndim - len(v.shape)] for v, a in zip(variables, arrays, strict=True)]
 
 
@@ -131,7 +132,8 @@ FEW = 4096
 def relaid(kernel: Kernel, arrays: Rows) -> Given | None:
     """Return arrays of real numbers as contiguous rows of the kernel's dtype, copied if necessary.
 
-    Return None if the arrays do not fit, have many rows, or are already contiguous.
+    Return None if the dtypes or shapes are not valid, if there are more than `FEW` states, or if
+    the arrays are already contiguous.
     """
     inputs = kernel.interface.inputs
     leads = [a.shape[: max(a.ndim - len(v.shape), 0)] for v, a in zip(inputs, arrays, strict=True)]
@@ -274,7 +276,7 @@ def check_out(name: str, array: Any, shape: tuple[int, ...], dtype: np.dtype[Any
     if array.shape != shape:
         raise InputError("E-CALL-013", f"out must have shape {shape}, not {array.shape}", part=name)
     if not array.flags.writeable:
-        raise InputError("E-CALL-014", "out is read-only", "give a writeable array", part=name)
+        raise InputError("E-CALL-014", "out is read-only", "pass a writeable array", part=name)
 
 
 def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
@@ -292,8 +294,8 @@ def _result_rows(a: np.ndarray, count: int, variable: Variable) -> np.ndarray:
 def _apart(rows: np.ndarray, outputs: Rows) -> np.ndarray:
     """Return the input rows themselves if they do not overlap an output, else a copy.
 
-    Rows may also coincide with the only output if there are several, because a batch reads each
-    tile before it writes the tile.
+    A batch of several rows may also coincide with an output if that is the only output, because a
+    batch reads each tile before it writes the tile.
     """
     for out in outputs:
         if np.may_share_memory(rows, out):

@@ -1,13 +1,14 @@
-"""Cache of compiled programs on disk, so that the next start needs neither a trace nor a compiler.
+"""Cache of compiled programs on disk, so that the next process need not trace or compile them.
 
-Cached machine code is executable code. The folder belongs to the user alone (mode 0700), entries
-are opened without following links, and owner and mode are checked on the open file. An entry is
-used only if its SHA-256 matches. Damaged, foreign or unreadable entries are ignored and rebuilt; an
-unusable folder is not an error. Writes are atomic, and the next writer removes leftovers of
-killed writers. When the total size exceeds `LIMIT`, the least recently used entries are evicted.
+Cached machine code is executable code. Only the user can access the folder (mode 0700). Entries are
+opened without following links, and the owner and mode of the open file are checked. An entry is
+used only if its SHA-256 matches. An entry that is damaged, unreadable or owned by another user is
+ignored and rebuilt; an unusable folder is not an error. Writes are atomic, and the next writer
+removes leftovers of killed writers. When the total size exceeds `LIMIT`, the least recently used
+entries are evicted.
 
-On a system without owners and modes (Windows), the system protects the user's own folder from other
-users, and a folder elsewhere is not used.
+On a system without owners and modes (Windows), the system protects the user's folder from other
+users, and a folder in another place is not used.
 
 Work with open entries or with LLVM must not be interrupted by a signal (`undisturbed`).
 """
@@ -63,7 +64,7 @@ def undisturbed(work: Callable[[], Result]) -> Result:
         _thread.start_new_thread(run, ())
     except RuntimeError:  # no thread can be started, or the interpreter is ending
         return work()
-    while not outcome:  # `run` sets it before it releases the lock
+    while not outcome:  # `run` sets `outcome` before it releases the lock
         try:
             ended.acquire()
         except BaseException as error:  # raised by a signal handler
@@ -151,7 +152,8 @@ def folder() -> Path:
         return Path(chosen)
     import platformdirs
 
-    with contextlib.suppress(RuntimeError):  # no home folder; older versions keep the ~
+    # Without a home folder, platformdirs raises an error, or its older versions keep "~".
+    with contextlib.suppress(RuntimeError):
         place = Path(platformdirs.user_cache_dir("chasles", appauthor=False))
         if place.is_absolute():
             return place
@@ -159,7 +161,7 @@ def folder() -> Path:
 
 
 _OTHERS = ("cli", "formats", "homogeneous", "lint", "peers", "plots", "robots", "view")
-"""Subpackages that do not affect the code made from a recipe, because it holds all parameters."""
+"""Subpackages that do not affect compiled code, because a recipe contains all parameters."""
 
 
 @functools.cache
@@ -214,7 +216,7 @@ def save(name: str, artifact: Artifact) -> bool:
                 with os.fdopen(descriptor, "wb") as file:
                     written = file.write(artifact.to_bytes())
                     file.flush()
-                    if os.name == "posix":  # the lock is held until the entry has its name
+                    if os.name == "posix":  # rename before the lock is released
                         os.replace(temporary, target, src_dir_fd=at, dst_dir_fd=at)
                 if os.name != "posix":
                     os.replace(temporary, target)
@@ -256,7 +258,7 @@ def clear() -> Cleared:
             try:
                 os.unlink(place.name(name), dir_fd=place.handle)
                 removed += 1
-            except FileNotFoundError:  # another process was faster
+            except FileNotFoundError:  # another process removed the entry first
                 pass
             except OSError as error:
                 left.append(f"{name}: {error.strerror or error}")
@@ -273,9 +275,9 @@ _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 
 
 class _Place(NamedTuple):
-    """An open folder, whose entries are reached through its handle.
+    """An open folder. Its entries are accessed through its handle.
 
-    The handle ensures that the folder cannot be replaced by another. On systems without folder
+    The handle ensures that the folder cannot be replaced during use. On systems without folder
     handles, paths are used.
     """
 

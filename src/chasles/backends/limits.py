@@ -22,7 +22,7 @@ from chasles.backends.objects import address
 from chasles.expr import OPS, Program
 
 SLOW = 8
-"""Number of operations as which a division, root, sine or cosine counts (`Count.weight`)."""
+"""Number of operations that a division, root, sine or cosine counts as (`Count.weight`)."""
 
 FOOTPRINTS = (2**14, 2**18, 2**21, 2**24, 2**27)
 """Total bytes read and written when arrays are copied or filled."""
@@ -31,7 +31,7 @@ CHAINS = 12
 """Number of independent chains of products. The chains and their factors fit in 16 registers."""
 
 SECONDS, REPEATS = 1e-3, 4
-"""Shortest duration (s) of a run, and number of runs. The fastest run counts."""
+"""Shortest duration (s) of a run, and number of runs. The fastest run is used."""
 
 Rates = tuple[tuple[int, float], ...]
 """Pairs of array size (bytes) and transfer rate (bytes/s)."""
@@ -122,7 +122,7 @@ def _measured(cores: int) -> Limits:
         memory = [np.empty(FOOTPRINTS[-1] // 2 + 64, np.uint8) for _ in range(2)]
         starts = [-(-address(a) // 64) * 64 for a in memory]
         for a in memory:
-            a[:] = 0  # so that its pages are allocated
+            a[:] = 0  # allocates the pages of the array
         copies, fills = (
             tuple((size, _rate(pool, cores, code, kind, size, starts)) for size in FOOTPRINTS)
             for kind in ("copy", "fill")

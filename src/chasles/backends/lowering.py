@@ -96,8 +96,8 @@ def fused(program: Program) -> list[Instruction]:
     """Return the program's instructions, with sums written as chains of fused products.
 
     A sum used only by another sum becomes part of that sum. A product used only by sums is computed
-    in each of them, at no cost. Terms that are known first are added first, which avoids waiting.
-    Limbs that are alike (`Program.alike`) have the same chains as the first of them.
+    in each of them, which adds no instruction. Terms that are available first are added first.
+    Similar limbs (`Program.alike`) get the same chains.
     """
     return fused_apart(program, {})[0]
 
@@ -244,7 +244,7 @@ def _heights(code: Sequence[Instruction]) -> list[int]:
     height = [0] * len(code)
     for k in _depth_first(code, range(len(code))):
         args = code[k].args
-        if args:  # inputs and constants have none
+        if args:  # inputs and constants have no arguments
             height[k] = 1 + max([height[a] for a in args])
     return height
 
@@ -349,7 +349,7 @@ def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> 
 def _give_places(
     resting: Mapping[int, int], stages: Iterable[Stage], place: dict[int, int], scratch: _Scratch
 ) -> None:
-    """Assign each resting value a place, which it occupies from its instruction to its last use."""
+    """Assign a place to each value in `resting`, from its instruction to its last use."""
     ending: dict[int, list[int]] = {}
     for time, k in enumerate(k for stage in stages for k in stage.code):
         scratch.give_back(ending.pop(time, ()))
@@ -361,7 +361,10 @@ def _give_places(
 
 
 def _stages(code: Sequence[Instruction], piece: Sequence[int]) -> Iterable[Stage]:
-    """Yield the stages of a piece. The first angles depend on no sine or cosine in the piece."""
+    """Yield the stages of a piece.
+
+    The angles of a stage depend only on sines and cosines of earlier stages.
+    """
     inside = set(piece)
     level: dict[int, int] = {}
     for k in piece:

@@ -61,7 +61,7 @@ class Rolled:
 
     @property
     def parts(self) -> tuple["Rolled"]:
-        """The rolled program itself, which runs as one part."""
+        """This program, which runs as a single part."""
         return (self,)
 
 

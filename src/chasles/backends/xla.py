@@ -49,7 +49,7 @@ STREAM_SIZE, ERROR_SIZE = 32, 28
 context and space for the stream; the second holds size, extensions, message and code."""
 
 INTERNAL = 13
-"""XLA's error code for an internal error, one that the caller did not cause."""
+"""XLA's error code for an internal error, which the caller did not cause."""
 
 _KEPT: dict[int, Any] = {}
 """Address, machine code and owner of each handler, by the owner's `id`. They are kept forever,

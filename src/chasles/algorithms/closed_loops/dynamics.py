@@ -135,7 +135,7 @@ def by_multipliers(
 ) -> tuple[Vector, Vector, list[Number]]:
     """Solve A lam = b, then H qdd = f + K' lam; return qdd, lam and margins (`health`).
 
-    H has the sparsity of a tree or of a part of one.
+    H must have the sparsity pattern of a tree or of a part of a tree.
     """
     L, D = factor_ltdl(H.rows)
     weights = [1.0 / d for d in D]
@@ -270,7 +270,7 @@ def closing_step(model: Model, q: Position, qd: Velocity) -> tuple[TreeVector, T
     See Featherstone 2008, Eq 8.48-8.51. The step d solves K d = -residual with d = 0 in the
     independent coordinates, using only rows of position constraints. The independent velocities in
     qd are kept; the others are G yd, plus the part due to b in K qd = b for mechanisms driven in
-    time. The sign of the margin is that of the product of `ratios`; it changes when the motion
+    time. The margin has the sign of the product of `ratios`. The sign changes when the motion
     passes a position that is singular for this choice of the closure.
     """
     place, v, rows = tree_places(model), stack(qd, model.in_tree_order), model.closure.rows

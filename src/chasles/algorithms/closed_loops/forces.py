@@ -59,7 +59,8 @@ def loop_equations(
 ) -> tuple[TreeVector, LoopNumbers, LoopNumbers]:
     """Return tau = H qdd + h - K' lam, K qdd - k and K qd - b (Featherstone 2008, Eq 8.1-8.6).
 
-    All loop equations are included. Derivatives of these expressions relate neighboring motions.
+    All loop equations are included. The derivatives of these expressions are used to linearize
+    mechanisms with loops.
     """
     order, rows = model.in_tree_order, range(model.loop_rows)
     tau = stack(model.efforts(newton_euler_vector(model, q, qd, qdd, f_ext)), order)
@@ -106,9 +107,9 @@ def actuator_forces(
 def loop_joint_matrix(model: Model, q: Position) -> LoopJointMatrix:
     """Return B = T_a' J_L. B qd are the velocities of the loop joints (Featherstone, section 8.4).
 
-    T_a' S = 1 for the loop joint. The columns of J_L are the velocities across it for unit joint
-    velocities.
-    By virtual work, forces f at the loop joints act as B' f at the joints of the tree (Eq 8.31).
+    T_a' S = 1 for each loop joint. The columns of J_L are the relative velocities of the two links
+    of the loop joint, for unit joint velocities. By virtual work, forces f at the loop joints are
+    equivalent to forces B' f at the joints of the tree (Eq 8.31).
     """
     B: list[dict[int, Matrix]] = []
     for loop in model.loops:
@@ -135,7 +136,7 @@ def closed_joint_reactions(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> Reactions:
-    """Return the joint reactions, with loop forces as equal and opposite external forces (8.2)."""
+    """Return the joint reactions, including the forces of loop joints on both links (Eq 8.2)."""
     loads = {WORLD: Force.zero()} | {i: f_ext[i] for i in range(len(model.parts))}
     for load in _loop_loads(model, q, multipliers):
         loads[load.body] += load.f
@@ -161,7 +162,7 @@ def _loop_loads(model: Model, q: Position, multipliers: LoopNumbers) -> Iterator
     """Yield the forces of the loop joints on both of their links."""
     for loop, f in zip(model.loops, loop_forces(model, q, multipliers), strict=True):
         P, S = loop.predecessor, loop.successor
-        X = across(loop, around(model, loop, q)).transform()  # from P to S
+        X = across(loop, around(model, loop, q)).transform()  # transform from P to S
         on_both = ((S, loop.data.child, f), (P, loop.data.parent, -(X.T @ f)))
         for end, link, force in on_both:
             yield Load(end.body, end.placement.T @ force, Vector.zero(), True, True, link or "")
@@ -175,7 +176,7 @@ def driving_forces(
     multipliers: LoopNumbers,
     f_ext: Wrenches = ABSENT,
 ) -> DrivenEffort:
-    """Return tau = S'f of the driven joints, minus the loop and coupling forces K' lam (8.4)."""
+    """Return tau = S'f of the driven joints, minus the loop and coupling forces K' lam (Eq 8.4)."""
     tau, numbers = dict(inverse_dynamics(model, q, qd, qdd, f_ext)), iter(multipliers)
     for constraint, K in zip(model.constraints, loop_matrix(model, q), strict=True):
         lam = Vector(tuple(islice(numbers, constraint.rows)))

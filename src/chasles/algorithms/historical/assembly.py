@@ -151,9 +151,10 @@ def _in_series(first: Hinge, second: Hinge, force: Vector) -> Hinge:
 def forward_dynamics_assembly_inertia(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Use I^A = I_1 + T W T', W = (T' I_2^-1 T)^-1 (Featherstone 2008, table 7.2, variant 2).
+    """Compute qdd by assembling articulated inertias (Featherstone 2008, table 7.2, variant 2).
 
-    T are the constraint forces of a joint. They replace the motions S that it allows.
+    I^A = I_1 + T W T' with W = (T' I_2^-1 T)^-1, where T are the constraint forces of a joint. The
+    equations contain T instead of the motions S that the joint allows.
     """
     Phi, W, z, f = {}, {}, {}, {}
     qdd: dict[int, Vector] = {}
@@ -180,11 +181,11 @@ def forward_dynamics_assembly_inertia(
 def forward_dynamics_assembly_inverse(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Use Phi^A = Phi_1 - Phi_1 T W T' Phi_1 with W = (T' (Phi_1 + Phi_2) T)^-1.
+    """Compute qdd by assembling inverse inertias (Featherstone 2008, table 7.2, variant 1).
 
-    The method is variant 1 of Featherstone 2008, table 7.2, from the tips to the root. Phi_1
-    belongs to the part of the parent assembled so far, Phi_2 to the whole child, and lam are the
-    forces that the joint transmits. The world is a body with Phi = 0.
+    The recursion runs from the tips to the root: Phi^A = Phi_1 - Phi_1 T W T' Phi_1 with W = (T'
+    (Phi_1 + Phi_2) T)^-1. Phi_1 belongs to the part of the parent assembled so far, Phi_2 to the
+    whole child, and lam are the forces that the joint transmits. The world is a body with Phi = 0.
     """
     U, W, z = {}, {}, {}
     qdd: dict[int, Vector] = {}
@@ -278,7 +279,7 @@ def loop_pushes(model: Model, loop: Loop, q: Position) -> list[dict[int, Force]]
 
 @dataclass(frozen=True)
 class Piece:
-    """Connected bodies.
+    """Set of connected bodies, described by the accelerations of its handles.
 
     Handle h has the acceleration b_h + sum of Phi[h, k] f_k for forces f_k.
     """
@@ -338,7 +339,7 @@ def halves(whole: Parts, joints: frozenset[int]) -> tuple[int, frozenset[int]]:
 
 
 def handles(whole: Parts, joints: frozenset[int], held: set[int]) -> set[int]:
-    """Return the bodies of the given joints that also have other joints or are in `held`."""
+    """Return the bodies of the given joints that also belong to other joints or are in `held`."""
     ends = {*joints, *(whole.hinges[i].p for i in joints)}
     inner = {h for h in ends if joints.issuperset({h, *whole.children[h]} - {WORLD})}
     return (ends - inner) | (ends & held)

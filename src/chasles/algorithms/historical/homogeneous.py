@@ -1,4 +1,4 @@
-"""Dynamics by 4x4 matrices (Legnani et al. 1996, part II). These methods run only by name."""
+"""Dynamics by 4x4 matrices (Legnani et al. 1996, part II), selected with `method=`."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -38,7 +38,10 @@ class Chain(NamedTuple):
 
 
 def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
-    """Use M0h = M0p Mph, W0h = W0p + Wph, H0h = H0p + Hph + 2 W0p Wph (part II, section 2.1)."""
+    """Return the matrices of all bodies in the base frame (part II, section 2.1).
+
+    The recursion is M0h = M0p Mph, W0h = W0p + Wph, H0h = H0p + Hph + 2 W0p Wph.
+    """
     M, L, J = {WORLD: homogeneous.Position.identity()}, {}, {}
     W = {WORLD: homogeneous.Velocity.zero()}
     H = {WORLD: Acceleration.uniform(-model.gravity_vector)}
@@ -87,7 +90,7 @@ def inverse_dynamics_link(
 ) -> Effort:
     """Compute `inverse_dynamics` in link frames, in which J and L are constant (section 2.3).
 
-    W and H are passed outward and Phi inward, by the rules for a change of frame.
+    W and H are passed outward and Phi inward, with a change of frame at each joint.
     """
     M, L, tau = {}, {}, {}
     W = {WORLD: homogeneous.Velocity.zero()}
@@ -125,9 +128,9 @@ def mass_matrix_lagrange(model: Model, q: Position) -> InertiaMatrix:
 def _paired(
     model: Model, q: Position, product: Callable[[Block], Callable[[Screw], Number]]
 ) -> Blocks:
-    """Return the products of L_i J with the screws L_j that move joint i.
+    """Return the products of L_i J with the screws L_j of all joints that move body i.
 
-    Armature is on the diagonal.
+    Armature is added to the diagonal.
     """
     rest, M = model.at_rest(), Blocks()
     _, L, _, _, J = chain(model, q, rest, rest)
@@ -176,7 +179,7 @@ def inverse_dynamics_lagrange(
 def forward_dynamics(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Solve M qdd = tau - h, where h are the forces of section 2.3 at zero qdd."""
+    """Solve M qdd = tau - h, where h is the inverse dynamics (section 2.3) with zero qdd."""
     h = inverse_dynamics(model, q, qd, model.undriven(2), f_ext)
     return accelerations(model, mass_matrix(model, q), h, tau)
 
@@ -190,7 +193,7 @@ def forward_dynamics_lagrange(
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """Return the sum of 1/2 trace(W J W') over all bodies (part I, section 4.5), with rotors."""
+    """Return the sum of 1/2 trace(W J W') over bodies, plus rotor energy (part I, section 4.5)."""
     _, _, W, _, J = chain(model, q, qd, model.at_rest())
     total = 0.0
     for i, _, joint, _ in model.outward():

@@ -30,11 +30,11 @@ from chasles.model.spaces import ABSENT, Effort, Freedom, Position, Velocity, Wr
 
 
 class Chain4x4(NamedTuple):
-    """Matrices A (body to parent) and W (body to base frame) of homogeneous coordinates.
+    """Homogeneous transforms A (body to parent) and W (body to base frame).
 
-    L has the joint's screws in the frame of its body, so that dA/dq is A L. This is the book's A Q
-    for revolute and prismatic joints, and holds for all other joints too. Wdd is the second time
-    derivative of W.
+    L contains the screws of the joint in the frame of its body, so that dA/dq = A L. For revolute
+    and prismatic joints, A L equals A Q of Balafoutis and Patel; the form A L holds for all joints.
+    Wdd is the second time derivative of W.
     """
 
     A: dict[int, Matrix]
@@ -117,7 +117,8 @@ def lagrange_3x3(
     W rotates components from body axes to base axes, and sdd is the acceleration of the origin
     along base axes. D, e and c are the mass-weighted sums of x xdd', xdd and x over all bodies
     beyond a joint, with x measured from the joint's origin in body axes. m is the mass of these
-    bodies. Translation along a joint, which the book omits, adds to sdd, and its joint force is e.
+    bodies. The book omits prismatic joints. Their motion adds terms to sdd, and their joint force
+    follows from e.
     """
     W, zero, none = {WORLD: Matrix.identity()}, Matrix.zero(), Vector.zero()
     Wd, Wdd, D = {WORLD: zero}, {WORLD: zero}, {WORLD: zero}
@@ -167,9 +168,8 @@ def closed_form_uicker_kahn(model: Model, q: Position) -> Form:
 
     The sums are over all bodies. J is the pseudo-inertia of a body, and c is its last column. W
     maps homogeneous coordinates of the body to the base frame, W_a is its derivative with respect
-    to a
-    coordinate, and W_bc its second derivative. If velocities are not rates of coordinates, W_bc are
-    the symmetric coefficients of Wdd = sum of W_b qdd_b + sum of W_bc qd_b qd_c.
+    to a coordinate, and W_bc is its second derivative. If velocities are not rates of coordinates,
+    W_bc are the symmetric coefficients of Wdd = sum of W_b qdd_b + sum of W_bc qd_b qd_c.
     """
     own, g, W = freedoms(model), Vector((*model.gravity_vector, 0.0)), {WORLD: Matrix.identity(4)}
     first: dict[int, dict[Freedom, Matrix]] = {WORLD: {}}
@@ -211,13 +211,14 @@ def christoffel(
 
 
 def closed_form_christoffel(model: Model, q: Position) -> Form:
-    """C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2 (5.2.18), where velocities are rates.
+    """Return D, C and G, with C from the derivatives of D (Balafoutis and Patel 1991, Eq 5.2.18).
 
-    In base coordinates, S are the motion subspaces and I is the composite inertia of all bodies
-    beyond a joint. D_ab is S_a . I S_b with I of the outer joint. Where velocities are not rates of
-    coordinates, the derivatives are along `integrate`, and the equation is that of Boltzmann and
-    Hamel: ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to the symbols, with the brackets of a
-    joint's motion subspaces.
+    C_bc(a) = (dD_ab/dq_c + dD_ac/dq_b - dD_bc/dq_a) / 2 if velocities are rates of coordinates. In
+    base coordinates, S are the motion subspaces and I is the composite inertia of all bodies beyond
+    a joint. D_ab is S_a . I S_b with I of the outer joint. If velocities are not rates of
+    coordinates, the derivatives are taken in the tangent space (`integrate`), and the equations of
+    Boltzmann and Hamel apply: ([a, b] . I S_c + [a, c] . I S_b) / 2 is added to the symbols, with
+    the brackets of the motion subspaces of a joint.
     """
     S, p, change, bracket = _in_base(model, q)  # (S, I of 5.2.17)
     none = Motion.zero()
@@ -247,9 +248,9 @@ class _InBase(NamedTuple):
     """Motion subspaces S in base coordinates, and their derivatives.
 
     p[i, a]: the momentum I_i S_a of all bodies beyond joint i, for a unit joint velocity. change[a,
-    c]: derivative of S_a with respect to q_c, seen from the bodies that c carries; absent where c
-    carries a along. bracket[a, b]: bracket of two degrees of freedom of one joint, in the joint's
-    own group.
+    c]: derivative of S_a with respect to q_c, relative to the bodies that c moves; absent if c is
+    inward of a, because the derivative is then zero. bracket[a, b]: Lie bracket of two degrees of
+    freedom of one joint.
     """
 
     S: dict[Freedom, Motion]

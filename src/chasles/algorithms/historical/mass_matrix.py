@@ -50,11 +50,11 @@ def mass_matrix_unit_acceleration(model: Model, q: Position) -> InertiaMatrix:
 
 
 def mass_matrix_composite_3x3(model: Model, q: Position) -> InertiaMatrix:
-    """Use Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1).
+    """Compute M by Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1).
 
-    mbar, R and E are the mass, the center of mass and the inertia about it of the composite body
-    beyond a joint. f and N are the force and the moment about that center for a unit acceleration
-    of a coordinate.
+    mbar, R and E are the mass, the center of mass, and the inertia about the center of mass of the
+    composite body beyond a joint. f and N are the force, and the moment about that center, for a
+    unit acceleration of a coordinate.
     """
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
     S = {i: joint.subspace(q[i]) for i, _, joint, _ in model.outward()}
@@ -94,9 +94,10 @@ def mass_matrix_orthogonal_complement(model: Model, q: Position) -> InertiaMatri
 def mass_matrix_factored_complement(model: Model, q: Position) -> InertiaMatrix:
     """Compute D = P' P with P = N T and M = N' N.
 
-    See Angeles and Ma 1988; Balafoutis and Patel 1991, 6.2.15.
+    See Angeles and Ma 1988; Balafoutis and Patel 1991, Eq 6.2.15.
 
-    N is triangular and constant: it has the roots of each body's inertia and of its mass.
+    N is triangular and constant. It contains a factor of each body's inertia and the square root of
+    its mass.
     """
     D, twists = Blocks(), centered_twists(model, q)
     for k, _, joint, I in model.outward():
@@ -130,7 +131,7 @@ def centered_twists(model: Model, q: Position) -> dict[int, dict[int, Motions]]:
 def forward_dynamics_unit_acceleration(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute D from the forces for unit accelerations, then eliminate.
+    """Compute D from the forces for unit accelerations, then solve D qdd = tau - b.
 
     This is Walker and Orin's second method (1982): their first method, with half of D obtained by
     symmetry (Balafoutis and Patel 1991, Eq 6.2.4).
@@ -142,7 +143,10 @@ def forward_dynamics_unit_acceleration(
 def forward_dynamics_composite_3x3(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Use Walker and Orin's third method (1982; Balafoutis and Patel 1991, algorithm 6.1)."""
+    """Compute D by Walker and Orin's third method (1982), then solve D qdd = tau - b.
+
+    See Balafoutis and Patel 1991, algorithm 6.1.
+    """
     D = mass_matrix_composite_3x3(model, q)
     return accelerations(model, D, bias_forces_augmented_tensor(model, q, qd, f_ext), tau)
 
@@ -153,9 +157,9 @@ def forward_dynamics_orthogonal_complement(
     """Solve P'x = tau - b by least norm and P qdd = x by least squares. P'P is never formed.
 
     This is Angeles and Ma's second method (1988; Balafoutis and Patel 1991, Eq 6.2.16-17). P = N T,
-    where T has the twists of all bodies and N'N are their inertias M. Columns are made orthogonal
-    from the last to the first, P = Q L, which leaves L'(Q'Q) L qdd = tau - b. Only products p'p =
-    t'M t occur, so the root N is not needed, and massless bodies are allowed.
+    where T contains the twists of all bodies and N'N are their inertias M. The columns of P are
+    orthogonalized from the last to the first, P = Q L, so that L'(Q'Q) L qdd = tau - b. Only
+    products p'p = t'M t occur, so the root N is not needed, and massless bodies are allowed.
     """
     order = model.in_tree_order
     units = map(Vector, Matrix.identity(model.nv).rows)

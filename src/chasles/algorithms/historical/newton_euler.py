@@ -14,9 +14,10 @@ from chasles.model.spaces import ABSENT, Effort, Position, Velocity, Wrenches
 def newton_euler_tensor(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Run Newton-Euler about the centers of mass (Balafoutis and Patel 1991, algorithm 5.6).
+    """Run the Newton-Euler recursion about the centers of mass.
 
-    f, eta: force and moment that a joint transmits, in the axes and about the origin of its body.
+    See Balafoutis and Patel 1991, algorithm 5.6. f, eta: force and moment that a joint transmits,
+    along the axes and about the origin of its body.
     """
     X, S, Omega, _, sdd = chain(model, q, qd, qdd)
     f, eta, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
@@ -41,12 +42,12 @@ def kane(
 ) -> Effort:
     """Evaluate Kane's equations by recursion.
 
-    See Angeles, Ma, Rojas 1989; Balafoutis and Patel 1991, 5.2.36.
+    See Angeles, Ma, Rojas 1989; Balafoutis and Patel 1991, Eq 5.2.36.
 
     The motion subspace of a joint contains the partial velocities, at its origin, of all bodies
-    beyond it. N and R are the inertia moment and force of these bodies minus the external ones.
-    They are summed link by link, in link axes. Accelerations of centers of mass use the tensor
-    Omega. Euler's equation is in vector form.
+    beyond it. R and N are the inertia forces and moments of these bodies, minus the external forces
+    and moments. They are summed link by link, along link axes. Accelerations of centers of mass are
+    computed with the tensor Omega. Euler's equation is in vector form.
     """
     X, S, Omega, _, sdd = chain(model, q, qd, qdd)
     R, N, tau = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {}
@@ -68,11 +69,11 @@ def kane(
 def kane_sum(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return tau_i = z_i . sum of (M_cj + r_ij x F_j), or z_i . sum of F_j, over bodies j beyond.
+    """Return tau_i = z_i . sum of (M_cj + r_ij x F_j), or z_i . sum of F_j for a prismatic joint.
 
-    This is the direct sum (Balafoutis and Patel 1991, Eq 5.2.36; Angeles, Ma, Rojas 1989), in base
-    axes. F and M_c are the force and moment that accelerate body j, and r_ij is the vector from the
-    origin of joint i to its center of mass.
+    The sums are over all bodies j beyond joint i, in base axes (Balafoutis and Patel 1991, Eq
+    5.2.36; Angeles, Ma, Rojas 1989). F and M_c are the force and moment that accelerate body j, and
+    r_ij is the vector from the origin of joint i to the center of mass of body j.
     """
     _, S, Omega, _, sdd = chain(model, q, qd, qdd)
     W, external = body_transforms(model, q), external_efforts(model, q, f_ext)
@@ -96,9 +97,9 @@ def spatial_1987(
 ) -> Effort:
     """Run Featherstone's method of 1987 (Balafoutis and Patel 1991, algorithm 5.4, corrected).
 
-    Forces are written with the force first, motions with the angular part first. The same transform
-    and cross product then apply to both, and `_dot` pairs them. The base is at rest in the book.
-    Here it accelerates against gravity.
+    Force vectors have the linear part first, and motion vectors have the angular part first. The
+    same transform and cross product then apply to both, and `_dot` is their scalar product. In the
+    book, the base is at rest; here it accelerates against gravity.
     """
     X, S, tau = {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Motion.zero()}

@@ -44,13 +44,16 @@ def spatial_operator(
 
 
 def mass_matrix_spatial_operator(model: Model, q: Position) -> InertiaMatrix:
-    """Compute (1 + H Psi L) D (1 + H Psi L)' (Balafoutis and Patel 1991, Eq 6.2.18)."""
+    """Compute M = (1 + H Psi L) D (1 + H Psi L)' (Balafoutis and Patel 1991, Eq 6.2.18)."""
     A, _, D = operator_factors(model, q)
     return congruence(A, D)
 
 
 def mass_matrix_inverse_spatial_operator(model: Model, q: Position) -> JointMatrix:
-    """Compute (1 - H Phi L)' D^-1 (1 - H Phi L) (Balafoutis and Patel 1991, Eq 6.2.19)."""
+    """Compute M^-1 = (1 - H Phi L)' D^-1 (1 - H Phi L).
+
+    See Balafoutis and Patel 1991, Eq 6.2.19.
+    """
     _, B, D = operator_factors(model, q)
     transposed = {(i, j): block.T for (j, i), block in B.items()}
     inverse = {key: invert_symmetric(block) for key, block in D.items()}  # (6.2.19)
@@ -60,12 +63,12 @@ def mass_matrix_inverse_spatial_operator(model: Model, q: Position) -> JointMatr
 def forward_dynamics_spatial_operator(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute (1 - H Phi L)' D^-1 (1 - H Phi L) (tau - b) without forming a matrix.
+    """Compute qdd = (1 - H Phi L)' D^-1 (1 - H Phi L) (tau - b) without forming a matrix.
 
-    A filter from the tips to the base, e = (1 - H Phi L)(tau - b), is followed by a smoother back
-    to the tips (Rodriguez, Kreutz 1988; Balafoutis and Patel 1991, Eq 6.2.19). b is computed by
-    algorithm 5.5. z: the force that the links beyond a joint exert on it. a: the accelerations that
-    the forces e cause.
+    A pass from the tips to the base (the filter) computes e = (1 - H Phi L)(tau - b). A pass from
+    the base to the tips (the smoother) computes qdd (Rodriguez, Kreutz 1988; Balafoutis and Patel
+    1991, Eq 6.2.19). b is computed by algorithm 5.5. z: the force that the links beyond a joint
+    exert on it. a: the accelerations that the forces e cause.
     """
     _, Phi, H, _ = bodies = links(model, q)
     G, D = gains(model, bodies)

@@ -17,11 +17,11 @@ def sensitivities_closed_form(
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
     """Return D0, V0 and P0 of d tau = D0 d qdd + V0 d qd + P0 d q.
 
-    See Balafoutis and Patel 1991, Eq 7.3.1-4. All quantities are along base axes. Joint i and any
-    joint j inward of it both affect the subtree of i. Rows i are the subtree's forces along i for
-    changes of j, and columns i are its forces along j for changes of i. s, sd: position and
-    velocity of o_i relative to o_j. The book covers chains of revolute joints; other joints add
-    terms for the motion of the origin.
+    See Balafoutis and Patel 1991, Eq 7.3.1-4. All quantities are along base axes. Joint i and every
+    joint j inward of it move the subtree of i. Row i contains the changes of the subtree's force at
+    joint i due to joint j. Column i contains the changes of its force at joint j due to joint i. s,
+    sd: position and velocity of o_i relative to o_j. The book covers chains of revolute joints;
+    other joints add terms for the motion of the origin.
     """
     moving = chain(model, q, qd, qdd)
     X0, links, own = body_transforms(model, q), augmented(model, moving.X), {}

@@ -39,7 +39,7 @@ class Driven(NamedTuple):
 
 
 def actuate(model: Model, q: Position, qd: Velocity, ctrl: Controls, act: Activations) -> Effort:
-    """Return the joint forces of all actuators, limited to the ranges in the file."""
+    """Return the joint forces of all actuators, limited to the force ranges of the model."""
     return _exerted(model, q, _driven(model, q, qd, ctrl, act))
 
 
@@ -52,7 +52,7 @@ def actuator_values(
     *,
     sensors: tuple[SensorData, ...],
 ) -> SensorNumbers:
-    """Return the concatenated values of sensors on actuators and on the forces they exert."""
+    """Return the concatenated values of the sensors that measure actuators and their forces."""
     driven, pulls = _driven(model, q, qd, ctrl, act), defaultdict[str, Number](float)
     joints = {body.data.name: i for i, body in enumerate(model.bodies)}
     named = dict(zip((data.name for data in model.source.actuators), driven, strict=True))
@@ -197,7 +197,10 @@ def _at(moving: Moving, frame: Frame) -> tuple[Vector, Matrix]:
 
 
 def _frame(model: Model, each: Actuator, moving: Moving) -> tuple[Number, Arms]:
-    """Return the transmission of a wrench on a frame, along its axes or a reference's axes."""
+    """Return the transmission of an actuator that exerts a wrench on a frame.
+
+    The wrench is along the axes of the frame, or of the reference frame if there is one.
+    """
     assert each.frame is not None
     gear, arms = Vector(each.data.gear), defaultdict[tuple[int, int], Number](float)
     (p, R), bodies = _at(moving, each.frame), [(each.frame, 1.0)]

@@ -37,7 +37,7 @@ from chasles.model.spaces import (
 
 
 def load_efforts(model: Model, q: Position, loads: Loads) -> tuple[Effort, JointMatrix]:
-    """Return J'F of every joint, and its derivative with respect to q, along `integrate`.
+    """Return J'F of every joint, and its derivative with respect to q in the tangent space.
 
     J holds the joint subspaces in the frame of the body on which a force f acts. When joint j moves
     that body by J_j, f changes according to its `Load`, and the subspaces of the joints inward of
@@ -75,7 +75,7 @@ def inverse_dynamics_derivatives(
     I are composite inertias, B are twice the Coriolis inertias, and f are the forces of subtrees. P
     and A are the rates of a subspace that moves with the parent: P = v_p x S and A = a_p x S + v_p
     x P, plus the changes of the subspace itself (`Slopes`, zero for most joints). The derivative
-    with respect to q is along `integrate`.
+    with respect to q is taken in the tangent space (see `integrate`).
     """
     X, S, P, A, R, slopes = {}, {}, {}, {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -146,7 +146,7 @@ def inverse_dynamics_perturbation(
     """Return d tau for small changes, in O(n) (Balafoutis and Patel 1991, section 7.2).
 
     Recursive Newton-Euler passes the changes of velocities, accelerations and forces (dv, da, df)
-    from link to link. s is the displacement of the joint. dq is along `integrate`.
+    from link to link. s is the displacement of the joint. dq is a tangent vector (see `integrate`).
     """
     X, S, s, slopes, tau = {}, {}, {}, {}, {}
     v, a, f = {WORLD: Motion.zero()}, {WORLD: -model.gravity}, {WORLD: Force.zero()}
@@ -223,8 +223,8 @@ def linearize(
 ) -> tuple[StateMatrix, InputMatrix]:
     """Return A and B of xdot = A x + B u (Balafoutis and Patel 1991, Eq 7.2.3).
 
-    x is (step, change of qd). The step is along `integrate`, so the top left block of A is -ad(qd),
-    which is zero for joints whose configuration space is a vector space.
+    x is (dq, dqd), where dq is a tangent vector (see `integrate`). Therefore the top left block of
+    A is -ad(qd), which is zero for joints whose configuration space is a vector space.
     """
     W, P, V = _acceleration_slopes(model, q, qd, tau, f_ext)
     order = model.in_tree_order

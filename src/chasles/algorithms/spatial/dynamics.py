@@ -77,7 +77,7 @@ def transmitted_forces(
 def joint_reactions(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Reactions:
-    """Return the forces of parents on children at the joints, along child axes (section 5.3)."""
+    """Return the force of each parent on its child at the joint, along child axes (section 5.3)."""
     f, _ = transmitted_forces(model, q, qd, qdd, f_ext)
     at_joint = {}
     for i, body in enumerate(model.bodies):
@@ -129,7 +129,7 @@ def _of_point(w: Vector, wd: Vector, r: Vector) -> Vector:
 
 
 def bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSENT) -> Effort:
-    """Return h in tau = M qdd + h: Coriolis, centrifugal, gravity and external forces (6.1)."""
+    """Return h of tau = M qdd + h: Coriolis, centrifugal, gravity and external forces (Eq 6.1)."""
     return newton_euler_vector(model, q, qd, model.undriven(2), f_ext)
 
 
@@ -152,9 +152,10 @@ def gravity_forces(model: Model, q: Position) -> Effort:
 
 
 def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
-    """Return C, with C qd the Coriolis and centrifugal forces and dM/dt = C + C'.
+    """Return C, where C qd are the Coriolis and centrifugal forces and dM/dt = C + C'.
 
-    It uses composite inertias and composite Coriolis inertias (Echeandia and Wensing 2021).
+    The recursion uses composite inertias and composite Coriolis inertias (Echeandia and Wensing
+    2021).
     """
     X, S, Sdot, v = {}, {}, {}, {WORLD: Motion.zero()}
     I, B = {WORLD: RigidInertia.zero()}, {}
@@ -216,7 +217,7 @@ def mass_matrix_inverse(model: Model, q: Position) -> TreeMatrix:
 
 
 def accelerations(model: Model, M: JointMatrix, h: Effort, tau: Effort) -> dict[int, Vector]:
-    """Compute qdd by the sparse factors of M (Featherstone 2008, chapter 6), by body."""
+    """Return qdd by joint, using the sparse factors of M (Featherstone 2008, chapter 6)."""
     order = model.in_tree_order
     L, D = factor_ltdl(assemble(model, M, order))  # (6.2.16)
     return unstack(model, solve_ltdl(L, D, net_forces(model, h, tau)), order)  # (6.2.16)

@@ -71,8 +71,9 @@ def hybrid_dynamics_mass_matrix(
     """Solve H11 qdd1 = tau1 - C'1, then tau2 = C'2 + H21 qdd1 (Featherstone 2008, Eq 9.1 to 9.4).
 
     C' are the forces at the known accelerations, with the other accelerations zero. Only the block
-    H11 of M is used, so tracing keeps only that block, which replaces the guards of table 9.1. Its
-    sparse factors have no fill-in, which replaces the reduced parent array.
+    H11 of M is used. Tracing removes the computation of the other entries, so the guards of table
+    9.1 are not needed. The sparse factors of H11 have no fill-in, so the reduced parent array is
+    not needed either.
     """
     free = [i for i in model.in_tree_order if i not in known]
     still = {i: Vector.zero(model.bodies[i].joint.nv) for i in model.movers}

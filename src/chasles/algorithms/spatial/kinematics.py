@@ -73,7 +73,7 @@ def forward_kinematics(model: Model, q: Position, *, frame: Frame) -> Pose:
 def frame_velocity(
     model: Model, q: Position, qd: Velocity, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Twist:
-    """Return the angular velocity, then the velocity of the body's point at `at` (Eq 4.4)."""
+    """Return the angular velocity, then the linear velocity of the body point `at` (Eq 4.4)."""
     v, X0 = {WORLD: Motion.zero()}, {WORLD: Transform.identity()}
     for i in reversed(model.support(frame.body)):
         p, joint = model.bodies[i].parent, model.bodies[i].joint
@@ -123,7 +123,7 @@ def frame_acceleration(
 def jacobian(
     model: Model, q: Position, *, frame: Frame, axes: Axes = "world", at: At = "frame"
 ) -> Jacobian:
-    """Return the columns S_i as seen from the frame (Featherstone 2008, example 2.3)."""
+    """Return the joint subspaces S_i at `at` and along `axes` (Featherstone 2008, example 2.3)."""
     X0 = body_transforms(model, q)
     view = Viewpoint.of(frame.placement @ X0[frame.body], axes, at)
     J = {}

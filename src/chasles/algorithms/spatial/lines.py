@@ -65,9 +65,11 @@ def line_motion(model: Model, q: Position, qd: Velocity) -> SensorNumbers:
 
 
 def _angle(i: int, q: Vector, w: Vector) -> Course:
-    """Return the angle of a rotation. Its rate is the part of w along the rotation axis.
+    """Return the angle of a rotation, its moment arms, and its drift.
 
-    Its second derivative at zero acceleration is |w across|^2 cot(angle/2) / 2.
+    The rate of the angle is the component of w along the rotation axis. The second derivative of
+    the angle at zero acceleration is |w_n|^2 cot(angle/2) / 2, where w_n is the component of w
+    normal to the axis.
     """
     c, v = q[0], Vector(q.entries[1:])
     square = v.dot(v)

@@ -28,8 +28,8 @@ def center_of_mass(model: Model, q: Position) -> Point:
     """Return the center of mass of all moving bodies, in the world."""
     m, h = first_moment(model, q)
     if isinstance(m, float) and m == 0.0:
-        problem = "the moving bodies have no mass, so there is no center of mass"
-        remedy = "give the links masses, or use the robot from before its inertias were regrouped"
+        problem = "the moving bodies have no mass, so the center of mass is undefined"
+        remedy = "give the links masses, or use the original robot without regrouped inertias"
         raise ModelError("E-CALL-001", problem, remedy, part=f"robot {model.name!r}")
     return h * (1.0 / m)
 
@@ -66,7 +66,7 @@ def centroidal_momentum_matrix(model: Model, q: Position) -> MomentumMatrix:
 
 
 def kinetic_energy(model: Model, q: Position, qd: Velocity) -> Energy:
-    """Return half the sum of v . I v over all bodies (Featherstone 2008, Eq 2.67), with rotors."""
+    """Return the sum of v . I v / 2 over bodies, plus rotor energy (Featherstone 2008, Eq 2.67)."""
     v, T = {WORLD: Motion.zero()}, 0.0
     for i, p, joint, I in model.outward():
         v[i] = joint.transform(q[i]) @ v[p] + joint.subspace(q[i]) @ qd[i]
@@ -78,7 +78,8 @@ def potential_energy(model: Model, q: Position) -> Energy:
     """Return -g . m c of all moving bodies, plus the energy of springs.
 
     The gravitational energy is zero if the center of mass is at the origin of the world.
-    Compensated weight is excluded, unless actuators, which store no energy, compensate it.
+    Compensated weight is excluded, unless it is compensated by actuators, because actuators do not
+    store energy.
     """
     weight = -model.gravity_vector.dot(first_moment(model, q)[1])
     return weight - energy_of_lifted(model, q) + spring_energy(model, q)

@@ -40,7 +40,7 @@ def operational_inertia_inverse(
 
 
 def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[dict[int, Vector]]:
-    """Return the rows of a frame's Jacobian, by body."""
+    """Return the rows of a frame's Jacobian, each as one vector per body."""
     J = jacobian(model, q, frame=frame, axes=axes, at=at)
     return [
         {i: Vector(tuple(tuple(m)[k] for m in S.columns)) for i, S in J.items()} for k in range(6)
@@ -53,7 +53,7 @@ def operational_inertia_inverse_propagation(
     """Return the sum of u' D^-1 u over the joints that support the frame (or both of two frames).
 
     u = S' f is the generalized force that the wrench f exerts on the joint. The joint transmits
-    f - U D^-1 u, where U and D are those of the articulated-body algorithm (Featherstone 2008,
+    f - U D^-1 u, where U and D are defined as in the articulated-body algorithm (Featherstone 2008,
     section 7.2.2; Kreutz-Delgado, Jain, Rodriguez 1992).
     """
     X, S, U, W = {}, {}, {}, {}
@@ -80,7 +80,7 @@ def operational_inertia_inverse_propagation(
 
 
 def _unit_wrenches(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[Force]:
-    """Return the wrenches of unit components at the frame, in the coordinates of its body.
+    """Return the six unit wrenches at the frame, in the coordinates of its body.
 
     Power is the same in both coordinate systems, so each wrench is dual to one component of the
     motion.
@@ -97,8 +97,8 @@ def generalized_jacobian(
 ) -> Jacobian:
     """Return J_i - J_0 I_0^-1 F_i, for zero momentum I_0 v_0 + F qd (Featherstone, example 9.4).
 
-    I_0 and F are the momenta for unit velocities of the base and the joints, in base coordinates. A
-    fixed base has no velocities, does not recoil, and the result is J.
+    I_0 and F are the momenta for unit velocities of the base and the joints, in base coordinates.
+    If the base is fixed, it does not recoil and the result is J.
     """
     b, X, S = model.base, {}, {WORLD: Motions(())}
     Xb, Ic, J = {b: Transform.identity()}, {WORLD: RigidInertia.zero()}, {WORLD: Motions(())}

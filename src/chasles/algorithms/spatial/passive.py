@@ -133,7 +133,7 @@ def fluid_forces(model: Model, q: Position, qd: Velocity) -> Effort:
 
 
 def _on_box(v: Motion, wind: Vector, fluid: FluidData, box: BoxData) -> Force:
-    """Return the force on a moving box, in its own axes at its center."""
+    """Return the force on a moving box, at its center and along its axes."""
     a, b, c = box.size
     w, u = v.angular, v.linear - wind
     round_ = (a + b + c) / 3.0

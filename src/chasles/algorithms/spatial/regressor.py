@@ -45,7 +45,7 @@ def _spin(w: Vector, wd: Vector) -> Matrix:
 
 
 def _row(s: Motion, w: Vector, wd: Vector, a: Vector) -> list[Number]:
-    """Return the power of the inertia forces of ten unit parameters on a motion s of the body."""
+    """Return the power of the inertia forces of ten unit parameters if the body moves with s."""
     m = s.linear.dot(a)
     h = a.cross(s.angular) + _spin(w, wd).T @ s.linear
     (x, y, z), (p, q, r), (u, v, t) = w, wd, s.angular

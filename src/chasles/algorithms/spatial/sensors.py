@@ -46,7 +46,7 @@ class Scene:
     loads: Sequence[Load]
 
     def end(self, frame: str, pose: Transform) -> Frame:
-        """Return the frame with a pose in a named frame, or in the world if the name is empty."""
+        """Return the frame with a pose given in a named frame, or in the world (empty name)."""
         owner = self.model.frame(frame) if frame else Frame("", WORLD, Transform.identity())
         return Frame(owner.name, owner.body, compose(pose, owner.placement))
 
@@ -72,7 +72,7 @@ def sensor_values(
     *,
     sensors: tuple[SensorData, ...],
 ) -> SensorNumbers:
-    """Return the concatenated values of sensors for a motion under external forces."""
+    """Return the concatenated sensor values for a motion under external forces."""
     feels = any(sensor.kind in FELT for sensor in sensors)
     loads = (*f_ext, *pulls(model, q, qd)) if feels else f_ext
     scene = _scene(model, q, qd, qdd, loads, by_body(model, loads))
@@ -221,7 +221,7 @@ def _inside(scene: Scene, sensor: SensorData) -> tuple[Number]:
 
 
 def _touch(scene: Scene, sensor: SensorData) -> tuple[Number]:
-    """Sum the normal forces of contacts of the sensor's link that act through its zone."""
+    """Sum the normal forces on the sensor's link whose lines of action meet the sensor's zone."""
     total: Number = 0.0
     links = _links_of_frames(scene.model)
     for load in scene.loads:
@@ -248,7 +248,7 @@ def _links_of_frames(model: Model) -> dict[str, str]:
 
 
 def _carried(model: Model, link: str) -> tuple[list[str], list[int]]:
-    """Return a link and the links fixed outward of it, and the bodies that their joints carry."""
+    """Return the links fixed to a link (itself included), and the bodies that their joints move."""
     moving = {body.data.name: i for i, body in enumerate(model.bodies)}
     links, bodies = [link], []
     for name in links:
@@ -326,7 +326,7 @@ def _potential(scene: Scene, sensor: SensorData) -> tuple[Number]:
 
 
 def _limit(scene: Scene, sensor: SensorData, lower: Number, upper: Number) -> tuple[Number]:
-    """Return `lower` if the joint is below its lower limit, `upper` if above the upper, else 0."""
+    """Return `lower` or `upper` if the joint is beyond that limit or within its margin, else 0."""
     i = scene.joint(sensor.joint)
     limits, x = scene.model.bodies[i].data.limits, scene.q[i][0]
     (margin,) = sensor.numbers or (0.0,)

@@ -22,7 +22,7 @@ from chasles.model.transmissions import Tendon, tendons
 
 
 def stretched(model: Model, q: Position, qd: Velocity | None = None) -> Model:
-    """Return the model with its tendons' gear ratios at a position, and their drift given qd."""
+    """Return the model with the gear ratios of its tendons at q, and their drift at qd."""
     moving = in_world(model.bare(), q, qd)
     return replace(model, rotors=tuple(_stretched(model, body, moving) for body in model.rotors))
 
@@ -56,11 +56,11 @@ def in_world(model: Model, q: Position, qd: Velocity | None) -> Moving:
 
 
 Arms = dict[tuple[int, int], Number]
-"""Moment arms: contribution to a velocity of degree of freedom k of the joint of body i."""
+"""Moment arms by (i, k): velocity for a unit velocity of degree of freedom k of joint i."""
 
 
 class Course(NamedTuple):
-    """Path at a position: its length, moment arms, and acceleration with all qdd zero."""
+    """Length and moment arms of a path at a position, and its acceleration with all qdd zero."""
 
     length: Number
     arms: Arms
@@ -88,7 +88,7 @@ def course(model: Model, path: Sequence[Stretch], moving: Moving) -> Course:
 
 
 def tendon_course(model: Model, q: Position, tendon: Tendon, moving: Moving | None) -> Course:
-    """Return the length and moment arms of a tendon. Tendons with a path need `moving`."""
+    """Return the length and moment arms of a tendon. A tendon with a path requires `moving`."""
     if tendon.path:
         assert moving is not None
         found = course(model, tendon.path, moving)
@@ -138,7 +138,7 @@ def stretch(tendon: Tendon, length: Number) -> Number:
 
 
 def _stretched(model: Model, body: Body, moving: Moving) -> Body:
-    """Return a rotor with its gear ratios computed, if it has a path."""
+    """Return a rotor. If it has a path, its gear ratios are computed from the path."""
     if not body.path:
         return body
     found = course(model, body.path, moving)

@@ -39,8 +39,8 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
     """Return D, C and G from the inertial parameters of generalized links (Eq 5.2.19-20).
 
     The book covers chains of revolute joints. Here a degree of freedom is (z, v): v is zero for a
-    rotation, z is zero for a translation, and every joint is a combination of these. Unlike in
-    print, G uses the composite center of mass and the sign of a force against gravity.
+    rotation, z is zero for a translation, and every joint is a combination of these. Unlike in the
+    book, G uses the composite center of mass and has the sign of a force against gravity.
     """
     links, S, bend = _generalized(model, q)  # (5.2.20a, 5.2.20b)
     own, g = freedoms(model), model.gravity_vector
@@ -52,7 +52,10 @@ def closed_form_vukobratovic(model: Model, q: Position) -> Form:
     }  # (5.2.19b)
 
     def symbol(a: Freedom, b: Freedom, c: Freedom) -> Number:
-        """Return the integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm, b not beyond c."""
+        """Return the integral of (z_a x r + v_a) . z_b x (z_c x r + v_c) dm.
+
+        Joint b must not be beyond joint c.
+        """
         if a == c:
             return 0.0
         return S[c.i, a].dot(f[b, c]) if a.i <= c.i else -S[a.i, c].dot(f[b, a])  # (5.2.19b)
@@ -81,10 +84,11 @@ def _carried(link: RigidInertia, b: Motion, c: Motion) -> Force:
 
 
 class _Generalized(NamedTuple):
-    """Links with everything that they carry, along base axes and about their own origins.
+    """Generalized links: each link with all bodies beyond it, in base axes about the link origin.
 
     S[i, a] is degree of freedom a, which moves link i, at the origin of the link. bend[i, a, b] is
-    the change of two degrees of freedom of one joint by each other (`bends`), at the same origin.
+    half of dS_a/dq_b + dS_b/dq_a for two degrees of freedom of one joint (`bends`), at the same
+    origin.
     """
 
     links: dict[int, RigidInertia]
@@ -93,7 +97,10 @@ class _Generalized(NamedTuple):
 
 
 def _generalized(model: Model, q: Position) -> _Generalized:
-    """Use U_p += U + mbar s and E_p += E - s~ U~ - U~ s~ - mbar s~ s~ of each link (5.2.20)."""
+    """Return the generalized links (5.2.20).
+
+    The recursion is U_p += U + mbar s and E_p += E - s~ U~ - U~ s~ - mbar s~ s~ for each link.
+    """
     links, S, bend = found = _Generalized({WORLD: RigidInertia.zero()}, {}, {})
     X0, own = body_transforms(model, q), freedoms(model)
     for i, p, joint, I in model.outward():
@@ -127,7 +134,7 @@ def paths(model: Model) -> Iterator[tuple[int, list[Freedom]]]:
 def pairs(model: Model) -> Iterator[tuple[Freedom, Freedom]]:
     """Yield coordinates b and c that both move the same body, each pair once.
 
-    c is the outer one.
+    The joint of c is the joint of b or is beyond it.
     """
     for i, path in paths(model):
         yield from ((b, c) for c, b in combinations_with_replacement(path, 2) if c.i == i)
@@ -156,7 +163,7 @@ def rotors(model: Model) -> defaultdict[tuple[Freedom, Freedom], Number]:
 
 
 def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], Number]:
-    """Return the symbols that change for joints whose rotors rotate with their bodies."""
+    """Return the changed symbols of joints whose rotors rotate with their bodies."""
     found = {}
     for i, _, joint, _ in model.outward():
         units = [Vector(unit) for unit in Matrix.identity(joint.nv).rows]

@@ -1,4 +1,7 @@
-"""Dynamics with the fewest operations, by Cartesian tensors (Balafoutis and Patel 1991, 5-6)."""
+"""Dynamics with the fewest operations, by Cartesian tensors.
+
+See Balafoutis and Patel 1991, chapters 5 and 6.
+"""
 
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
@@ -33,12 +36,13 @@ from chasles.model.spaces import (
 def parallel_axes(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Run Newton-Euler about the origins, with angular acceleration tensors (section 5.3).
+    """Run the Newton-Euler recursion about body origins, with angular acceleration tensors.
 
-    A body rotates relative to its carrier g, the body before the first of several parallel joints,
-    by the sum of their angles. Its origin moves with its parent p. The joint's force f and moment
-    eta about the origin are passed to the parent, except the moment normal to the parallel axes.
-    That moment does not affect these joints and is passed directly to the carrier.
+    See section 5.3. A body rotates relative to its carrier g, the body before the first of several
+    parallel joints, by the sum of their angles. Its origin moves with its parent p. The joint's
+    force f and moment eta about the origin are passed to the parent, except the moment normal to
+    the parallel axes. That moment does not affect these joints and is passed directly to the
+    carrier.
     """
     X, S, turn = {}, {}, turns(model, q)
     vJ, aJ, Omega = {}, {}, {WORLD: AngularAcceleration.zero()}
@@ -70,7 +74,7 @@ def parallel_axes(
 
 
 class Chain(NamedTuple):
-    """Motion of every body, in its own axes: steps 1 and 2 of the book's recursions.
+    """Motion of every body along body axes (steps 1 and 2 of the recursions in section 5.3).
 
     X, S: transform and subspace of the joint. Omega: angular acceleration tensor. zeta: part of the
     origin's acceleration due to sliding of the joint. sdd: acceleration of the origin minus
@@ -85,7 +89,10 @@ class Chain(NamedTuple):
 
 
 def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
-    """Use Omega_k = wd~ + w~ w~ and sdd_k = A'(sdd_i + Omega_i s) + zeta_k (5.3.7, 5.3.45)."""
+    """Return the motion of every body (Balafoutis and Patel 1991, Eq 5.3.7 and 5.3.45).
+
+    The recursion is Omega_k = wd~ + w~ w~ and sdd_k = A'(sdd_i + Omega_i s) + zeta_k.
+    """
     X, S, zeta = {}, {}, {}
     Omega, sdd = {WORLD: AngularAcceleration.zero()}, {WORLD: -model.gravity_vector}
     for i, p, joint, _ in model.outward():
@@ -102,11 +109,12 @@ def chain(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain:
 
 
 def augmented(model: Model, X: Mapping[int, Transform]) -> dict[int, RigidInertia]:
-    """Return mbar, u and K of every body with a point mass at each joint that it carries.
+    """Return mbar, u and K of every augmented link (5.3.9-12).
 
-    The point mass is that of all bodies beyond the joint, at the origin of the frame that the joint
-    carries (5.3.9-12). X are the transforms of the joints. For revolute joints the result does not
-    depend on the configuration, and a trace contains constants.
+    An augmented link is a body with an additional point mass for each joint that it carries. The
+    point mass equals the mass of all bodies beyond the joint and is at the origin of the child
+    frame. X are the transforms of the joints. For revolute joints, the result does not depend on
+    the configuration, so the traced values are constants.
     """
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     for i, p, *_ in model.inward():
@@ -133,10 +141,10 @@ def transmitted(
 ) -> tuple[dict[int, Vector], dict[int, Vector]]:
     """Return Udd and eta of each joint, in body axes about the body's origin.
 
-    links: augmented links. Udd: second rate of the first moment about the joint's origin of all
-    bodies beyond it, minus the external forces on them. The joint transmits the force mbar sdd +
-    Udd and the moment eta. Several bodies may follow one body, and slide on it: each adds its own
-    terms.
+    links: augmented links. Udd: second time derivative of the first moment of all bodies beyond the
+    joint about its origin, minus the external forces on them. The joint transmits the force mbar
+    sdd + Udd and the moment eta. The terms of all child bodies are summed, including terms for
+    sliding joints.
     """
     X, _, Omega, zeta, sdd = moving
     Udd, eta = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}
@@ -173,9 +181,9 @@ def bias_forces_augmented_tensor(
 def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
     """Compute M, including armature, by composite bodies (Featherstone 2008, table 6.2).
 
-    Inertias and forces of bodies on parallel joints go directly to the carrier of the first. I:
-    inertia of a body and the bodies it is the carrier of. along: inertia of the bodies further
-    along its parallel axis.
+    Inertias and forces of bodies on parallel joints are passed directly to the carrier (see
+    `parallel_axes`). I: inertia of a body plus the inertias for which it is the carrier. along:
+    inertia of the bodies beyond it on the same parallel axes.
     """
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
@@ -256,7 +264,7 @@ def columns(
 
 
 def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
-    """Return X' F from the parts of X. The offset s is in the axes that give it the most zeros."""
+    """Return X' F from the parts of X (see `_parts`)."""
     forces = []
     for column in F.columns:
         f = turn.T @ column.force
@@ -266,9 +274,11 @@ def _inward(turn: Rotation, s: Vector, placed: Rotation, F: Forces) -> Forces:
 
 
 def _parts(X: Transform) -> tuple[Rotation, Vector, Rotation]:
-    """Return (turn, s, placed). X.E is the constant `placed`, then `turn`; s is X.r in between.
+    """Return (turn, s, placed), where X.E is the constant `placed` followed by `turn`.
 
-    Between the twist and the turn of a joint, the offset of a Denavit-Hartenberg row is (a, 0, d).
+    s is X.r in the axes between `placed` and `turn`. The split is chosen so that s has the most
+    zeros. Between the twist and the rotation of a joint, the offset of a Denavit-Hartenberg row is
+    (a, 0, d).
     """
     factors = X.E.factors
     ways = [(X.E, X.r, Rotation())]
@@ -297,7 +307,7 @@ def forward_dynamics_parallel_axes(
 def forward_dynamics_augmented_tensor(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute D by algorithm 6.2 and b by 5.7, then eliminate.
+    """Compute D by algorithm 6.2 and b by algorithm 5.7, then solve D qdd = tau - b.
 
     See Balafoutis and Patel 1991, section 6.3.
     """

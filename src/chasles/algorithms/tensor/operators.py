@@ -1,4 +1,4 @@
-"""Links along base axes, and the operators of Rodriguez and Kreutz that join them.
+"""Links expressed along base axes, and the operators of Rodriguez and Kreutz between them.
 
 Phi' shifts motions from one origin to another, and Phi shifts forces back. Along common axes both
 are translations. The mass matrix H Phi I Phi' H' then has the form of the covariance of the
@@ -25,10 +25,10 @@ def transition(a: Vector, b: Vector) -> Transform:
 
 
 class Links(NamedTuple):
-    """Every body along base axes and about its own origin.
+    """Subspaces and inertias of every body, along base axes and about the body origin.
 
-    turn: rotation from base axes to body axes, along which joints are described. Phi: transition
-    from the parent, Phi'(p, i). H: motion subspace of the joint (H' in the book). I: inertia.
+    turn: rotation from base axes to body axes. Phi: transition from the parent, Phi'(p, i). H:
+    motion subspace of the joint (H' in the book). I: inertia.
     """
 
     turn: dict[int, Transform]
@@ -84,9 +84,9 @@ def operator_factors(model: Model, q: Position) -> tuple[JointMatrix, JointMatri
     """Return A, B and D with M = A D A', M^-1 = B' D^-1 B, A B = 1 (Rodriguez and Kreutz 1988).
 
     A = 1 + H Psi L and B = 1 - H Phi L (Balafoutis and Patel 1991, Eq 6.2.18-19) have a block for
-    each joint and each joint inward of it. D has the articulated inertia at each joint.
-    Psi transmits the force of a joint through rigid links, Phi through joints that yield. In
-    Eq 6.2.19 the book's Phi is not that of its algorithm 5.5, which is Psi here.
+    each joint and each joint inward of it. D contains the articulated inertia at each joint. Psi
+    transmits the force of a joint through rigid links, Phi through joints that yield. Phi of Eq
+    6.2.19 differs from Phi of algorithm 5.5, which is called Psi here.
     """
     _, Phi, H, _ = bodies = links(model, q)
     G, D = gains(model, bodies)

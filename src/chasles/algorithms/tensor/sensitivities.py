@@ -19,13 +19,14 @@ from chasles.model.spaces import Blocks, JointMatrix, Loads, Position, Velocity
 
 
 class Change(NamedTuple):
-    """Effect of a degree of freedom on its body: on the rotation, then on the origin, in body axes.
+    """Effect of one degree of freedom on the motion of its body, in body axes.
 
-    `freedom` is (z, 0) for a revolute joint and (0, z) for a prismatic one. zd2: twice the change
-    of angular velocity due to a step along it. by_q: the change of accelerations due to that step,
-    in the book's terms (Omega z, sdd x z) or (0, Omega z). slid: the part of the second entry of
-    by_q that is not just a rotation with the body, 0 or Omega z. by_qd: half the change of
-    accelerations due to a change of velocity, (w x z, 0) or (0, w x z).
+    Pairs are (effect on the rotation, effect on the origin). `freedom` is (z, 0) for a revolute
+    joint and (0, z) for a prismatic joint. zd2: twice the change of angular velocity due to a step
+    along `freedom`. by_q: the change of accelerations due to that step, (Omega z, sdd x z) or (0,
+    Omega z). slid: the part of the second entry of by_q that is not a rotation with the body, 0 or
+    Omega z. by_qd: half the change of accelerations due to a change of velocity, (w x z, 0) or (0,
+    w x z).
     """
 
     freedom: Motion
@@ -70,8 +71,9 @@ def _change(
 
     column: the motion subspace s, and N, K, C as in `Slopes`.
 
-    The parent alone rotates with w - vJ. Its effect on a vector x that the joint carries is Omega x
-    - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x if the joint rotates about x.
+    The angular velocity of the parent is w - vJ. The angular acceleration tensor of the parent maps
+    a vector x to Omega x - aJ x x - (2 w - vJ) x (vJ x x), which is Omega x if the joint rotates
+    about x.
     """
     s, N, K, C = column
     z, x, turning, sliding = s.angular, s.linear, vJ.angular, vJ.linear
@@ -89,10 +91,10 @@ def _change(
 def generalized(
     model: Model, moving: Chain, links: Mapping[int, RigidInertia], qd: Velocity
 ) -> tuple[dict[int, GeneralizedLink], dict[int, Vector]]:
-    """Perform step 1 of algorithm 7.1 on augmented links, summed over branches.
+    """Return the generalized link of every link, and sd (algorithm 7.1, step 1).
 
-    Return the subtree of every link in the link's frame, about its origin. Also return sd, the rate
-    of its position in its parent, along the parent's axes.
+    The generalized link is the sum of the augmented links in the subtree, in the link's frame and
+    about its origin. sd is the rate of the link's position in its parent, along the parent's axes.
     """
     X, S, Omega = moving.X, moving.S, moving.Omega
     U, E = {i: link.h for i, link in links.items()}, {i: link.I for i, link in links.items()}

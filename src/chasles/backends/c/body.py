@@ -72,8 +72,8 @@ SPELLING = ARITHMETIC | {
     "equal": "({0} == {1}) ? {one} : {zero}",
     "select": "({0} != {zero}) ? {1} : {2}",
 }
-"""Spelling of operations. Operands are names and literals, so repeating an operand costs nothing.
-The minimum or maximum of unordered operands is their sum, which is NaN."""
+"""C expressions for the operations. Operands are names and literals, so repeating an operand adds
+no computation. The minimum or maximum of unordered operands is their sum, which is NaN."""
 
 
 class Turn(NamedTuple):
@@ -161,7 +161,7 @@ class Statements:
         return self._names[k]
 
     def _use(self, k: int) -> str:
-        """Return the expression for a value: an input, a constant, or a result of some part."""
+        """Return the expression for a value: an input, a constant, or a computed value."""
         op, _, data = self.code[k]
         if op == "const":
             return self.number.spelled(data)

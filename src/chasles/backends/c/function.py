@@ -28,7 +28,7 @@ LONGEST = 2000
 LOCAL = re.compile(
     r"[ijkn]|count|first|rows?|scratch|failures|states|beyond|(t|angle|sine|cosine|beyond)\d+(_\d+)?"
 )
-"""Names of local variables, which arguments must not have."""
+"""Names reserved for local variables, which arguments must not use."""
 
 MOST_STACK = 256 * 1024
 """Size of the columns (bytes) above which a batch calls the function for one state instead."""

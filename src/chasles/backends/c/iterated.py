@@ -1,7 +1,7 @@
 """An iterative step in C: a beginning, iterations until convergence, and an end.
 
-The four functions are those of `llvm.iterated`. The caller provides the memory, so the step keeps
-no state, allocates nothing, and needs little stack. The number of iterations is bounded.
+The parts are the same four functions as in `llvm.iterated`. The caller provides the memory, so the
+step keeps no state, allocates nothing, and needs little stack. The number of iterations is bounded.
 """
 
 from collections.abc import Iterable
@@ -18,14 +18,14 @@ CARRIED = ("point", "memory", "data")
 
 @dataclass(frozen=True)
 class Iteration:
-    """A step and its stored test.
+    """A step in C, and the data of its test.
 
     parts: beginning, iteration, late iteration, end. quick: number of iterations after which the
     late iteration is used. most: largest number of iterations. states: results that replace the
-    inputs of the same name. reports: other results, whose inputs are zero, with the number of
-    entries of each that the caller receives. notes: lines for the header. sample: rows (count,
-    size) of the inputs, other than reports, for the test. compared: results that the test compares.
-    allowed: largest error relative to the largest result.
+    inputs of the same name. reports: other results, with the number of entries that the caller
+    receives; the inputs of the same name are zero. notes: lines for the header. sample: rows
+    (count, size) of the inputs for the test, without reports. compared: results that the test
+    compares. allowed: largest error relative to the largest result.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Iteration:
 
     @property
     def kept(self) -> list[Variable]:
-        """States, in the order of the results of the last part, the end."""
+        """States, in the order of the results of the last part."""
         return [v for v in self.parts[0].inputs if v.name in self.states]
 
     @property

@@ -27,8 +27,7 @@ from chasles.backends.c.search import Search, search_definition, search_test
 from chasles.expr import Program
 
 Sample = tuple[np.ndarray, ...]
-"""Sample values (count, size) of each input, all of which every floating-point type represents
-exactly."""
+"""Sample values (count, size) of each input. Every floating-point type represents them exactly."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +191,7 @@ COUNT = 35
 several blocks and part of another."""
 
 MARGIN = 64.0
-"""Allowed ratio of an error to the error that another order of the same operations causes."""
+"""Largest allowed error in the test, as a multiple of the rounding error of the operations."""
 
 
 def _computed(backend: Any, program: Program, sample: Sample, dtype: str) -> list[np.ndarray]:

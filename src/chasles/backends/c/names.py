@@ -1,8 +1,8 @@
-"""Prefixes for exported C that do not conflict with compilers, headers, build or file systems.
+"""Prefixes for exported C code that do not conflict with compilers, headers, CMake or file systems.
 
 A prefix names files (`PREFIX.h`), CMake targets (`PREFIX`, `PREFIX_test`) and functions
 (`PREFIX_mass_matrix`). A header in the include path would hide a system header of the same name;
-likewise, a target or a library (such as `m`) would hide one of CMake or the linker.
+likewise, a target or a library (such as `m`) would hide a CMake target or a system library.
 """
 
 import hashlib
@@ -70,7 +70,7 @@ def identifier(text: str) -> str:
 
 
 def prefix_for(robot: str) -> tuple[str, str]:
-    """Return the prefix for a robot's name, and a note, "" if the prefix equals the name."""
+    """Return the prefix for a robot, and a note. The note is "" if the prefix equals the name."""
     name, why = identifier(robot).lower(), ""
     if name == "x" and robot.lower() != "x":
         why = "the name has no ASCII letter or digit" if robot else "the robot has no name"

@@ -21,9 +21,9 @@ class Search:
     starts (count, n): starting points. met (count, goals): the goals that they reach. nearness
     (goals,): weights of the squared differences between goals. limits (2, n): lower and upper
     limits of a point. fixed: values of the other inputs of the step. memories (2, size): initial
-    memory of most tries, and of the last try, which starts at the best point. most: the largest
-    number of iterations of these two kinds of tries. tests (count, goals): goals for the test, all
-    reachable from the point `begin` (n,).
+    memories of an ordinary try and of the last try, which starts at the best point. most: largest
+    numbers of iterations of an ordinary try and of the last try. tests (count, goals): goals for
+    the test, all reachable from the point `begin` (n,).
     """
 
     name: str

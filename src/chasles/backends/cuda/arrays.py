@@ -24,8 +24,8 @@ COLUMNS = ROOM + 16 * AXES
 
 INPUTS, OUTPUTS, TYPE, OTHER, READER, STREAM, HELPER, READ, CURRENT, COUNT, FIRST = range(11)
 """Indices of words in the entry's descriptor: the numbers of inputs and outputs; the array type and
-an alternative type; the library's functions in this file; an object and C functions that they use;
-and the number of plans. FIRST is the index of the first word after these."""
+an alternative type; the library's functions in this file; an object and C functions that those
+functions use; and the number of plans. FIRST is the index of the first word after these."""
 
 READING = "ptr %d, ptr %object, ptr %tensor, i1 %read"
 """Parameters of a reader: the descriptor, an object, a DLTensor, and a flag for inputs."""
@@ -80,7 +80,7 @@ class Text(Writer):
         self.raw(f"  store {value}, ptr {place}")
 
     def offset(self, k: str, each: int, first: int = 0) -> str:
-        """Compute first + each k."""
+        """Emit code that computes first + each * k."""
         return self.emit(f"add i64 {self.emit(f'mul i64 {k}, {each}')}, {first}")
 
     @contextmanager

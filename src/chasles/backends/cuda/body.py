@@ -95,7 +95,7 @@ class Plan:
 
     @cached_property
     def angles(self) -> list[int]:
-        """Angles that depend on no sine or cosine, so that they can be processed first."""
+        """Angles that do not depend on a sine or cosine, so that they can be processed first."""
         depends = set()
         for k in self.order:
             if self.code[k].op in ("sin", "cos") or any(a in depends for a in self.code[k].args):
@@ -171,7 +171,8 @@ SPELLING = c_body.SPELLING | {
     "fms": "fma{f}({0}, {1}, -{2})",
     "fnma": "fma{f}(-{0}, {1}, {2})",
 }
-"""Operations as in C, but products are fused exactly where the program fuses them."""
+"""CUDA expressions for the operations, as in C. Products are fused only where the program fuses
+them."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Choice of a program's kernel: its form, and its numbers of threads and registers.
+"""Choice of the form of a program's kernel, and of its numbers of threads and registers.
 
 Most choices follow from the compiler's report. The use of a crew of warps (`cuda.crew`) is decided
 before compiling, from the number of warps that would be active on a multiprocessor, because
@@ -56,7 +56,8 @@ LENGTHY = 2000
 
 GAIN, PARKED = 1.75, 1.3
 """Factor by which a crew must increase the number of active warps to be worthwhile. The second
-factor is for a crew of one warp, which parks values in shared memory but waits for no other warp.
+factor is for a crew of one warp, which parks values in shared memory but does not wait for other
+warps.
 """
 
 SHARED_WORK = 1.4
@@ -70,7 +71,7 @@ WORTH = 0.7
 
 SLIGHT = 0.01
 """Number of spilled values, relative to the instructions, up to which a kernel is not compiled a
-second time with cuts. The gain would be small, and the time is sometimes long: the compiler of CUDA
+second time with cuts. The gain would be small, and compiling can take long: the compiler of CUDA
 13.0 takes minutes for the mass matrix of a humanoid.
 """
 
@@ -121,7 +122,7 @@ def forms(program: Program, itemsize: int, layout: Layout) -> Sequence[Form]:
 
 
 def build(program: Program, dtype: str, architecture: str, layout: Layout) -> Built:
-    """Build the first form that fits, "direct" in registers, other forms in shared memory."""
+    """Build the first form that fits in registers ("direct") or in shared memory (other forms)."""
     if layout == "few" and (chosen := _few(program, dtype, architecture)):
         return _with_crew(program, dtype, architecture, "columns", chosen)
     short = []
@@ -142,9 +143,9 @@ def _form(program: Program, dtype: str, architecture: str, form: Form) -> Built 
     shared = shared_memory(architecture)
     if built.shared > shared:
         return None
-    if form in ("search", "tries"):  # always spills; the first call waits for the compiler
+    if form in ("search", "tries"):  # always spills; compiling again would delay the call
         return built
-    granted = -(-max(built.registers, 1) // 8) * 8  # in groups of eight
+    granted = -(-max(built.registers, 1) // 8) * 8  # registers are allocated in groups of eight
     fit = REGISTERS // (block * granted)
     by_memory = shared // built.shared if built.shared else fit + 1
     limit = REGISTERS // (block * (fit + 1)) // 8 * 8
@@ -234,7 +235,8 @@ def _compiled(program: Program, dtype: str, architecture: str, form: Form, least
     """Compile the kernel. If it spills more than `SLIGHT`, also try a version with cuts."""
     block = BLOCK if form in ALONE else WARP
     found = []
-    most = shared_memory(architecture) // 2 - 1024  # two blocks and the driver's share
+    # Two blocks must fit, each with 1 KiB for the driver.
+    most = shared_memory(architecture) // 2 - 1024
     slight = SLIGHT * len(program.code) * np.dtype(dtype).itemsize
     for cuts in (False, True):
         written = source(program, dtype, form, block=block, least=least, cuts=cuts, most=most)
@@ -248,5 +250,5 @@ def _compiled(program: Program, dtype: str, architecture: str, form: Form, least
 
 @functools.lru_cache(4)
 def _machine_code(text: str, architecture: str) -> cuda_driver.Compiled:
-    """Compile a text once. The kernel for few states often equals the one for many in columns."""
+    """Compile a text once. Kernels for few states and for columns often have the same text."""
     return cuda_driver.compile(text, architecture)

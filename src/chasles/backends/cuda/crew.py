@@ -186,7 +186,7 @@ class Crew(Tiled):
         return _plan(self.program, self.program.limbs, self.crew.warps)
 
     def _place_results(self) -> dict[int, int]:
-        """Return a region for each output: that of an input no longer needed, or a new one."""
+        """Return a region for each output: the region of an unused input, or a new one."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form != "columns" else ()):
             states = len(self.program.outputs) if self.form == "loop" else 0
@@ -323,7 +323,7 @@ class Crew(Tiled):
                 body.run(phase, cuts=cuts)
             self.body.lines += body.lines
             self.body.say("}")
-        for k in self.plan.places.keys() - self.division.warp.keys():  # constants and inputs
+        for k in self.plan.places.keys() - self.division.warp.keys():  # constants, inputs
             for output, index in self.plan.places[k]:
                 stored = self._deliver(output, index, self.body.use(k))
                 self.body.say(f"if (warp == 0) {{ {stored} }}")
@@ -386,7 +386,7 @@ def _needs(plan: Plan, result: int, values: Collection[int]) -> bool:
 
 
 def _shifted(code: Sequence[Instruction], angle: int) -> tuple[int, float] | None:
-    """Return the input and the small constant of which an angle is the sum, or None."""
+    """Return the input and the small constant whose sum is an angle, or None."""
     op, args, _ = code[angle]
     if op == "input":
         return angle, 0.0

@@ -71,9 +71,9 @@ def compile(text: str, architecture: str) -> Compiled:
         status = library.nvrtcCompileProgram(program, len(flags), given)
         log = _bytes(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
         if status:
-            problem = f"the CUDA compiler refused a kernel: {log.strip()[:2000]}"
+            problem = f"the CUDA compiler failed to compile a kernel: {log.strip()[:2000]}"
             raise StateError("E-GPU-016", problem)
-        reported = (r"Used (\d+) registers", r"(\d+) bytes spill stores")  # for each function
+        reported = (r"Used (\d+) registers", r"(\d+) bytes spill stores")  # per function
         most = [max(map(int, re.findall(words, log)), default=0) for words in reported]
         return Compiled(_bytes(program, "CUBIN"), *most)
     finally:
@@ -170,8 +170,8 @@ class Function:
         stream: int,
         device: int,
     ) -> None:
-        """Launch on a stream of a device; each parameter takes 8 bytes."""
-        # The last argument of a launch, the size it points to, and the parameters, in one array.
+        """Launch the kernel on a stream of a device; each parameter takes 8 bytes."""
+        # The array holds the last launch argument, the size of the parameters, and the parameters.
         given = words([POINTER, 0, SIZE, 0, END, 8 * len(parameters), *parameters])
         start, _ = given.buffer_info()
         given[1], given[3] = start + 48, start + 40

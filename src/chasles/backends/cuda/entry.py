@@ -4,10 +4,10 @@
 process share its code. Its `__self__` is a tuple: the Python path, the address of a descriptor
 (64-bit words), and functions that make a result from an argument and sizes. It handles exactly the
 calls for which a kernel was prepared. Their arrays are contiguous, of the library's own type, of
-one dtype, and on the current device. Each array has its variable's shape, after a common leading
-shape or without one. If the leading shape has one axis, arrays may also be in columns. Arrays in
-`out=` must have the same type and must not overlap other arrays. All other calls take the Python
-path.
+one dtype, and on the current device. The shape of each array is the shape of its variable,
+optionally after a common leading shape. If the leading shape has one axis, arrays may also be in
+columns. Arrays in `out=` must have the same type and must not overlap other arrays. All other calls
+take the Python path.
 """
 
 from chasles.backends.cuda import driver as cuda_driver
@@ -111,7 +111,7 @@ def _ahead(w: Text) -> str:
     in_rows, in_columns = w.variable("i1", "true"), w.variable("i1", single)
     with w.when(single):
         w.set(states, f"i64 {w.word(shape, 0)}")
-    with w.each(rank) as k:  # begins with the last axis
+    with w.each(rank) as k:  # loop from the last axis to the first
         j = w.emit(f"sub i64 {w.emit(f'sub i64 {rank}, 1')}, {k}")
         size, next_one = w.word(shape, j), w.get(step)
         with w.when(w.emit(f"xor i1 {compact}, true")):

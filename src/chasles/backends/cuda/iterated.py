@@ -4,12 +4,12 @@
     refine(point, memory, data) -> point, memory
     end(inputs, point, memory, data) -> outputs
 
-The programs are those of `llvm.iterated`. Each thread simulates one robot. Its states and controls,
-and values passed between the programs, are kept in columns of a tile of shared memory. Each program
-is a function, so that all registers serve one program at a time. The first entry of a memory is
-nonzero once a robot has converged. A converged robot waits until enough other robots of its block
-have converged; then they end this step and begin the next one together, so robots of a block may be
-at different steps. A thread whose robot has finished all steps takes another robot.
+The programs are the same as in `llvm.iterated`. Each thread simulates one robot. Its states and
+controls, and values passed between the programs, are kept in columns of a tile of shared memory.
+Each program is a function, so that all registers serve one program at a time. The first entry of a
+memory is nonzero once a robot has converged. A converged robot waits until enough other robots of
+its block have converged; then they end this step and begin the next one together, so robots of a
+block may be at different steps. A thread whose robot has finished all steps takes another robot.
 
 The programs together exceed the instruction cache of a multiprocessor. Therefore all its warps form
 one block and run the same program at the same time, so that they share cached instructions.
@@ -220,7 +220,7 @@ def _begun(
 
 
 def _ended(end: Program, tile: _Tile) -> list[str]:
-    """Return code that ends a waiting robot's step: next states, and records when due."""
+    """Return code that ends a waiting robot's step: set the next states and write due records."""
     lines = [
         "  if (waits && begun) {",
         "  end(never);",

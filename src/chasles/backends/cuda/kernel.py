@@ -59,7 +59,7 @@ class Kernel:
         self._taken = functools.lru_cache(ALIKE)(functools.partial(walk_out, interface))
 
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
-        """Run on rows in host memory: copy them to the current GPU, and the results back."""
+        """Run the kernel on rows in host memory, which are copied to the current GPU and back."""
         cupy = _cupy()
         arrays = [
             _sent(cupy, v, rows) for v, rows in zip(self.interface.inputs, inputs, strict=True)
@@ -74,7 +74,7 @@ class Kernel:
                 rows[...] = flat.get()
 
     def call(self, name: str, arguments: Sequence[Any], out: Any = None) -> Any:
-        """Run on CuPy arrays of one device; return one array, or a tuple of several."""
+        """Run the kernel on CuPy arrays of one device; return one array, or a tuple of several."""
         cupy = _cupy()
         arrays = [
             a if type(a) is cupy.ndarray and a.dtype == self.dtype else self._array(name, v, a)
@@ -108,7 +108,7 @@ class Kernel:
     def run(
         self, name: str, library: Arrays, arrays: Sequence[Any], out: Sequence[Any] | None = None
     ) -> Sequence[Any]:
-        """Run on a library's arrays of the kernel's dtype on the current device.
+        """Run the kernel on a library's arrays of its dtype on the current device.
 
         The results are new arrays, or `out` filled with the results.
         """
@@ -384,12 +384,12 @@ class Loop:
         every: int,
         threads: int | None = None,
     ) -> None:
-        """Advance states (count, size), CuPy arrays on the current device, by some steps.
+        """Advance states by a number of steps.
 
-        controls: the other inputs (count or 1, steps or 1, size); an axis of length 1 is shared.
-        records: an array (count, kept, size) for each of `states`, written after every `every`
-        steps and after the last. Any strides are allowed. `states` is not changed. The call does
-        not wait for the result.
+        states: CuPy arrays (count, size) on the current device. controls: the other inputs (count
+        or 1, steps or 1, size); an axis of length 1 is shared. records: an array (count, kept,
+        size) for each of `states`, written after every `every` steps and after the last step. Any
+        strides are allowed. `states` is not changed. The call does not wait for the result.
         """
         assert threads is None
         self.sizes.check(states, controls, records, steps, every)

@@ -41,7 +41,7 @@ class Arrays(Protocol):
 class Walk(NamedTuple):
     """Traversal of arrays with a common leading shape by a kernel.
 
-    `strange` lists arrays that cannot be used directly; their steps are those of the rows that
+    `strange` lists arrays that cannot be used directly; `steps` then describes the rows that
     replace them. `rows` is True if the entries of each state are contiguous in all arrays.
     """
 
@@ -96,7 +96,7 @@ def overlap(a: Look, b: Look, itemsize: int) -> bool:
 
 
 def _steps(extent: Extent, batch: tuple[int, ...], variable: Variable) -> Steps | None:
-    """Return the steps of a kernel through an array, or None if its strides do not allow it."""
+    """Return the strides with which a kernel reads an array, or None if they are not constant."""
     shape, strides = extent
     ahead = len(shape) - len(variable.shape)
     strides = strides or _contiguous(shape)

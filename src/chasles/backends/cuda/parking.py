@@ -36,9 +36,9 @@ def parked(
 ) -> Parking:
     """Plan moves that keep at most `registers` values in registers.
 
-    waiting: places of values that are in memory from the start. reusable: those of these values
-    whose places may be reused after their last use. new: returns the name of the k-th new place.
-    stored: places of values that are stored as soon as they are computed.
+    waiting: places of values that are in memory from the start. reusable: values of `waiting` whose
+    places may be reused after their last use. new: returns the name of the k-th new place. stored:
+    places of values that are stored as soon as they are computed.
     """
     uses: dict[int, list[int]] = {}
     for time in range(len(order) - 1, -1, -1):

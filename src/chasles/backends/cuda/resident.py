@@ -130,7 +130,7 @@ class Resident:
             place = FIRST + VARIABLE * k
             words[place : place + VARIABLE] = [len(variable.shape), variable.size, *axes]
         self._plans: list[Plan] = []
-        # A tuple owns everything that the code reads, since the garbage collector clears no tuple.
+        # A tuple owns the objects that the code reads: the garbage collector never clears a tuple.
         makers = library.make, library.turned
         owner = (fallback, ctypes.addressof(words), *makers, words, library, code)
         make = ctypes.pythonapi.PyCFunction_NewEx

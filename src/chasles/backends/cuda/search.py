@@ -1,6 +1,6 @@
 """Searches on a GPU, in float32 until each problem is nearly solved, then in float64.
 
-The searches are those of `llvm.search`, on CuPy arrays. Most problems need two or three steps in
+The searches work as in `llvm.search`, but on CuPy arrays. Most problems need two or three steps in
 float64. The other problems are tried again from all starting points, with one warp per problem. The
 calls do not synchronize with the GPU.
 """
@@ -35,7 +35,7 @@ the number of tries.
 
 
 class Search:
-    """Searches with kernels from (point, memory, goals ...) to (point, memory)."""
+    """Searches with kernels that map (point, memory, goals ...) to (point, memory)."""
 
     def __init__(self, single: Kernel, double: Kernel) -> None:
         self.single, self.double = single, double
@@ -103,7 +103,8 @@ class Search:
         if key not in self._kept:
             while len(self._kept) >= KEPT:
                 self._kept.pop(next(iter(self._kept)))
-            self._kept[key] = array, cupy.asarray(array, dtype)  # `array` keeps its id in use
+            # Keep `array`, so that no other array gets its id.
+            self._kept[key] = array, cupy.asarray(array, dtype)
         return self._kept[key][1]
 
     def _table(self, table: np.ndarray, size: int) -> Any:

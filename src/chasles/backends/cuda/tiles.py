@@ -24,7 +24,7 @@ ROOM = 48 * 1024
 
 
 class Place(NamedTuple):
-    """Place in a tile of one number per state of a warp: the first index and the stride."""
+    """Place in a tile for one number of each state of a warp: the first index and the stride."""
 
     start: str
     step: int
@@ -39,14 +39,14 @@ def column(number: int) -> Place:
 
 
 class Tiled(Threads):
-    """Kernel with inputs in shared memory. In the form "rows", results that fit are there, too.
+    """Kernel with inputs in shared memory. In the form "rows", this also holds results that fit.
 
     A tile has a region for each input array: rows as in the array, or columns of LANES numbers.
     Columns for sines and cosines follow; a sine takes the place of an angle that is not needed
     again. Next is a region for each output in rows, unless the output fits in the region of an
-    input. Then come the distinct values of outputs whose rows are too long, in columns of LANES + 1
-    numbers, so that neither threads that write a column nor threads that read along a row wait for
-    each other. The tile ends with the list of columns in which the entries of such rows are found.
+    input. Then come the distinct values of outputs whose rows are too long. They are in columns of
+    LANES + 1 numbers, so that threads can write a column or read along a row without bank
+    conflicts. The tile ends with the list of columns in which the entries of such rows are found.
     """
 
     def __init__(self, program: Program, dtype: str, form: Form, most: int) -> None:
@@ -100,7 +100,7 @@ class Tiled(Threads):
         return sine, column(self._reserve(1))
 
     def _place_results(self) -> dict[int, int]:
-        """Return a region for each output: that of an input no longer needed, or a new one."""
+        """Return a region for each output: the region of an unused input, or a new one."""
         found: dict[int, int] = {}
         for k, variable in enumerate(self.program.outputs if self.form == "rows" else ()):
             taken = found.values()

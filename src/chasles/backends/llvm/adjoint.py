@@ -77,8 +77,8 @@ class _Plan:
     """The backward pass: stretches between checkpoints, cut into pieces, with the latest first.
 
     A piece consists of the steps `first`, ..., `last` - 1, whose inputs are evenly spaced in
-    memory. The first step of a stretch, which starts at the checkpoint, is a separate piece. So is
-    a step after which a state was recorded, unless all states were recorded.
+    memory. The first step of a stretch, which starts at the checkpoint, is a separate piece. A step
+    after which a state was recorded is also a separate piece, unless all states were recorded.
     """
 
     steps: int
@@ -119,7 +119,7 @@ class Adjoint:
     """The adjoint of a loop, from the loop of its step and the loop of the step's pullback.
 
     The states of the pullback are covectors. Its other inputs are the step's states and controls,
-    and weights that are added to the covectors before they pass the step.
+    and weights that are added to the covectors before each transposed step.
     """
 
     def __init__(self, step: Loop, back: Loop) -> None:

@@ -29,7 +29,7 @@ INFINITE = "0x7FF0000000000000"
 
 
 def _posed() -> str:
-    """Return a function that copies a (4, 4) matrix as a pose and returns true if it is a pose."""
+    """Return a function that copies a (4, 4) matrix and returns true if the matrix is a pose."""
     lines = ["define internal i1 @posed(ptr %from, ptr %to) {", "entry:"]
     for k in range(16):
         lines += [f"  %at{k} = getelementptr double, ptr %from, i64 {k}"]

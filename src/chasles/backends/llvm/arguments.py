@@ -111,7 +111,7 @@ def prepared() -> str:
     w.leave(w.compare("ne", array.order, ord("="), "i8"), no)
     inner = w.at(array.shape, ahead, "i64")
     equal_sizes(w, inner, variable.shape, variable.rank, no)
-    # Find the number and stride of the rows, and those of the numbers in each row.
+    # Find the number and stride of the rows, and of the numbers in each row.
     right = w.compare("eq", array.number, word(w, "number", "i32"), "i32")
     plain = w.both(right, array.has(w, PLAIN))
     spread = w.variable("i64", row)
@@ -126,14 +126,14 @@ def prepared() -> str:
         with w.when(w.compare("ne", size, wanted)):
             w.leave(w.opposite(w.both(one_axis, w.compare("eq", size, 1))), no)
             w.set(differs, "i1 true")
-    with w.when(w.get(differs, "i1")):  # one row for all
+    with w.when(w.get(differs, "i1")):  # all states share one row
         w.set(spread, "i64 0")
         w.set(rows, "i64 1")
     with w.when(plain):
         w.set("%data", f"ptr {array.data}")
         w.set("%stride", f"i64 {w.get(spread)}")
         w.answer("i1 true")
-    # An array with gaps, another order of axes or another type is read as rows, or rows of rows.
+    # Gather the numbers of an array with gaps, another order of axes or another type.
     flat = array.has(w, PLAIN)
     step, jump, size = (w.variable("i64", "0") for _ in range(3))
     with w.when(flat, go=whole):  # only the type differs: all numbers form one row

@@ -3,8 +3,8 @@
 The text of a module is instrumented before it is compiled. Memory that code may access is listed in
 a table of regions: arrays and tables passed from Python (`address`, `start_of`), NumPy arrays of
 the fast entry, stack slots, memory from `malloc`, and constants of the module. An access must lie
-in a region that also contains the pointer from which its address was computed, as far as this can
-be seen within a function. Otherwise the process reports the access on standard error and aborts.
+in a region that also contains the pointer from which its address was computed, if that pointer is
+known within the function. Otherwise the process reports the access on standard error and aborts.
 
 Code that also accesses Python objects is checked only for pointers into known regions (`opaque` in
 `instrumented`). Two cases are not checked: stores with a mask that is not a constant
@@ -36,7 +36,7 @@ _LOCK = threading.Lock()
 _OWN = threading.local()
 
 
-# Regions entered by Python ---------------------------------------------------------------------
+# Regions added by Python -----------------------------------------------------------------------
 
 
 def enter(start: int, end: int) -> int:
@@ -56,7 +56,7 @@ def _note(start: int, end: int, owner: object) -> None:
 
 
 def _leave() -> None:
-    """Forget the regions that this thread noted for the call that has ended."""
+    """Remove the regions that this thread added for the call that has ended."""
     noted = _OWN.__dict__.pop("slots", ())
     with _LOCK:
         for slot, _ in noted:
@@ -104,7 +104,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def ends(function: F) -> F:
-    """Return a function that forgets this thread's noted regions after each call."""
+    """Return a function that removes the regions added by this thread after each call."""
     if not ON:
         return function
 
@@ -158,7 +158,7 @@ def _bytes(kind: str) -> int:
 def instrumented(text: str, *, opaque: bool = False) -> str:
     """Return a module's text with checks of its loads and stores.
 
-    opaque: True to skip the check of pointers that lie in no region.
+    opaque: True to skip the check of pointers outside all regions.
     """
     sizes = {f"@{name}": int(n) * _SIZES[kind] for name, n, kind in _GLOBAL.findall(text)}
     module = _Module(sizes, opaque)

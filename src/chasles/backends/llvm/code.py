@@ -56,7 +56,7 @@ _SERIAL = itertools.count()
 _GONE: collections.deque[Any] = collections.deque()
 """Code to be unloaded."""
 BUSY = threading.Lock()
-"""Lock held while LLVM works for long. Unloading code waits for it; owners of code do not."""
+"""Lock held during long LLVM operations. Unloading code waits for it; freeing an owner does not."""
 _FORKING: list[None] = []
 """Nonempty while the process forks."""
 _SWEEPING: list[int] = []
@@ -78,7 +78,7 @@ class Machine:
     """The processor for which code is compiled.
 
     effort: optimization level of LLVM, 0 to 3. Results are bitwise identical at all levels; level 0
-    compiles in a fifth of the time of level 2, to code that takes twice as long.
+    compiles five times as fast as level 2, but the code runs half as fast.
     """
 
     triple: str
@@ -143,7 +143,7 @@ def _compiled(text: str, machine: Machine, optimise: bool) -> bytes:
         tuning.loop_unrolling = tuning.loop_vectorization = tuning.slp_vectorization = False
         passes = llvm.create_pass_builder(target, tuning)
         passes.getModulePassManager().run(parsed, passes)
-        del tuning, passes  # before the target
+        del tuning, passes  # must be freed before the target
     return bytes(target.emit_object(parsed))
 
 
@@ -187,9 +187,10 @@ class Function:
 
 
 def split(text: str, count: int) -> list[str]:
-    """Split a module into one of short functions and at most `count` modules of long functions.
+    """Split off long functions of a module into at most `count` modules.
 
-    If there is too little work to divide, return only the module itself.
+    The first result is the module of short functions. If there is too little work to divide, return
+    only the module itself.
     """
     rest, functions = _parsed(text)
     defined = {f.name: f for f in functions}
@@ -265,7 +266,10 @@ Running = tuple[subprocess.Popen[bytes], IO[bytes]]
 
 
 def _started(text: str, machine: Mapping[str, Any], stack: contextlib.ExitStack) -> Running | None:
-    """Start a process that compiles a text and ends with the stack; None if it cannot start."""
+    """Start a process that compiles a text; return None if it cannot start.
+
+    The process ends when `stack` is closed.
+    """
     folder = str(Path(llvmlite.__file__).parent.parent)
     script = str(Path(__file__).with_name("worker.py"))
     try:
@@ -388,7 +392,7 @@ def sweep() -> None:
             loaded, linker = _GONE.popleft()
             loaded.close()
             del loaded, linker  # the linker may be freed with its last code
-    except IndexError:  # another thread was faster
+    except IndexError:  # another thread unloaded the last code
         pass
     finally:
         with contextlib.suppress(ValueError):

@@ -3,16 +3,16 @@
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries of a process
 share this code; they differ in their `__self__`, an `llvm.kernel.Owner`, which begins with ways of
 calling a kernel. A way is a tuple whose first item is an array of the words of `objects.WAY`, and
-whose other items keep alive the objects that these words point to. It specifies options and their
-values, the address of its kernel, and the kernel's inputs and outputs.
+whose other items keep alive the objects that these words point to. A way specifies options and
+their values, the address of its kernel, and the kernel's inputs and outputs.
 
-The entry handles only the calls that it can prove safe. These have the keywords of a way, and
+The entry handles only the calls that it can prove safe. These calls have the keywords of a way, and
 arrays, lists, tuples and numbers with the kernel's shapes, for one state or one batch. An argument
-may be shared by all states. They may have `out=` in C order, and `threads=1`. A string as the last
-positional argument is the option `frame`. Numbers of another type or with gaps are gathered first.
-For all other calls, the entry calls its `__self__`, the Python path. It reaches other code only
-through the pointers of @context, which is filled when the code is loaded, so the code contains no
-process-specific address.
+may be shared by all states. The keywords `out=` (in C order) and `threads=1` are also allowed. A
+string as the last positional argument is the option `frame`. Numbers of another type or with gaps
+are gathered first. For all other calls, the entry calls its `__self__`, the Python path. The entry
+calls other code only through the pointers in @context, which is filled when the code is loaded, so
+the code contains no process-specific address.
 """
 
 from chasles.backends.llvm.arguments import plain, prepared
@@ -207,7 +207,8 @@ def _fits() -> str:
 def _entry() -> str:
     """Write the entry.
 
-    It handles one state by the first way, with or without `out=`. All other calls go to `general`.
+    The entry handles calls for one state that match the first way, with or without `out=`. All
+    other calls go to `general`.
     """
     w = Routine("ptr @entry(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)")
     general, out, none = w.label(), w.variable("ptr", "null"), context(w, "none")
@@ -231,7 +232,7 @@ def _entry() -> str:
 
 
 def _general() -> str:
-    """Write a function that sorts keywords and takes a way that fits, or else the Python path."""
+    """Write a function that sorts keywords and runs a matching way, or else the Python path."""
     w = Routine("internal ptr @general(ptr %self, ptr %args, i64 %nargs, ptr %kwnames) noinline")
     slow, found = w.label(), w.label()
     out, given = w.variable("ptr", "null"), w.variable("ptr", "null")
@@ -253,7 +254,7 @@ def _general() -> str:
     call = ["ptr %args", f"i64 {w.get(arrays)}", f"ptr {names}", f"ptr {values}", *ask]
 
     def attempt(candidate: str) -> None:
-        """Take a way, a tuple whose first item is the array of words, if it fits."""
+        """Use a way if the call matches it. The first item of a way is the array of words."""
         words = w.field(w.field(candidate, TUPLE, "ptr"), HEAD, "ptr")
         room = f"ptr {wrenches}", f"ptr {items}"
         fits = w.called("ptr", "@fits", f"ptr {words}", *call, *room)

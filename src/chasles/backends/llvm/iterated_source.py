@@ -253,7 +253,7 @@ def _batch(layout: Layout) -> str:
 
     Each program runs for all tiles before the next program, so that its code stays in the cache.
     The last tile repeats its last row in the remaining lanes. These lanes are iterated like the
-    others, since the end writes all of them to that row.
+    others, because the function `end` writes all of them to that row.
     """
     n, lanes = layout.inputs, layout.lanes
     strides = "\n".join(

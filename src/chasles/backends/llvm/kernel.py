@@ -105,9 +105,10 @@ class Kernel:
         self._one = checked.ends(one) if checked.ON else one
 
     def __call__(self, inputs: Rows, outputs: Rows, threads: int | None = None) -> None:
-        """Run on arrays (count, size) of contiguous rows, with any stride between rows.
+        """Run the kernel on arrays (count, size) of contiguous rows, with any stride between rows.
 
-        An output must not overlap an input. If there are several rows, it may coincide with one.
+        An output must not overlap an input. If there are several rows, an output may coincide with
+        an input.
         """
         count = outputs[0].shape[0] if outputs else 0
         if count == 0:
@@ -177,7 +178,7 @@ keyword arguments that returns the result or NotImplemented."""
 
 Way = tuple[Any, ...]
 NEVER, ALWAYS, ANY = 0, 1, 2
-"""Use of a way for calls in which all arguments are float32."""
+"""Values of the word `single` of a way, which selects calls by dtype (see `objects.WAY`)."""
 
 
 def _plain_way(kernel: Kernel) -> Way | None:
@@ -260,9 +261,9 @@ def _addresses(things: Sequence[Any]) -> np.ndarray:
 class Owner(tuple[Any, ...]):
     """The `__self__` of a fast entry, called for arguments that the machine code does not handle.
 
-    The items are the way for arrays only (or None); a list of learned ways; the holder of the entry
-    and the entry's name there, by which unpickling finds it; the Python path (`fallback`); the path
-    tried before it (`again`); and a set that identifies the learned ways.
+    The items are the way for arrays only (or None); a list of learned ways; the object that holds
+    the entry, and the name with which unpickling finds the entry there; the Python path
+    (`fallback`); the path tried before it (`again`); and a set that identifies the learned ways.
     """
 
     __slots__ = ()

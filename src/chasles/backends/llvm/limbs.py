@@ -1,7 +1,7 @@
 """Code for one state of a robot with similar limbs: the limbs in lanes, the trunk as scalars.
 
 Instructions that are the same for several limbs (`Program.alike`) become one vector operation. The
-operations are those of the program, so results are bitwise identical to those of other code.
+operations are the same as in the program, so the results are bitwise identical to other code.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,7 +40,7 @@ class LimbBody(Body):
 
     @contextmanager
     def _wide(self, width: int) -> Iterator[Writer]:
-        """Use the writer for vectors of a number of lanes."""
+        """Set the number of lanes of the writer within a `with` block."""
         before = self.w.width
         self.w.take(width)
         try:

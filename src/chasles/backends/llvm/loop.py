@@ -101,7 +101,7 @@ class Loop:
     def _part(
         self, states: Rows, controls: Rows, records: Rows, steps: int, every: int, threads: int
     ) -> None:
-        """Run one part, which is so short that interrupts can wait for its end."""
+        """Run one part, which is short enough that an interrupt can be delayed until it ends."""
         given, run = self.given(states, controls, records, steps, every), pool()
         work = steps * self.kernel.artifact.work
         run(self.blocks, start_of(given.row), len(states[0]), self.block, threads, work)
@@ -126,7 +126,7 @@ class Loop:
     def prepared(self, states: Rows, controls: Rows, records: Rows, steps: int) -> "Prepared":
         """Return a function for many calls that runs steps on fixed arrays and records each step.
 
-        The function runs on the calling thread, as one call; interrupts wait for its end.
+        The function runs as one call on the calling thread. Interrupts are raised after it ends.
         """
         self.sizes.check(states, controls, records, steps, 1)
         return Prepared(self, (states, controls, records, steps, 1))

@@ -1,10 +1,10 @@
 """Sine, cosine and arctangent as branch-free vector code in LLVM IR.
 
 For sine and cosine, arguments are reduced by multiples of pi/2 in three parts (Cody and Waite).
-Then the kernel polynomials of fdlibm (Sun Microsystems 1993) are evaluated on [-pi/4, pi/4], in
-single precision those of Cephes (Moshier 1989). Errors stay below 2 ulp for arguments up to a
-limit. Larger arguments are rare; they are passed to the C library, lane by lane. For the
-arctangent, the approximations of Cephes are used.
+Then the kernel polynomials of fdlibm (Sun Microsystems 1993) are evaluated on [-pi/4, pi/4]; in
+single precision, the polynomials of Cephes (Moshier 1989) are used. Errors stay below 2 ulp for
+arguments up to a limit. Larger arguments are rare; they are passed to the C library, lane by lane.
+For the arctangent, the approximations of Cephes are used.
 """
 
 import struct
@@ -18,8 +18,8 @@ class Element:
     """A floating-point type: its names in LLVM and NumPy, size, and constants of its functions.
 
     half_pi: pi/2 in parts whose products with the number of quarter turns are exact, fused or not.
-    limit: angles (rad) above this limit are reduced exactly, out of line. shift: number whose
-    addition rounds to an integer and leaves that integer in the low bits. bend: ratios above this
+    limit: angles (rad) above this limit are reduced exactly, out of line. shift: number that is
+    added to round a value to an integer, which is then in the low bits. bend: ratios above this
     value are folded before the arctangent's fraction (numerator, denominator) is used.
     """
 
@@ -109,10 +109,10 @@ class Writer:
         self.take(self.width)
 
     def take(self, width: int) -> None:
-        """Write operations on vectors of `width` numbers from here on.
+        """Set the number of elements of the vectors in the following operations.
 
-        The names of types are made once, since a function has many thousands of operations. type,
-        mask, integers: vectors of numbers, flags and integers. bytes: the size of a vector of
+        The names of types are created once, because a function has many thousands of operations.
+        type, mask, integers: vectors of numbers, flags and integers. bytes: the size of a vector of
         numbers. suffix: end of the names of LLVM's functions on such vectors.
         """
         self.width, bits = width, self.element.bits
@@ -246,7 +246,7 @@ def sine_and_cosine(w: Writer, x: str) -> tuple[str, str]:
 
 
 def _reduced(w: Writer, x: str, turns: str) -> str:
-    """Emit x minus a number of right angles.
+    """Emit x minus a multiple of pi/2.
 
     With fused operations, each step rounds once. Without them, the third step restores the bits
     that the second step rounds away.
@@ -344,9 +344,9 @@ def angles(w: Writer, arguments: list[str], label: str) -> tuple[str, str]:
     """Emit sines and cosines of several angles in a loop, with one check for large angles.
 
     The results are in two arrays on the stack. The loop works on the widest vectors. A vector holds
-    one argument, or is filled with several arguments and zeros. The check uses the sum of squares.
-    It may send small angles out of line, where each is checked separately, but it never misses a
-    large angle.
+    one argument, or is filled with several arguments and zeros. The check uses the sum of squares,
+    so it never misses a large angle. If the check fails, the angles are passed to separate code,
+    which checks each angle.
     """
     given, share = w, w.widest // w.width
     n = -(-len(arguments) // share)

@@ -13,7 +13,7 @@ Packing = list[tuple[int, ...]]
 
 
 def packings(staged: Staged, width: int) -> list[Packing]:
-    """Return the cheaper packing for each result. Results with equally many columns share one."""
+    """Return the cheaper packing for each result. Results of equal width share it."""
     sizes = [v.shape[1] for v in staged.outputs]
     found = {n: _best(staged, [k for k, m in enumerate(sizes) if m == n], width) for n in {*sizes}}
     return [found[n] for n in sizes]

@@ -8,19 +8,22 @@ from chasles.backends import objects
 from chasles.backends.objects import DATA, DESCR, HEAD, RANK, SHAPE, STRIDES, TYPE
 
 SLOTS = 4096
-"""Largest number of regions entered by Python, and likewise by machine code."""
+"""Largest number of regions added by Python, and by machine code."""
 
 WORDS = 3
 """Number of words per region: the addresses of its first byte and its end (0 if the slot is free),
 and its owner."""
 
 LENGTH = 2 + 2 * SLOTS * WORDS
-"""Number of words of the table. It holds the numbers of slots that Python and machine code have
-used so far, the slots of Python, and the slots of machine code."""
+"""Number of words of the table. The table holds the numbers of slots used so far by Python and by
+machine code, then the slots for Python, then the slots for machine code."""
 
 
 def _scan(name: str, first: int, count: str, inside: str) -> str:
-    """Return a loop over slots, starting at a word of the table; `inside` goes to %{name}.next."""
+    """Return a loop over slots that starts at a word of the table.
+
+    inside: code of the loop, which branches to %{name}.next.
+    """
     n = name
     return f"""{n}:
   br label %{n}.loop

@@ -1,7 +1,8 @@
 """Repeated rounds of kernels and loops on fixed arrays, in one call, until a condition holds.
 
-A round runs its parts in order. A part is a prepared kernel, a prepared loop, or a question about
-an array. The question "stop" ends the rounds if an entry is nonzero, "done" if all are zero.
+A round runs its parts in order. A part is a prepared kernel, a prepared loop, or a test of an
+array. The test "stop" ends the rounds if an entry is nonzero, and "done" ends them if all entries
+are zero.
 """
 
 import ctypes
@@ -24,10 +25,10 @@ ENDS = ("done", "stop", "most", "memory")
 """Reasons why rounds end, by the status that the machine code returns."""
 
 Part = kernel.Prepared | loop.Prepared | tuple[str, np.ndarray]
-"""A prepared kernel or loop, or the name of a question and a contiguous array of flags."""
+"""A prepared kernel or loop, or the name of a test and a contiguous array of flags."""
 
 QUESTIONS = ("stop", "done")
-"""Questions that end the rounds: "stop" if an entry is nonzero, "done" if all entries are zero."""
+"""Tests that end the rounds: "stop" if an entry is nonzero, "done" if all entries are zero."""
 
 _WORDS = "\n".join("  " + field(f"w{k}", "i64", "part", 8 * k) for k in range(PART))
 _POINTERS = "\n".join(f"  %p{k} = inttoptr i64 %w{k} to ptr" for k in range(1, PART))

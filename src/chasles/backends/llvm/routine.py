@@ -10,7 +10,7 @@ from chasles.backends.llvm.math import Writer
 
 
 class Routine(Writer):
-    """Writer of one function. `head` is its signature, as "internal i1 @same(ptr %a, ptr %b)"."""
+    """Writer of one function. `head` is its signature, e.g. "internal i1 @same(ptr %a, ptr %b)"."""
 
     def __init__(self, head: str) -> None:
         super().__init__(1, False)
@@ -19,7 +19,7 @@ class Routine(Writer):
 
     def finished(self) -> str:
         """Return the text of the function."""
-        ended = "  unreachable\n}"  # after the last return
+        ended = "  unreachable\n}"  # ends the block after the last return
         lines = [f"define {self._head} {{", "entry:", *self.reserved, *self.lines, ended]
         return "\n".join(lines) + "\n"
 
@@ -99,7 +99,7 @@ class Routine(Writer):
 
     @contextmanager
     def when(self, condition: str, go: str = "") -> Iterator[None]:
-        """Emit code that runs if a condition holds, and then continues after it or at `go`."""
+        """Emit code that runs if a condition holds. It then falls through or branches to `go`."""
         yes, no = self.label(), self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{no}\n{yes}:")
         yield
@@ -112,7 +112,7 @@ class Routine(Writer):
 
     @contextmanager
     def each(self, count: str | int) -> Iterator[tuple[str, str]]:
-        """Emit a loop over 0, ..., count - 1; yield the index and the label of the next turn."""
+        """Emit a loop over 0, ..., count - 1; yield the index and the label that continues it."""
         place = self.variable("i64", "0")
         top, inside, further, end = (self.label() for _ in range(4))
         self.start(top)

@@ -38,7 +38,7 @@ def _machine_code() -> bytes:
 
 
 class Search:
-    """Searches with a kernel from (point, memory, goals ...) to (point, memory)."""
+    """Searches with a kernel that maps (point, memory, goals ...) to (point, memory)."""
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -115,8 +115,9 @@ class Search:
 class Alone:
     """A prepared search for one problem at a time, whose calls take microseconds.
 
-    A guess is tried by itself. After it, or without a guess, tries fill the lanes of a vector. The
-    first solved try in order is used, so that the answer is bitwise identical to that of a batch.
+    A guess is tried by itself. If it fails or is not given, several tries run in the lanes of a
+    vector. The first solved try in order is used, so that the answer is bitwise identical to the
+    answer of a batch.
 
     constants: the kernel's inputs after the goals. offsets: offsets, in the goals, of the 12
     entries of each pose. limits: limits of the point. For the other parameters, see `Search`.
@@ -132,7 +133,7 @@ class Alone:
     guess : (n,)
         The point of the first try, to be written before a call with a guess.
     answer : (n + memory + 2 + bytes,)
-        The point, its memory, steps and try (integers), sides of the limits (bytes).
+        The point, its memory, the steps and the try (integers), and the active limits (bytes).
     """
 
     def __init__(
@@ -203,7 +204,7 @@ class Alone:
         return self._words[-1].buffer_info()[0]
 
     def _checked(self, run: Any) -> Callable[[ctypes.c_void_p], int]:
-        """Return a function that notes the memory that `run` may access before each call."""
+        """Return a function that calls `run` after allowing access to the memory of the search."""
         last = checked.ends(run)
 
         def noted(way: ctypes.c_void_p) -> int:

@@ -48,8 +48,8 @@ programs. With more products, the code would not stay in the cache, so lanes are
 FAR, LASTING = 100, 16_000
 """Number of instructions after which an unused value is loaded again, and length of a program
 (instructions) above which this applies. LLVM then allocates the registers of a large robot's
-functions in two thirds of the time, and the code is as fast. Shorter programs would be 3 to 11 %
-slower.
+functions in two thirds of the time, and the code is equally fast. In shorter programs, the code
+would be 3 to 11 % slower.
 """
 
 SHARE = 10000
@@ -309,7 +309,7 @@ def _batch(
                 w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
     def run(count: int, row: str, last: str) -> None:
-        """Process tiles from a row onward; with `last`, one tile that may lack its last rows."""
+        """Process tiles from a row onward. With `last`, process one tile that may be shorter."""
         if not last:
             ask(row, count * w.width + 1)
         for t in range(count):

@@ -67,9 +67,9 @@ class Lines:
         return line, w.at(self._first, start, w.element.name)
 
     def _part(self, start: int, before: str, after: str, comparison: str, limit: str) -> None:
-        """Write the lanes of a line whose index is below `limit`, or not below it.
+        """Write the lanes of a line that `comparison` selects.
 
-        comparison: "slt" selects the lanes below the limit, "uge" the others.
+        comparison: "slt" selects the lanes whose index is below `limit`, "uge" selects all others.
         """
         w = self._w
         line, place = self._line(start, before, after)

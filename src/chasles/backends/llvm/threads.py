@@ -1,9 +1,9 @@
 """Threads that share the rows of a batch, in machine code.
 
 A caller submits its work, takes part in it, and returns when all of it is done. This is one call of
-a C function, in which Python raises no interrupt. Therefore no interrupt can leave a lock acquired,
-or leave a thread that still writes to arrays which the caller frees. The threads are Python
-threads, but they wait for work in machine code forever, without holding the GIL.
+a C function, during which Python does not raise interrupts. Therefore an interrupt cannot leave a
+lock acquired, or leave a thread that writes to arrays after the caller frees them. The threads are
+Python threads, but they always wait for work in machine code, without holding the GIL.
 """
 
 import _thread
@@ -312,7 +312,7 @@ class Pool:
         kinds = (pointer, pointer, pointer, size, size, size, size)
         self._share = ctypes.CFUNCTYPE(size, *kinds)(self.share)
         self._serve = ctypes.CFUNCTYPE(None, pointer)(code.address("serve"))
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # its threads never end
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(self))  # the threads use it until exit
         checked.enter(self.address, self.address + _SIZE)
         self._begin()
         if hasattr(os, "register_at_fork"):
@@ -336,7 +336,7 @@ class Pool:
                 _thread.start_new_thread(self._serve, (self.address,))
             except RuntimeError:  # no thread can be started, or the interpreter is exiting
                 return self._started
-            self._started += 1  # an interrupt before this costs one idle thread
+            self._started += 1  # if interrupted before, one thread stays idle
         return helpers
 
     @checked.ends

@@ -137,7 +137,8 @@ class Body:
     def _use(self, k: int) -> str:
         """Return the name of a value: computed here, an input, a constant, or in the scratch array.
 
-        A value that has not been used for long is loaded again instead of occupying a register.
+        A value that has not been used for many instructions is loaded again, so that it does not
+        occupy a register.
         """
         op, args, data = self.code[k]
         if op == "const":

@@ -1,4 +1,4 @@
-"""Ways of calling kernels that fast entries learn from calls through Python."""
+"""Ways of calling kernels, which are registered with fast entries after calls through Python."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from chasles.backends.llvm.kernel import ALWAYS, NEVER, Owner, Way, way_of
 from chasles.backends.objects import MOST_OPTIONS, MOST_WRENCHES
 
 MOST_WAYS = 64
-"""Largest number of ways that an entry remembers."""
+"""Largest number of registered ways per entry."""
 
 
 def learn(
@@ -20,18 +20,17 @@ def learn(
     named: Mapping[str, Any],
     make: Callable[[], Target | None],
 ) -> None:
-    """Add the way of a call that took the Python path to its owner's fast entry.
+    """Register the way of a call that took the Python path with the owner's fast entry.
 
-    The way is added only if the machine code can handle it. make: function that returns the
-    resolved call, or None if no kernel's entry could be called directly.
+    The way is registered only if the machine code can handle it. make: function that returns the
+    resolved call, or None if no kernel's entry can be called directly.
     """
     if not isinstance(owner, Owner) or len(owner[1]) >= MOST_WAYS:
         return
     if any(type(name) is not str for name in named):
         return
-    given = {
-        sys.intern(name): value for name, value in named.items()
-    }  # Python also interns keywords
+    # Python interns the keywords of calls, so that names can be compared by address.
+    given = {sys.intern(name): value for name, value in named.items()}
     options = {name: value for name, value in given.items() if name not in ("out", "threads")}
     bare = options.get("f_ext") is None
     if not bare:

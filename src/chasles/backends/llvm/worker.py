@@ -12,7 +12,7 @@ import sys
 
 
 def main() -> None:
-    """Read, compile and write. The only argument is the folder that contains llvmlite."""
+    """Compile the module on standard input. The argument is the folder that contains llvmlite."""
     sys.path.append(sys.argv[1])
     import llvmlite.binding as llvm
 
