@@ -204,7 +204,7 @@ class MaximalDynamics:
         check_robot("MaximalDynamics", robot)
         check_tolerance("MaximalDynamics", tolerance)
         _refuse_tendons("MaximalDynamics", robot)
-        backends.row(backend)  # the error lists all backends
+        backends.row(backend)  # raises an error for an unknown backend
         if not backends.takes_numpy(backend):
             problem = f"backend {backend!r} does not accept NumPy arrays"
             remedy = "use 'numpy' or 'llvm'"

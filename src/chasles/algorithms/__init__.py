@@ -271,9 +271,9 @@ OPEN: dict[str, str] = {
     "operational_inertia_inverse": "call robot.operational_inertia_inverse directly",
     "joint_reactions": 'use "closed_joint_reactions", which takes the loop multipliers',
 }
-"""Functions that are wrong for a robot with loops or couplings, each with the function to use
-instead. Their programs describe the tree only, but loops and couplings exert forces or remove
-degrees of freedom. All other functions of the tree remain valid."""
+"""Functions that give wrong results for a robot with loops or couplings, and what to use instead.
+Their programs ignore the forces of loops and couplings and the degrees of freedom that these remove.
+All other functions of the tree remain valid."""
 
 PASSIVE: dict[str, tuple[Method, ...]] = {
     "line_motion": (Method("spatial", "spatial.lines:line_motion"),),

@@ -1,4 +1,4 @@
-"""Kinematics of frames, loops and couplings by 4x4 matrices (Legnani et al. 1996)."""
+"""Kinematics of frames, loops and couplings with 4x4 matrices (Legnani et al. 1996)."""
 
 from collections.abc import Iterable, Mapping
 from itertools import islice
@@ -28,8 +28,9 @@ def loop_residual(model: Model, q: spaces.Position) -> spaces.LoopVector:
 
     M is the identity around a closed loop. The loop joint absorbs the displacement that it allows.
     The rotation vector and the translation of the remaining displacement, along the axes of the
-    successor frame, are projected on T. At a closed position, the derivative is A of `loop_matrix`.
-    The residuals phi(q) of couplings are appended; they are zero for velocity constraints.
+    successor frame, are projected onto T. At a closed position, the derivative is A of
+    `loop_matrix`. The residuals phi(q) of couplings are appended; they are zero for velocity
+    constraints.
     """
     r = []
     for loop in model.loops:
@@ -100,7 +101,7 @@ def loop_matrix(model: Model, q: spaces.Position) -> spaces.LoopMatrix:
     """Return the loop matrix A of A qd = b (see `loop_rate`).
 
     The columns are (u, b) of the screws L_i around a loop (Eq II.7), expressed in the successor
-    frame of the loop joint and projected on the constrained directions. The matrices of couplings
+    frame of the loop joint and projected onto the constrained directions. The matrices of couplings
     are appended.
     """
     A: list[dict[int, Matrix]] = []
@@ -125,8 +126,8 @@ def loop_screws(model: Model, loop: Loop, q: spaces.Position) -> tuple[Vector, d
 def loop_rate(model: Model, q: spaces.Position) -> spaces.LoopVector:
     """Return b in A qd = b, which is nonzero only for time-dependent joints or couplings.
 
-    It is minus the velocity that driven joints cause around a loop, or -d phi/dt (Featherstone
-    2008, section 3.5). A velocity constraint may prescribe a velocity.
+    b is minus the velocity that driven joints cause around a loop, or -d phi/dt (Featherstone 2008,
+    section 3.5). A velocity constraint may prescribe a velocity.
     """
     driven = model.undriven(1)
     drifts = [Vector.zero(loop.rows) for loop in model.loops]

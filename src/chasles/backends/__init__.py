@@ -133,7 +133,7 @@ def prepare(
 def fast_entry(
     kernel: Kernel | None, *, fallback: Callable[..., Any], **facts: Any
 ) -> Callable[..., Any]:
-    """Return a built-in function that calls a kernel, or the fallback if the kernel lacks one.
+    """Return a built-in function that calls a kernel, or the fallback if it is not supported.
 
     Without a kernel, the built-in function runs the calls that `learn` has registered
     (`llvm.kernel.fast_entry`).

@@ -18,7 +18,7 @@ Rows = Sequence[np.ndarray]
 
 
 class Kernel(Protocol):
-    """A compiled program: fills output rows (count, size) from input rows (count, size)."""
+    """A compiled program. It fills output rows (count, size) from input rows (count, size)."""
 
     interface: Interface
     dtype: np.dtype[Any]

@@ -79,7 +79,7 @@ def undisturbed(work: Callable[[], Result]) -> Result:
 
 
 def uninterrupted(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """Return a function whose calls are `undisturbed`."""
+    """Return a function that runs as in `undisturbed`."""
 
     @functools.wraps(function)
     def call(*given: Given.args, **named: Given.kwargs) -> Result:
@@ -152,7 +152,7 @@ def folder() -> Path:
         return Path(chosen)
     import platformdirs
 
-    # Without a home folder, platformdirs raises an error, or its older versions keep "~".
+    # Without a home folder, platformdirs raises an error; older versions keep "~" in the path.
     with contextlib.suppress(RuntimeError):
         place = Path(platformdirs.user_cache_dir("chasles", appauthor=False))
         if place.is_absolute():
@@ -187,7 +187,7 @@ _DAMAGED = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 
 @uninterrupted
 def load(name: str) -> Artifact | None:
-    """Return the entry with a name if it exists and can be trusted, else None."""
+    """Return the entry with the given name if it exists and can be trusted, else None."""
     with contextlib.suppress(OSError, *_DAMAGED), _opened(folder()) as place:
         path = place.name(name + _SUFFIX)
         entry = os.open(path, os.O_RDONLY | _NO_LINKS | _NO_WAIT, dir_fd=place.handle)

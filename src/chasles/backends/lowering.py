@@ -17,8 +17,8 @@ FREE = ("const", "input")
 """Operations whose values every part can use without a place in the scratch array."""
 
 FAST = 512
-"""Number of live values (vectors of 64 bytes) that fit in the first-level cache. If more are live,
-an order with fewer live values is searched for."""
+"""Number of live values (vectors of 64 bytes) that fit in the first-level cache. If more values are
+live, the program is reordered to reduce their number."""
 
 COMPARED = ("less", "less_equal", "equal")
 """Operations whose results are masks, which are held in separate mask registers."""

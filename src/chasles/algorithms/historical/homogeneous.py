@@ -1,4 +1,4 @@
-"""Dynamics by 4x4 matrices (Legnani et al. 1996, part II), selected with `method=`."""
+"""Dynamics with 4x4 matrices (Legnani et al. 1996, part II), selected with `method=`."""
 
 from collections.abc import Callable
 from typing import NamedTuple

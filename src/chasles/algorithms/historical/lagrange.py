@@ -44,7 +44,10 @@ class Chain4x4(NamedTuple):
 
 
 def chain_4x4(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Chain4x4:
-    """Compute W = W_p A and its first two rates (Balafoutis and Patel 1991, Eq 5.2.10)."""
+    """Compute W = W_p A and its first two time derivatives.
+
+    See Balafoutis and Patel 1991, Eq 5.2.10.
+    """
     W, zero, A, L = {WORLD: Matrix.identity(4)}, Matrix.zero(4, 4), {}, {}
     Wd, Wdd = {WORLD: zero}, {WORLD: zero}
     for i, p, joint, _ in model.outward():

@@ -1,4 +1,4 @@
-"""Dynamics by the operators of Rodriguez and Kreutz."""
+"""Dynamics with the operators of Rodriguez and Kreutz."""
 
 from chasles.algorithms.tensor.operators import congruence, gains, links, operator_factors
 from chasles.mathematics.linear import invert_symmetric, solve_symmetric

@@ -1,4 +1,4 @@
-"""Forward dynamics by spatial vectors (Featherstone 2008), selected with `method=`."""
+"""Forward dynamics with spatial vectors (Featherstone 2008), selected with `method=`."""
 
 from chasles.algorithms.spatial.dynamics import accelerations, bias_forces, mass_matrix
 from chasles.model.model import Model

@@ -129,7 +129,7 @@ def add_load_slopes(model: Model, dq: Blocks, dqd: Blocks) -> None:
 def inverse_dynamics_sensitivities(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Loads = ()
 ) -> tuple[JointMatrix, JointMatrix, JointMatrix]:
-    """Return D0, V0 and P0 of d tau = D0 d qdd + V0 d qd + P0 d q, by spatial vectors."""
+    """Return D0, V0 and P0 of d tau = D0 d qdd + V0 d qd + P0 d q, using spatial vectors."""
     P0, V0, D0 = inverse_dynamics_derivatives(model, q, qd, qdd, f_ext)
     return D0, V0, P0
 

@@ -46,7 +46,7 @@ from chasles.model.spaces import (
 def inverse_dynamics(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Run recursive Newton-Euler in body coordinates (Featherstone 2008, table 5.1)."""
+    """Run the recursive Newton-Euler algorithm in body coordinates (Featherstone, table 5.1)."""
     f, S = transmitted_forces(model, q, qd, qdd, f_ext)
     return {
         i: S[i].T @ f[i] + joint.rotor(qdd[i]) + joint.resistance(qd[i])
@@ -89,7 +89,7 @@ def joint_reactions(
 def newton_euler_vector(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Run Newton-Euler with classical accelerations.
+    """Run the Newton-Euler recursion with classical accelerations.
 
     The recursion uses three-vectors (Luh, Walker, Paul 1980; Featherstone table 5.2). w, wd, a:
     angular velocity, angular acceleration, and acceleration of the body frame's origin minus
@@ -134,7 +134,7 @@ def bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Wrenches = ABSEN
 
 
 def gravity_forces(model: Model, q: Position) -> Effort:
-    """Project the weight of all bodies beyond a joint on its subspace (Featherstone, Eq 5.12).
+    """Project the weight of all bodies beyond a joint onto its subspace (Featherstone, Eq 5.12).
 
     Only the mass m and first moment h of each rigid composite body are needed.
     """
@@ -179,7 +179,7 @@ def coriolis_matrix(model: Model, q: Position, qd: Velocity) -> JointMatrix:
 
 
 def mass_matrix(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M, including armature, by composite bodies (Featherstone 2008, table 6.2)."""
+    """Compute M, including armature, with composite bodies (Featherstone 2008, table 6.2)."""
     M = Blocks()
     I = {i: inertia for i, _, _, inertia in model.outward()} | {WORLD: RigidInertia.zero()}
     X = {i: joint.transform(q[i]) for i, _, joint, _ in model.outward()}
@@ -212,7 +212,7 @@ def ltl_factor(model: Model, q: Position) -> TreeFactor:
 
 
 def mass_matrix_inverse(model: Model, q: Position) -> TreeMatrix:
-    """Compute M^-1 = L^-1 D^-1 L^-T by the sparse factors (Featherstone 2008, section 6.5)."""
+    """Compute M^-1 = L^-1 D^-1 L^-T from the sparse factors (Featherstone 2008, section 6.5)."""
     return InverseFactors.of(*factor_ltdl(tree_mass_matrix(model, q).rows)).inverse
 
 
@@ -261,7 +261,7 @@ def forward_dynamics(
 def forward_dynamics_floating_base(
     model: Model, q: Position, qd: Velocity, tau: Effort, f_ext: Wrenches = ABSENT
 ) -> Velocity:
-    """Compute qdd by articulated bodies on a floating base (Featherstone 2008, table 9.4).
+    """Compute qdd with articulated bodies on a floating base (Featherstone 2008, table 9.4).
 
     Accelerations are relative to free fall, so gravity is added only to the base, at the end.
     """

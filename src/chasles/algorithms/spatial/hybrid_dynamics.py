@@ -27,7 +27,7 @@ from chasles.model.spaces import (
 def hybrid_dynamics(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
-    """Solve by articulated bodies (Featherstone 2008, tables 9.2 and 9.3).
+    """Solve with the articulated-body algorithm (Featherstone 2008, tables 9.2 and 9.3).
 
     A joint with known acceleration passes on the complete inertia of its body, and its acceleration
     is part of the bias c.
@@ -91,7 +91,7 @@ def hybrid_dynamics_mass_matrix(
 def hybrid_dynamics_floating_base(
     model: Model, q: Position, qd: Velocity, given: Mixed, f_ext: Wrenches = ABSENT, *, known: Known
 ) -> Mixed:
-    """Solve by composite bodies on a floating base (Featherstone 2008, Eq 9.18 to 9.25, table 9.6).
+    """Solve with composite bodies for a floating base (Featherstone 2008, Eq 9.18-9.25, table 9.6).
 
     The accelerations of all joints except the base are known. f starts as the force that each
     subtree needs with the base in free fall. The base acceleration then makes the total force zero,

@@ -29,7 +29,7 @@ from chasles.model.spaces import Jacobian, Position, SpatialMatrix, stack
 def operational_inertia_inverse(
     model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """Compute Phi = J M^-1 J' by the sparse factors of M (Featherstone 2008, Eq 7.5 to 7.14).
+    """Compute Phi = J M^-1 J' with the sparse factors of M (Featherstone 2008, Eq 7.5 to 7.14).
 
     For several frames, J has the rows of all frames.
     """

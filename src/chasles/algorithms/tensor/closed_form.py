@@ -31,7 +31,10 @@ Form = tuple[FreedomMatrix, Symbols, Effort]
 def vukobratovic(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches = ABSENT
 ) -> Effort:
-    """Return D qdd + qd C qd + G by generalized links (Balafoutis and Patel 1991, Eq 5.2.19-20)."""
+    """Return D qdd + qd C qd + G, computed with generalized links.
+
+    See Balafoutis and Patel 1991, Eq 5.2.19-20.
+    """
     return efforts(model, q, qd, qdd, f_ext, closed_form_vukobratovic(model, q))
 
 
@@ -175,14 +178,17 @@ def turning(model: Model, C: Symbols) -> dict[tuple[Freedom, Freedom, Freedom], 
 
 
 def by_joint(model: Model, numbers: Mapping[Freedom, Number]) -> dict[int, Vector]:
-    """Return one number per degree of freedom as a vector for each joint."""
+    """Group one number per degree of freedom into one vector per joint."""
     return {i: Vector(tuple(numbers[a] for a in own)) for i, own in freedoms(model).items()}
 
 
 def efforts(
     model: Model, q: Position, qd: Velocity, qdd: Velocity, f_ext: Wrenches, form: Form
 ) -> dict[int, Vector]:
-    """Return tau_a = sum of D_ab qdd_b + sum of C_bc(a) qd_b qd_c + G_a (5.2.17), with f_ext."""
+    """Return tau_a = sum of D_ab qdd_b + sum of C_bc(a) qd_b qd_c + G_a (5.2.17).
+
+    Dissipation, other joint loads and external forces are included.
+    """
     D, C, G = form
     total = defaultdict[Freedom, Number](float)
     for (a, b), d in D.items():
@@ -197,7 +203,7 @@ def efforts(
 
 
 def external_efforts(model: Model, q: Position, f_ext: Wrenches) -> dict[int, Vector]:
-    """Project the external forces on all bodies beyond each joint on its subspace (J'F)."""
+    """Return the projections of the external forces on all bodies beyond each joint (J'F)."""
     f, tau = {WORLD: Force.zero()}, {}
     for i, *_ in model.outward():
         f[i] = f_ext[i]

@@ -1,4 +1,4 @@
-"""Dynamics with the fewest operations, by Cartesian tensors.
+"""Dynamics with Cartesian tensors, which needs the fewest operations.
 
 See Balafoutis and Patel 1991, chapters 5 and 6.
 """
@@ -179,7 +179,7 @@ def bias_forces_augmented_tensor(
 
 
 def mass_matrix_parallel_axes(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M, including armature, by composite bodies (Featherstone 2008, table 6.2).
+    """Compute M, including armature, with composite bodies (Featherstone 2008, table 6.2).
 
     Inertias and forces of bodies on parallel joints are passed directly to the carrier (see
     `parallel_axes`). I: inertia of a body plus the inertias for which it is the carrier. along:
@@ -223,7 +223,7 @@ def _carriers(
 
 
 def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
-    """Compute M by generalized links (Balafoutis and Patel 1991, algorithm 6.2).
+    """Compute M with generalized links (Balafoutis and Patel 1991, algorithm 6.2).
 
     U, E: moments of all bodies beyond a joint about its origin. The part in the augmented links is
     constant for revolute joints. A unit acceleration of a degree of freedom (w, v) needs the force
@@ -246,7 +246,7 @@ def mass_matrix_augmented_tensor(model: Model, q: Position) -> InertiaMatrix:
 def columns(
     model: Model, X: Mapping[int, Transform], S: Mapping[int, Motions], F: Mapping[int, Forces]
 ) -> Blocks:
-    """Return M[i, j]: F of joint i, passed inward to joint j and projected on its subspace.
+    """Return M[i, j]: F of joint i, passed inward to joint j and projected onto its subspace.
 
     F[i] has a column for each degree of freedom of joint i: the wrench that accelerates all bodies
     beyond it, in the axes and about the origin of body i. Armature is added to the diagonal.

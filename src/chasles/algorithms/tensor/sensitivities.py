@@ -1,4 +1,4 @@
-"""Derivatives of joint forces by the tensors of augmented links (chapter 7)."""
+"""Derivatives of joint forces with the tensors of augmented links (chapter 7)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

@@ -64,7 +64,7 @@ do."""
 
 
 def identifier(text: str) -> str:
-    """Return a text converted to a C identifier of letters, digits and underscores."""
+    """Convert a text to a C identifier of letters, digits and underscores."""
     name = re.sub(r"_+", "_", re.sub(r"[^A-Za-z0-9]", "_", text)).strip("_")
     return name if re.match(r"[A-Za-z]", name) else f"x{name}"
 

@@ -226,7 +226,7 @@ class Body:
         self.held[k] = place
 
     def bring_near(self, places: list[str]) -> None:
-        """Remove full turns from the angles at some places if any of the angles is large."""
+        """Remove full turns from the angles at the given places if any of the angles is large."""
         f = self.number.function
         largest = f"fabs{f}({places[0]})"
         for place in places[1:]:
@@ -251,7 +251,7 @@ class Body:
             self.bring_near(places)
 
     def forget(self) -> None:
-        """Forget the values read from memory so far, so that they are read again."""
+        """Discard the values read from memory so far, so that they are read again."""
         self._read.clear()
 
     def prepare(self, k: int) -> None:
@@ -292,7 +292,10 @@ class Body:
         self.say(f"turn({text}, {sine}, {cosine});")
 
     def run(self, order: Sequence[int], *, cuts: bool = False) -> None:
-        """Write the plan's instructions in a given order, optionally with a cut every `STRETCH`."""
+        """Write the plan's instructions in a given order.
+
+        cuts: True to write a cut after every `STRETCH` instructions.
+        """
         done = 0
         for k in order:
             self._time += 1

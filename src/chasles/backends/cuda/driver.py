@@ -29,7 +29,7 @@ COMPILERS = (
 
 
 def _first(names: Iterable[str]) -> ctypes.CDLL | None:
-    """Return the first of some libraries that can be loaded, or None."""
+    """Return the first library that can be loaded, or None."""
     for name in names:
         try:
             return ctypes.CDLL(name)

@@ -288,7 +288,7 @@ def compile(program: Program, dtype: str = "float64") -> Kernel:
 
 
 class _CuPy:
-    """CuPy arrays on the current stream."""
+    """Operations on CuPy arrays on the current stream."""
 
     def __init__(self, cupy: Any, dtype: np.dtype[Any], device: int) -> None:
         self.cupy, self.dtype, self.device = cupy, dtype, device

@@ -98,7 +98,7 @@ def _targets(
 def _made(
     w: Routine, shape: tuple[str, str, str], outputs: tuple[str, str], made: str, heap: str
 ) -> None:
-    """Make new arrays. If memory is exhausted, free `heap` and return null, with an exception."""
+    """Make new arrays. If memory is exhausted, free `heap`, set an exception and return null."""
     lead, dims, _ = shape
     room, taken, batch = w.room(2 * MOST_RANK, "i64"), word(w, "inputs"), lead != "0"
     with w.each(lead) as (k, _):
@@ -268,7 +268,7 @@ def answered() -> str:
         operands += [f"ptr {dims}", f"i64 {count}", f"ptr {room}"]
         operands += [f"ptr {w.at(in_places, k, 'ptr')}", f"ptr {w.at(in_steps, k, 'i64')}"]
         w.leave(w.called("i1", "@prepared", "ptr %way", *operands), further)
-        w.leave(w.opposite(w.is_null(w.get(heap, "ptr"))), no)  # memory was allocated before
+        w.leave(w.opposite(w.is_null(w.get(heap, "ptr"))), no)  # `heap` is already in use
         w.leave(w.opposite(batch), no)
         size = w.times(w.times(numbers, count), 8)
         w.leave(w.compare("ugt", size, UNBOUNDED), no)

@@ -231,7 +231,7 @@ end:
 
 
 def _needed(layout: Layout, name: str, prefix: str, status: str) -> str:
-    """Return code that decides, from a state's memory, if it must be refined or rescued."""
+    """Return code that decides from the memory of a state whether to refine or rescue the state."""
     kind, p = layout.kind, prefix
     lines = [
         f"  %{p}_status = load {kind}, ptr {status}",

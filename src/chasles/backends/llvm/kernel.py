@@ -128,7 +128,7 @@ class Kernel:
     def prepared(self, inputs: Rows, outputs: Rows) -> "Prepared":
         """Return a function for repeated calls on fixed arrays, on the calling thread.
 
-        Pass it a positive number of rows to compute only the first rows.
+        Call the function with a positive number of rows to compute only the first rows.
         """
         return Prepared(self, inputs, outputs)
 
@@ -404,7 +404,7 @@ def keep(recipe: object, program: Program | Staged, dtype: str) -> Kernel:
 
 
 def forget() -> None:
-    """Forget all loaded kernels, so that new robots do not share them."""
+    """Discard all loaded kernels, so that new robots do not share them."""
     with arrays.COMPILING:
         _LOADED.clear()
         _RECENT.clear()

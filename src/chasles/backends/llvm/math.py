@@ -298,7 +298,7 @@ def limit(w: Writer) -> float:
 
 
 def cold_angles(w: Writer) -> str:
-    """Return the function that computes sines and cosines of large angles by the C library."""
+    """Return the function that computes sines and cosines of large angles with the C library."""
     t = w.element.name
     same = "fadd double {0}, 0x8000000000000000"
     to_double, back = (

@@ -210,7 +210,7 @@ class Products:
         """Return `prepare<k>` (all products except the last) and `product<k>` for each group.
 
         w: a writer with vectors of the right width. `past<k>` is like `product<k>`, but writes its
-        results past the cache.
+        results with stores that bypass the cache.
         """
         texts = []
         for k, group in enumerate(self.groups):
@@ -225,7 +225,7 @@ class Products:
         return "\n".join(texts)
 
     def streams(self, w: Writer) -> bool:
-        """Return True if results can be written past the cache."""
+        """Return True if results can be written with stores that bypass the cache."""
         return all(streams(w, v.size) for v in self.staged.outputs)
 
     def _prepare(self, w: Writer, k: int, group: Group) -> str:
@@ -282,7 +282,7 @@ class Products:
     def finish(self, w: Writer) -> str:
         """Return the function `finish`, which computes rows of results from a tile's slots.
 
-        %rows: memory for `width` times `row` vectors. %past: true to write results past the cache.
+        %rows: memory for `width` times `row` vectors. %past: true to bypass the cache.
         """
         size = w.bytes * self.row
         blocks = w.at("%rows", self._padded, w.type)

@@ -45,7 +45,7 @@ def _scan(name: str, first: int, count: str, inside: str) -> str:
 
 
 _MACHINE = 2 + SLOTS * WORDS
-"""Index of the first word of machine code's slots."""
+"""Index of the first word of the slots for machine code."""
 
 
 def _searched(name: str, first: int, used: int) -> str:

@@ -193,9 +193,10 @@ class Alone:
         self.plain, self.guessed = map(ctypes.c_void_p, ways)
         self._search, run = search, ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p)(search._alone)
         self.run: Callable[[ctypes.c_void_p], int] = self._checked(run) if checked.ON else run
-        """Solve the problem with the parameters `plain`, or `guessed` to try the guess first.
+        """Function that solves the problem.
 
-        Return 0, or `REFUSED` for invalid arguments.
+        Its argument is `plain`, or `guessed` to try the guess first. It returns 0, or `REFUSED` for
+        invalid arguments.
         """
 
     def _table(self, numbers: Sequence[int]) -> int:

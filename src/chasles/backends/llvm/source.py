@@ -299,7 +299,7 @@ def _batch(
     def ask(row: str, count: int) -> None:
         """Prefetch the cache lines that two rows of results share.
 
-        These lines are written through the cache, and stores past the cache would wait for them.
+        These lines are written through the cache, and stores that bypass it would wait for them.
         """
         for k in (k for k in whole if f"scatter{k}" in past):
             pointer, stride = outputs[k]

@@ -1,4 +1,4 @@
-"""Writing results past the cache (non-temporal stores), in whole cache lines.
+"""Stores of results that bypass the cache (non-temporal stores), in whole cache lines.
 
 The results are rows of tiles (`scatter_past`), or matrices computed row by row in vectors of
 columns. `packing` chooses the columns of a vector; this module puts them back in order. Rows are
@@ -23,7 +23,7 @@ class Lines:
     """The cache lines of a row of numbers at `base`, each taken from two neighboring vectors.
 
     The row is divided into vectors of `width` numbers, beginning with its first number. Line n
-    begins in vector n. Whole lines are written past the cache. The row's parts of its first and
+    begins in vector n. Stores of whole lines bypass the cache. The row's parts of its first and
     last lines are written by ordinary stores that do not cross into another line, which would be
     slow.
     """
@@ -88,7 +88,7 @@ class Lines:
 
 
 def scatter_past(w: Writer, output: int, n: int) -> str:
-    """Return the function that writes long rows past the cache (see `scatter`)."""
+    """Return the function that writes long rows, bypassing the cache (see `scatter`)."""
     width, lines = w.width, [Lines(w, row) for row in row_places(w, clip=False)]
     whole, rest = n // width * width, n % width
 
@@ -168,7 +168,7 @@ class Kept:
 
 
 class Stream:
-    """A matrix at `base` that is written past the cache.
+    """A matrix at `base` that is written with stores that bypass the cache.
 
     The matrix has at least two vectors of entries (`tiles.streams`).
     """

@@ -336,7 +336,7 @@ class Pool:
                 _thread.start_new_thread(self._serve, (self.address,))
             except RuntimeError:  # no thread can be started, or the interpreter is exiting
                 return self._started
-            self._started += 1  # if interrupted before, one thread stays idle
+            self._started += 1  # an earlier interrupt leaves a thread idle
         return helpers
 
     @checked.ends

@@ -26,8 +26,8 @@ def _last_cache() -> int:
 
 
 PAST = _last_cache() // 2
-"""Size of results (bytes) above which long rows are written past the cache, since they would not
-stay in it."""
+"""Size of results (bytes) above which stores of long rows bypass the cache, because the rows would
+not stay in the cache."""
 
 AHEAD = 32
 """Number of columns ahead of a store at which the cache lines of long rows are prefetched."""
@@ -277,7 +277,7 @@ def steady_block(w: Writer, output: int, start: str) -> str:
 
 
 def streams(w: Writer, columns: int) -> bool:
-    """Return True if rows of `columns` numbers can be written past the cache (with AVX-512)."""
+    """Return True if stores of rows of `columns` numbers can bypass the cache (with AVX-512)."""
     return -(-columns // w.width) > UNROLLED and w.bytes == 64
 
 
