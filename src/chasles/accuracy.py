@@ -79,7 +79,7 @@ def condition(robot: Robot, q: Array, *, coordinates: Coordinates = "independent
     check_robot("condition", robot)
     at = numbers("q", q, robot.nq)
     if at.ndim != 1 or not np.all(np.isfinite(at)):
-        problem = f"q must hold {robot.nq} finite numbers (a single state)"
+        problem = f"q must contain {robot.nq} finite numbers (a single state)"
         raise InputError("E-ACCURACY-001", problem, part="condition")
     M = robot.mass_matrix(at, coordinates=coordinates)
     if not len(M):
@@ -214,7 +214,7 @@ class MaximalDynamics:
         self._prepared: dict[Any, tuple[Any, Solver, Any]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the robot and the options. Another process repeats the analysis."""
+        """Pickle the robot and the options. The analysis is repeated after unpickling."""
         options = {key: getattr(self, key) for key in ("dissipation", "tolerance", "backend")}
         return partial(MaximalDynamics, **options), (self.robot,)
 
@@ -266,9 +266,9 @@ def _refuse_tendons(function: str, robot: Robot) -> None:
 def _arrays(
     function: str, robot: Robot, state: tuple[Array, ...], load: Any
 ) -> dict[str, np.ndarray]:
-    """Return the arrays of a call by name, checked to be finite.
+    """Check that the arrays of a call are finite, and return them by name.
 
-    If the robot depends on time, the time comes last, with shape (..., 1).
+    If the robot depends on time, the last array is the time, with shape (..., 1).
     """
     t = robot.mechanism.t
     if t is None:

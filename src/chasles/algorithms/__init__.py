@@ -87,7 +87,7 @@ KINEMATIC: dict[str, tuple[Method, ...]] = {
     "integrate": (Method("spatial", "spatial.kinematics:integrate"),),
     "difference": (Method("spatial", "spatial.kinematics:difference"),),
 }
-"""Functions that do not use masses, the only ones available for a robot without masses."""
+"""Functions that do not use masses. Only these are available for a robot without masses."""
 
 DYNAMIC: dict[str, tuple[Method, ...]] = {
     "generalized_jacobian": (Method("spatial", "spatial.operational_space:generalized_jacobian", needs=all_of(undriven_joints, unheld_base)),),
@@ -147,7 +147,7 @@ DIVIDING = frozenset(
         *("ltdl_factors", "ltl_factor", "operator_factors", "operational_inertia_inverse"),
     )
 )
-"""Functions that divide by the mass matrix of the tree. Every joint must then move some inertia."""
+"""Functions that divide by the mass matrix of the tree. They require that joints move inertia."""
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:
@@ -230,7 +230,7 @@ FUNCTIONS: dict[str, tuple[Method, ...]] = {
     )
     for function, rows in AUTOMATIC.items()
 }
-"""All methods of each function, the default ones first."""
+"""All methods of each function, with the default methods first."""
 
 CLOSED_LOOPS: dict[str, tuple[Method, ...]] = {
     "constrained_dynamics": (

@@ -142,8 +142,8 @@ def loop_bias(model: Model, q: spaces.Position, qd: spaces.Velocity) -> spaces.L
     """Return b in A qdd = b, from W and H with all qdd zero (Eq II.3bis and II.6).
 
     Across a weld the relative H is zero. Across any other joint it follows from the joint's rates,
-    which are computed from the velocities around the loop; A qd = 0 is assumed. For a coupling b is
-    -d/dt(d phi/dq) qd - d/dt(d phi/dt). Accelerations of driven joints are included.
+    which are computed from the velocities around the loop; A qd = 0 is assumed. For a coupling, b
+    is -d/dt(d phi/dq) qd - d/dt(d phi/dt). Accelerations of driven joints are included.
     """
     b, driven = [], model.undriven(2)
     for loop in model.loops:
@@ -252,7 +252,7 @@ def _velocities(
     qd: Mapping[int, Vector],
     M: Mapping[int, Position],
 ) -> dict[str, Vector]:
-    """Return the velocity inputs of a constraint's programs. Joints missing in qd are at rest."""
+    """Return the velocity inputs of a constraint's programs. Joints missing from qd are at rest."""
     moving = {i for i, _ in coupling.places if i in qd}
     rate = {i: _rate(model.bodies[i].joint, q[i], qd[i]) for i in moving}
     W = {WORLD: Velocity.zero()}

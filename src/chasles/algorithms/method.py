@@ -1,4 +1,4 @@
-"""Methods to compute a function, and their requirements on a robot."""
+"""Methods that compute a function, and their requirements on a robot."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -10,7 +10,8 @@ from chasles.model import WORLD, Model
 from chasles.model.validate import is_massless, is_solid
 
 Need = Callable[[Model, Mapping[str, Any]], str]
-"""Requirement on a model and the options. Returns the reason why it is not met, or ""."""
+"""Requirement on a model and the options: a function that returns the reason why it is not met, or
+""."""
 
 
 def all_of(*needs: Need) -> Need:
@@ -101,7 +102,7 @@ def plain_loads(model: Model, options: Mapping[str, Any]) -> str:
 
 
 def solid_loops(model: Model, options: Mapping[str, Any]) -> str:
-    """Require that all constraints are loops, between bodies that have inertia."""
+    """Require that all constraints are loops between bodies that have inertia."""
     for coupling in model.couplings:
         return f"it joins bodies, but {coupling.name!r} couples coordinates"
     for loop in model.loops:

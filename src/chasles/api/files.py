@@ -197,7 +197,7 @@ def from_dh(
     -------
     Robot
         Links are named base, link1, ... and joints joint1, ... unless the rows name them. Frame i
-        of the table is "dh<i>", frame 0 "base", and the end "tool".
+        of the table is named "dh<i>", frame 0 is "base", and the tool frame is "tool".
 
     Notes
     -----
@@ -234,7 +234,7 @@ def to_dh(robot: Robot, *, convention: Convention = "modified", tool: str | None
     convention : {"modified", "standard"}, optional
         Convention of the table.
     tool : str, optional
-        Frame at the end. Default: the last frame that moves with the last link.
+        Frame at the end of the arm. Default: the last frame that moves with the last link.
 
     Returns
     -------

@@ -180,7 +180,10 @@ def iterated(kernels: Sequence[Kernel], backend: str = USUAL, **options: Any) ->
 
 
 def rounds(parts: Sequence[Any], most: int = 1, backend: str = USUAL) -> Any:
-    """Return a call that runs prepared kernels and loops in turn, `most` times (`llvm.rounds`)."""
+    """Return a call that runs prepared kernels and loops in order, up to `most` times.
+
+    See `llvm.rounds`.
+    """
     return importlib.import_module(BACKENDS[backend].rounds).Rounds(parts, most)
 
 

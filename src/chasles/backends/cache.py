@@ -62,7 +62,7 @@ def undisturbed(work: Callable[[], Result]) -> Result:
 
     try:
         _thread.start_new_thread(run, ())
-    except RuntimeError:  # no thread can be started, or the interpreter is ending
+    except RuntimeError:  # no thread can be started, or the interpreter is exiting
         return work()
     while not outcome:  # `run` sets `outcome` before it releases the lock
         try:
@@ -234,7 +234,7 @@ def save(name: str, artifact: Artifact) -> bool:
 
 @uninterrupted
 def entries() -> list[tuple[str, int, float]]:
-    """Return name, size (bytes) and time of last use of every entry, most recent first."""
+    """Return the name, size (bytes) and time of last use of every entry, most recent first."""
     with contextlib.suppress(OSError), _opened(folder()) as place:
         return _listed(place)
     return []
@@ -324,7 +324,7 @@ def _trusted(status: os.stat_result, right_kind: Any, folder: Path) -> bool:
 
 
 def _is_entry(place: _Place, name: str) -> bool:
-    """Return True if a file is an entry, judged by its name or its first bytes."""
+    """Return True if a file is an entry, according to its name or its first bytes."""
     if _KEY.fullmatch(name):
         return True
     if name.endswith(_SUFFIX):

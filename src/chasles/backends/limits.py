@@ -100,7 +100,7 @@ def rate(known: Rates, size: int) -> float:
 
 @cache
 def processor(cores: int) -> Limits:
-    """Return the combined limits of several cores, which are at least those of a single core."""
+    """Return the combined limits of several cores, at least the limits of a single core."""
     found = _measured(cores)
     if cores == 1:
         return found

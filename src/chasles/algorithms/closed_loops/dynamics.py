@@ -122,8 +122,8 @@ def multipliers(
 ) -> tuple[Velocity, Multipliers, Health]:
     """Solve A lam = b with A = K H^-1 K' (Featherstone 2008, Eq 8.37-8.41).
 
-    The sparse factors of H are used. In a well-conditioned position no row of K is a combination of
-    others, so no pivot of A is small relative to its diagonal entry.
+    The sparse factors of H are used. In a well-conditioned position no row of K is a linear
+    combination of other rows, so no pivot of A is small relative to its diagonal entry.
     """
     H, f, K, k, stray = equations(model, q, qd, tau, f_ext, stabilization)
     qdd, lam, margins = by_multipliers(H, f, K, k)
@@ -185,7 +185,7 @@ def direct(
 class Elimination(NamedTuple):
     """Solution x = G y + g of K x = k, in tree order, with independent coordinates y.
 
-    `ratios` holds the pivots relative to those at the position where the closure was chosen.
+    `ratios` holds the pivots relative to the pivots at the position where the closure was chosen.
     """
 
     G: Matrix

@@ -1,4 +1,4 @@
-"""Articulated bodies assembled by their handles (Featherstone 2008, sections 7.4 and 7.5).
+"""Assembly of articulated bodies at their handles (Featherstone 2008, sections 7.4 and 7.5).
 
 Every body with an invertible inertia is a piece. A hinge connects two pieces by one joint, or by
 several joints with massless links between them.
@@ -51,7 +51,7 @@ from chasles.model.validate import is_massless
 
 @dataclass(frozen=True)
 class Hinge:
-    """Joints between body i and body p, the next body inward with inertia.
+    """Joints between body i and its nearest ancestor p with inertia.
 
     X: transform from p to i. S, c: a_i = X a_p + S qdd + c. T: constraint forces of the hinge. T
     spans all six directions if these forces are not known, if joints have armature, or if links

@@ -199,10 +199,10 @@ def _acceleration_slopes(
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
-    """Return gravity, dissipative, external and Coriolis forces, including driven joints.
+    """Return gravity, dissipative, external and Coriolis forces. Driven joints contribute.
 
-    Coriolis forces are quadratic in qd, so they are half their derivative times qd, which is
-    already computed (Euler's theorem on homogeneous functions).
+    Coriolis forces are quadratic in qd, so they equal half of their derivative times qd (Euler's
+    theorem on homogeneous functions). The derivative is already computed.
     """
     g, h = gravity_forces(model, q), {}
     external, _ = load_efforts(model, q, f_ext)

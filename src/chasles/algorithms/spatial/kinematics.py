@@ -18,7 +18,7 @@ Kind = Literal["classical", "spatial", "proper"]
 class Viewpoint:
     """Point P in world coordinates, and the rotation from world axes to the selected axes.
 
-    moves, turns: True if the point and the axes follow the frame.
+    moves: True if the point follows the frame. turns: True if the axes rotate with the frame.
     """
 
     P: Vector
@@ -98,8 +98,8 @@ def frame_acceleration(
 ) -> Twist:
     """Return the angular, then the linear acceleration at `at` (Featherstone 2008, section 2.11).
 
-    classical: acceleration of the body's point. spatial: derivative of the spatial velocity, which
-    is classical minus w x v. proper: classical minus gravity, as measured by an accelerometer.
+    classical: acceleration of the body point. spatial: derivative of the spatial velocity, which is
+    classical minus w x v. proper: classical minus gravity, as measured by an accelerometer.
     """
     v, a, X0 = {WORLD: Motion.zero()}, {WORLD: Motion.zero()}, {WORLD: Transform.identity()}
     for i in reversed(model.support(frame.body)):

@@ -1,4 +1,4 @@
-"""Lengths of tendons and angles of ball joints, along which forces act.
+"""Lengths of tendons and angles of ball joints: scalar coordinates on which forces act.
 
 The angle of a ball joint is the angle of its rotation from zero, 0 to pi, as in MuJoCo
 (mujoco.readthedocs.io, XML reference, body/joint/range).

@@ -8,7 +8,7 @@ from chasles.model.model import Frame, Model
 
 
 def orientation(model: Model, q: Mapping[int, Vector], frame: Frame) -> Vector:
-    """Return the quaternion (w, x, y, z) of a frame in the world, as the product over its joints.
+    """Return the quaternion (w, x, y, z) of a frame in the world, a product over its joints.
 
     It is continuous along every motion of hinges and of joints with quaternion coordinates.
     """

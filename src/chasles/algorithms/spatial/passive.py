@@ -22,7 +22,7 @@ PI = 3.141592653589793
 
 
 def spring_forces(model: Model, q: Position) -> Effort:
-    """Return the derivative of the energy of the springs in joints and tendons."""
+    """Return the derivative of the spring energy of joints and tendons."""
     tau = _nothing(model)
     for i, body in enumerate(model.bodies):
         k, d = body.joint.stiffness, body.joint.displacement(q[i])

@@ -12,9 +12,9 @@ def regressor(model: Model, q: Position, qd: Velocity, qdd: Velocity) -> Regress
 
     A body's ten parameters are its mass, first moment (3) and inertia about the origin of its
     link's frame (xx, yy, zz, xy, xz, yz), along that frame's axes. Velocities and accelerations are
-    computed by three-vector Newton-Euler. The motion subspace of each supporting joint is
-    transformed to the body and multiplied with the body's inertia forces, one unit parameter at a
-    time.
+    computed by the three-vector Newton-Euler recursion. The motion subspace of each supporting
+    joint is transformed to the body and multiplied by the body's inertia forces, one unit parameter
+    at a time.
     """
     X, S = {}, {}
     w, wd, a = {WORLD: Vector.zero()}, {WORLD: Vector.zero()}, {WORLD: -model.gravity_vector}

@@ -68,7 +68,7 @@ def gains(model: Model, bodies: Links) -> tuple[dict[int, Forces], dict[int, Mat
 
 
 def congruence(A: JointMatrix, D: JointMatrix) -> Blocks:
-    """Return A D A' by blocks, for a block diagonal D."""
+    """Return A D A' block by block, for a block diagonal D."""
     M = Blocks()
     for k, _ in D:
         column = {i: block for (i, c), block in A.items() if c == k}

@@ -85,7 +85,7 @@ class Text(Writer):
 
     @contextmanager
     def each(self, count: str) -> Iterator[str]:
-        """Loop over k = 0, ..., count - 1; yield the counter as a value."""
+        """Emit a loop over k = 0, ..., count - 1; yield the counter as a value."""
         place, (test, body, after) = self.variable("i64", 0), (self.label() for _ in range(3))
         self.to(test)
         k = self.get(place)
@@ -97,7 +97,7 @@ class Text(Writer):
 
     @contextmanager
     def when(self, condition: str, otherwise: str = "") -> Iterator[None]:
-        """Run the body if a condition holds, else branch to the label `otherwise`, placed later."""
+        """Emit code that runs if a condition holds; else, branch to the label `otherwise`."""
         yes, after = self.label(), otherwise or self.label()
         self.raw(f"  br i1 {condition}, label %{yes}, label %{after}\n{yes}:")
         yield

@@ -255,7 +255,7 @@ class Body:
         self._read.clear()
 
     def prepare(self, k: int) -> None:
-        """Compute a value and everything that it depends on."""
+        """Compute a value and all values on which it depends."""
         needed = {k}
         for a in reversed(self.plan.order):
             if a in needed:

@@ -2,8 +2,8 @@
 
 The compiler needs no GPU; it comes with CuPy's dependencies, with the package `nvidia-cuda-nvrtc`,
 or with the CUDA toolkit. The driver comes with a GPU. It loads code without a context
-(`cuLibraryLoadData`, CUDA 12), so one kernel serves every device of its architecture. A launch uses
-the context of its stream, or the current context.
+(`cuLibraryLoadData`, CUDA 12), so one kernel can be used on every device of its architecture. A
+launch uses the context of its stream, or the current context.
 """
 
 import ctypes

@@ -69,7 +69,7 @@ NAMES = (
     *("requires_grad", "is_neg", "_current_level"),
 )
 OBJECTS = ("none", "false", "true", "no_level", "tuple_type", "double", "single")
-"""Python objects with which the code compares."""
+"""Python objects that the code uses in comparisons."""
 
 
 def source() -> str:
@@ -93,7 +93,7 @@ def spelled(name: str) -> str:
 
 
 def _ahead(w: Text) -> str:
-    """Write a function that returns an array's number of leading axes, or -1 if it does not fit."""
+    """Write a function that returns the number of leading axes, or -1 for an unsupported array."""
     kind = w.field("%object", HEAD - 8, "ptr")
     types = [w.emit(f"icmp eq ptr {kind}, {w.word('%d', k, 'ptr')}") for k in (TYPE, OTHER)]
     w.require(w.emit(f"or i1 {types[0]}, {types[1]}"))
@@ -376,7 +376,7 @@ def _results(
 
 
 def _launched(w: Text, plan: str, n: str, m: str, states: str, stream: str) -> str:
-    """Launch without holding the GIL; return the driver's status."""
+    """Launch the kernel without holding the GIL; return the status of the driver."""
     parameters, length = w.at("%words", 6, "i64"), w.at("%words", 5, "i64")
     head: list[int | str] = [cuda_driver.POINTER, parameters, cuda_driver.SIZE, length]
     for k, value in enumerate([*head, cuda_driver.END]):

@@ -30,7 +30,7 @@ from chasles.errors import ArgumentError, InputError, MissingPackageError, State
 from chasles.expr import Interface, Program, Variable
 
 MANY = 128 * 1024
-"""Number of states from which blocks of several warps leave no multiprocessor idle."""
+"""Number of states above which blocks of several warps leave no multiprocessor idle."""
 
 FEW = 4096
 """Number of states up to which a multiprocessor has about one warp and memory is not the limit."""

@@ -20,7 +20,7 @@ Steps = tuple[int, int]
 
 
 class Arrays(Protocol):
-    """Operations of a library's arrays of one dtype on one device.
+    """Operations on a library's arrays of one dtype on one device.
 
     `stream` is the current stream of the library. `look` describes the memory layout of an array.
     `new` makes an array for a result, in rows or, if the library prefers, in columns. `rows`

@@ -36,7 +36,7 @@ PLANS = 32
 
 KEPT = (None, False, True, -1, tuple, np.dtype(np.float64), np.dtype(np.float32))
 STRINGS = tuple(sys.intern(name) for name in NAMES)
-"""Strings with which the machine code compares. They are kept until the process ends."""
+"""Strings that the machine code uses in comparisons. They are kept until the process ends."""
 
 EXCHANGE, READ, CURRENT = b"dlpack_exchange_api", 40, 48
 """DLPack's table of C functions: its name, and the offsets of two functions."""

@@ -96,7 +96,7 @@ class Search:
         return points, ends, steps, solved, sides
 
     def _sent(self, array: np.ndarray, dtype: str) -> Any:
-        """Return a copy of an array on the current device. Recent copies are kept there."""
+        """Return a copy of an array on the current device. Recent copies are kept on the device."""
         import cupy
 
         key = id(array), dtype, cupy.cuda.Device().id

@@ -1,11 +1,11 @@
 """Kernels that search: a step repeated by each thread for one problem after another.
 
 The step is a program that maps a point and a memory (and goals) to the next point and memory, as in
-`llvm.search`. In the form "search", a thread works on one problem. When its search has ended, with
-the problem solved or all tries used up, the thread takes the next problem, so that no thread waits
-for its neighbors. In the form "tries", for hard problems, the threads of a warp work on the same
-problem, each from a different start (starting point). The first solution in the order of the starts
-is used. The result for a problem depends neither on its index nor on the form.
+`llvm.search`. In the form "search", a thread works on one problem. When its search ends, because
+the problem is solved or all tries are used, the thread takes the next problem, so that no thread
+waits for its neighbors. In the form "tries", for hard problems, the threads of a warp work on the
+same problem, each from a different start (starting point). The first solution in the order of the
+starts is used. The result for a problem depends neither on its index nor on the form.
 """
 
 from chasles.backends.cuda.forms import Form, Threads

@@ -142,7 +142,7 @@ def _delivered(w: Routine, lead: str, made: str) -> str:
 
 
 def _guard(w: Routine, count: str, made: str, no: str) -> None:
-    """Check the last result, (gap, margin) of each state, and then deliver the shown results.
+    """Check the last result, (gap, margin) of each state, and then return the shown results.
 
     Results are kept in separate arrays until the check has passed.
     """

@@ -40,7 +40,7 @@ _OWN = threading.local()
 
 
 def enter(start: int, end: int) -> int:
-    """Allow access to memory; return the slot of the region."""
+    """Allow access to a range of memory; return the slot of its region."""
     with _LOCK:
         free = np.flatnonzero(_PYTHON[:, 0] == 0)
         assert free.size, "the table of regions is full"

@@ -1,4 +1,4 @@
-"""Machine code by LLVM: compiled from text, linked on use, freed with its last reference.
+"""Machine code from LLVM: compiled from text, linked on use, and freed with its last reference.
 
 LLVM takes seconds for the long functions of a large robot, and llvmlite holds one lock for the
 whole process. Therefore long functions become separate pieces, which other Python processes compile
@@ -7,7 +7,8 @@ module, and end with the call. A piece whose process was killed or could not sta
 this process.
 
 LLVM's linker keeps some kilobytes for every unloaded piece of code until the linker itself is
-freed. Therefore a linker is replaced after `SHARED` pieces, and freed with the last of them.
+freed. Therefore a linker is replaced after `SHARED` pieces, and freed when the last of these pieces
+is freed.
 """
 
 import collections
@@ -298,7 +299,7 @@ def _ended(process: subprocess.Popen[bytes]) -> None:
 
 
 def _result(running: Running | None) -> bytes | None:
-    """Return the machine code that a process made, or None if it failed."""
+    """Return the machine code that a process produced, or None if it failed."""
     if running is None:
         return None
     process, answer = running

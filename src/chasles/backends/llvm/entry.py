@@ -148,7 +148,7 @@ def _loads() -> str:
 
 
 def _fits() -> str:
-    """Write a function that returns the kernel's arguments if a call fits a way, else null."""
+    """Write a function that returns the kernel's arguments if a call matches a way, else null."""
     w = Routine(
         "internal ptr @fits(ptr %way, ptr %args, i64 %nargs, ptr %names, ptr %values, i64 %options,"
         " ptr %given, ptr %found, ptr %items)"

@@ -56,7 +56,7 @@ def number() -> str:
 
 
 def sequence() -> str:
-    """Write a function that copies a list or tuple of numbers to %to, if its length fits."""
+    """Write a function that copies a list or tuple of numbers to %to if the length is right."""
     w = Routine("internal i1 @sequence(ptr %item, i64 %size, ptr %to, i64 %element)")
     kind, items, value = kind_of(w, "%item"), w.variable("ptr", "null"), w.room(1, "double")
     with w.when(w.same(kind, context(w, "list_type"))):

@@ -7,10 +7,9 @@
 
 The first entry of a memory is 0 until its state has converged; the second is the number of
 iterations. An iteration returns a converged state unchanged, so that a result does not depend on
-its neighbors in a batch. `rescue` is optional. It replaces `refine` for late states, those with
-`quick` iterations or more, which `refine` returns unchanged. The combined kernel has the function
-`batch` of all kernels, so loops and threads can use it like any other kernel. One state is a batch
-of one.
+its neighbors in a batch. `rescue` is optional. It replaces `refine` for late states (`quick`
+iterations or more), which `refine` returns unchanged. Like every kernel, the combined kernel has a
+function `batch`, so loops and threads can use it. A single state runs as a batch of one.
 
 A batch runs in chunks of a few tiles of lanes. Points, memories and data stay in tiles
 (`Program.tiled`), without a transpose between programs. A tile is refined as a whole while at least

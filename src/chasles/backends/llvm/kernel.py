@@ -316,9 +316,9 @@ def fast_entry(
     fallback: Callable[..., Any],
     again: Again | None = None,
 ) -> Callable[..., Any]:
-    """Return a built-in function that calls a kernel and repeats calls learned from its fallback.
+    """Return a built-in function that calls a kernel and runs registered calls (`ways.learn`).
 
-    Without a kernel, it only repeats learned calls. Return the fallback itself if Python or the
+    Without a kernel, it only runs registered calls. Return the fallback itself if Python or the
     kernel does not support such a function. holder: object on which unpickling finds the function
     by name. fallback: function that accepts all forms of the same arguments and is called when the
     machine code does not handle a call. again: faster path that is tried before the fallback, for

@@ -1,4 +1,4 @@
-"""A kernel repeated in machine code, with controls and records along the steps.
+"""A kernel repeated in machine code, with controls for the steps and records of the states.
 
 The outputs of a step replace, in place, the first inputs of the next step. After every `every`
 steps, the first outputs or all of them are copied to records.

@@ -1,7 +1,7 @@
 """Searches in machine code: a kernel repeated for many problems until each search has ended.
 
 A kernel advances states (a point and a memory) toward goals. The first entry of the memory is the
-status of a search (0: running, 1: solved, 2: given up), the second its distance from the goal. A
+status of a search (0: running, 1: solved, 2: given up), the second is its distance from the goal. A
 block of searches is advanced together, one per lane of a vector. A solved search is replaced by the
 next problem. A search that is given up restarts from another point. When all starting points are
 used up, it restarts once more from its best point. The result of a search depends only on its

@@ -110,7 +110,7 @@ def _lowered(program: Program, target: Target) -> Lowered | Rolled:
 
 
 def _far(program: Program) -> int:
-    """Return the distance between uses at which a value is loaded again."""
+    """Return the number of instructions after which an unused value is loaded again."""
     return FAR if len(program.code) > LASTING else NEVER
 
 
@@ -394,7 +394,7 @@ def _tiled(program: Program, lowered: Lowered | Rolled, slots: _Slots, target: T
 
 
 def _many(w: Writer, strides: Sequence[str]) -> str:
-    """Emit a test that is true if the outputs, with these strides, exceed the cache in total."""
+    """Emit a test that is true if the outputs, with these strides, are larger than the cache."""
     total = "0"
     for stride in strides:
         total = w.emit(f"add i64 {total}, {stride}")

@@ -263,7 +263,7 @@ go:
   ret i64 0
 }}
 {MOVED}"""
-"""Source of `share`, called by callers, `serve`, which threads run, and `rows`, the usual body."""
+"""Source of `share` (run by callers), `serve` (run by threads) and `rows` (the usual body)."""
 
 _NAMES = ("lock", "unlock", "wait", "wake_one", "wake_all")
 _POSIX = (

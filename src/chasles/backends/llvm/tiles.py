@@ -135,7 +135,7 @@ class Body:
             self._value[k] = SPELLING[op](self.w, *map(self._use, args))
 
     def _use(self, k: int) -> str:
-        """Return the name of a value: computed here, an input, a constant, or in the scratch array.
+        """Return the name of a value, which is loaded if it is an input or in the scratch array.
 
         A value that has not been used for many instructions is loaded again, so that it does not
         occupy a register.
@@ -387,7 +387,7 @@ def shuffle(w: Writer, of: str, a: str, b: str, lanes: Sequence[int]) -> str:
 
 
 def transposed(w: Writer, pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Transpose rows given as halves: join the halves, then exchange ever smaller groups."""
+    """Transpose rows given as halves: join the halves, then exchange groups of decreasing size."""
     size, step = w.width, w.width // 2
     vectors = [""] * size
     for i in range(step):
