@@ -97,7 +97,7 @@ entry:
 
 
 def _lanes(layout: Layout) -> str:
-    """Return functions that count unconverged lanes, copy numbers with a stride, and find a lane."""
+    """Return functions that count unconverged lanes, copy strided numbers, and find a lane."""
     kind, lanes = layout.kind, layout.lanes
     return f"""
 define internal i64 @open(ptr %tile) {{
