@@ -147,7 +147,7 @@ DIVIDING = frozenset(
         *("ltdl_factors", "ltl_factor", "operator_factors", "operational_inertia_inverse"),
     )
 )
-"""Functions that divide by the mass matrix of the tree. They require that joints move inertia."""
+"""Functions that divide by the mass matrix of the tree. They require inertia at every joint."""
 
 
 def _rows(function: str, rows: tuple[Method, ...]) -> tuple[Method, ...]:

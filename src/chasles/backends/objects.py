@@ -84,18 +84,19 @@ WAY = (
 """Words of a way of calling a kernel (`llvm.kernel`), 8 bytes each: numbers or addresses of lists.
 
 one, batch: addresses of the kernel's code. workspace: bytes that `batch` needs. most: number of
-states from which threads share a batch. number, element, bytes: NumPy's type number of the kernel's
-dtype, 0 or 1 for double or single precision, and the bytes of an element. inputs, outputs: numbers
-of arrays. numbers: total entries of all inputs of a state. variables: sizes and shapes of the
-arrays. quaternions: (input, index of the first entry) of each of `nonzero` quaternions. single: 1
-if all arguments must be float32, 0 if they must not all be, 2 if either is allowed. arguments:
-number of positional arguments. sources: for each input, 4 k + (0: argument k of the caller, 1:
-wrench k, 2: `fixed` k); no list if the inputs are the arguments. named: (name, value) of each of
-the `options` options. wrenches: number of wrenches in `f_ext`, -1 if it is not given. loads: LOAD
-of each wrench. shown: number of outputs that a call returns. If a call does not return all outputs,
-the last output is (gap, margin) of each state, and the code handles the call only if all gaps are
-at most `gap` and all margins exceed `margin` (bits of doubles). bare: number of arguments if a call
-needs nothing else (no options, no wrenches, no other sources), else -1.
+states above which threads share a batch. number, element, bytes: NumPy's type number of the
+kernel's dtype, 0 or 1 for double or single precision, and the bytes of an element. inputs, outputs:
+numbers of arrays. numbers: total entries of all inputs of a state. variables: sizes and shapes of
+the arrays. quaternions: (input, index of the first entry) of each quaternion. nonzero: number of
+quaternions. single: 1 if all arguments must be float32, 0 if at least one must have another dtype,
+2 if any dtype is allowed. arguments: number of positional arguments. sources: for each input, 4 k +
+(0: argument k of the caller, 1: wrench k, 2: `fixed` k); no list if the inputs are the arguments.
+named: (name, value) of each of the `options` options. wrenches: number of wrenches in `f_ext`, -1
+if it is not given. loads: LOAD of each wrench. shown: number of outputs that a call returns. If a
+call does not return all outputs, the last output is (gap, margin) of each state, and the code
+handles the call only if all gaps are at most `gap` and all margins exceed `margin` (bits of
+doubles). bare: number of arguments if a call needs nothing else (no options, no wrenches, no other
+sources), else -1.
 """
 
 LOAD = ("key", "type", "value_place", "axes_place", "axes", "at_place", "at")

@@ -199,7 +199,7 @@ def _acceleration_slopes(
 
 
 def _bias_forces(model: Model, q: Position, qd: Velocity, f_ext: Loads) -> dict[int, Vector]:
-    """Return gravity, dissipative, external and Coriolis forces. Driven joints contribute.
+    """Return gravity, dissipative, external and Coriolis forces, with driven joints included.
 
     Coriolis forces are quadratic in qd, so they equal half of their derivative times qd (Euler's
     theorem on homogeneous functions). The derivative is already computed.

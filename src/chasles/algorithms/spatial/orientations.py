@@ -8,9 +8,10 @@ from chasles.model.model import Frame, Model
 
 
 def orientation(model: Model, q: Mapping[int, Vector], frame: Frame) -> Vector:
-    """Return the quaternion (w, x, y, z) of a frame in the world, a product over its joints.
+    """Return the quaternion (w, x, y, z) of a frame in the world.
 
-    It is continuous along every motion of hinges and of joints with quaternion coordinates.
+    The quaternion is the product of the quaternions of its joints. It is continuous
+    along every motion of hinges and of joints with quaternion coordinates.
     """
     found = Vector.of(1.0, 0.0, 0.0, 0.0)
     for i in reversed(model.support(frame.body)):

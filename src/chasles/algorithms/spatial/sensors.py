@@ -46,7 +46,7 @@ class Scene:
     loads: Sequence[Load]
 
     def end(self, frame: str, pose: Transform) -> Frame:
-        """Return the frame with a pose given in a named frame, or in the world (empty name)."""
+        """Return a frame given by its pose in a named frame (in the world if the name is empty)."""
         owner = self.model.frame(frame) if frame else Frame("", WORLD, Transform.identity())
         return Frame(owner.name, owner.body, compose(pose, owner.placement))
 

@@ -188,7 +188,7 @@ class Function:
 
 
 def split(text: str, count: int) -> list[str]:
-    """Split off long functions of a module into at most `count` modules.
+    """Move the long functions of a module to at most `count` other modules.
 
     The first result is the module of short functions. If there is too little work to divide, return
     only the module itself.

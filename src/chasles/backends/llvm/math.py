@@ -43,7 +43,7 @@ class Element:
         return self.bits // 8
 
     def spelled(self, value: float) -> str:
-        """Return a number in LLVM's notation, the bits of a double that represents it exactly."""
+        """Return a number in LLVM's notation: the bits of the double that represents it exactly."""
         rounded = value if self.bits == 64 else float(np.float32(value))
         return f"0x{struct.pack('>d', rounded).hex().upper()}"
 

@@ -279,7 +279,7 @@ functions with fewer parameters ignore the other arguments."""
 
 
 def _libraries() -> tuple[Any, Any]:
-    """Return the system's library of locks, and the C library."""
+    """Return the system's threading library, and the C library."""
     if sys.platform == "win32":
         return ctypes.CDLL("kernel32"), ctypes.CDLL("ucrtbase")
     return ctypes.CDLL(None), ctypes.CDLL(None)
