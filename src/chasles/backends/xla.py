@@ -34,9 +34,8 @@ of argument and result buffers.
 """
 
 KIND, METADATA, VERSION = 8, 24, 24
-"""Offsets of an extension's type and of its metadata, and offset of the version in the metadata,
-which follows the sizes of the metadata and of the version.
-"""
+"""Offsets of an extension's type and metadata, and offset of the version in the metadata. The
+version follows the sizes of the metadata and of the version."""
 
 DATA, SIZES = 24, 40
 """Offsets of a buffer's data and sizes."""
@@ -67,7 +66,7 @@ def _keep(owner: Any, make: Callable[[], tuple[str, Mapping[str, int]]]) -> int:
 
 
 def filled_tables(w: Writer, arrays: list[tuple[str, str]]) -> tuple[str, str]:
-    """Write two tables on the stack for `batch`, the addresses of the rows and the strides."""
+    """Write two tables on the stack for `batch`: the addresses of the rows, and the strides."""
     places, steps = w.room(len(arrays), "ptr"), w.room(len(arrays), "i64")
     for k, (place, step) in enumerate(arrays):
         w.store(places, 8 * k, place)

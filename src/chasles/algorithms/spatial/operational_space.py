@@ -50,7 +50,7 @@ def _rows(model: Model, q: Position, frame: Frame, axes: Axes, at: At) -> list[d
 def operational_inertia_inverse_propagation(
     model: Model, q: Position, *, frame: Handles, axes: Axes = "world", at: At = "frame"
 ) -> SpatialMatrix:
-    """Return the sum of u' D^-1 u over the joints that support the frame (or both of two frames).
+    """Return the sum of u' D^-1 u over the joints that support the frame (or both frames).
 
     u = S' f is the generalized force that the wrench f exerts on the joint. The joint transmits
     f - U D^-1 u, where U and D are defined as in the articulated-body algorithm (Featherstone 2008,

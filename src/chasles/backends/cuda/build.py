@@ -71,7 +71,7 @@ WORTH = 0.7
 
 SLIGHT = 0.01
 """Number of spilled values, relative to the instructions, up to which a kernel is not compiled a
-second time with cuts. The gain would be small, and compiling can take long: the compiler of CUDA
+second time with cuts. The gain would be small, and compiling can be slow: the compiler of CUDA
 13.0 takes minutes for the mass matrix of a humanoid.
 """
 

@@ -30,10 +30,10 @@ from chasles.errors import ArgumentError, InputError, MissingPackageError, State
 from chasles.expr import Interface, Program, Variable
 
 MANY = 128 * 1024
-"""Number of states above which blocks of several warps leave no multiprocessor idle."""
+"""Smallest number of states for which blocks of several warps leave no multiprocessor idle."""
 
 FEW = 4096
-"""Number of states up to which a multiprocessor has about one warp and memory is not the limit."""
+"""Largest number of states for which a multiprocessor has about one warp, not bound by memory."""
 
 SPREAD = (WARP, WARP // 4)
 """Shape of a block of threads that transposes columns to rows."""

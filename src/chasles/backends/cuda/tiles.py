@@ -39,7 +39,7 @@ def column(number: int) -> Place:
 
 
 class Tiled(Threads):
-    """Kernel with inputs in shared memory. In the form "rows", this also holds results that fit.
+    """Kernel with inputs in shared memory. In the form "rows", results are kept there if they fit.
 
     A tile has a region for each input array: rows as in the array, or columns of LANES numbers.
     Columns for sines and cosines follow; a sine takes the place of an angle that is not needed

@@ -261,9 +261,9 @@ def _addresses(things: Sequence[Any]) -> np.ndarray:
 class Owner(tuple[Any, ...]):
     """The `__self__` of a fast entry, called for arguments that the machine code does not handle.
 
-    The items are the way for arrays only (or None); a list of learned ways; the object that holds
-    the entry, and the name with which unpickling finds the entry there; the Python path
-    (`fallback`); the path tried before it (`again`); and a set that identifies the learned ways.
+    The items are the way for arrays only (or None); a list of registered ways; the object that
+    holds the entry, and the name with which unpickling finds the entry there; the Python path
+    (`fallback`); the path tried before it (`again`); and a set that identifies the registered ways.
     """
 
     __slots__ = ()

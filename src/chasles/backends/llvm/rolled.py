@@ -35,7 +35,7 @@ def _array(name: str, kind: str, entries: Sequence[str]) -> str:
 
 
 class _Body(Body):
-    """Writer of a form. Constants and the places of other values are read from table rows."""
+    """Writer of a form, whose constants and places are read from the rows of tables."""
 
     def __init__(self, form: Form, lowered: Lowered, w: Writer) -> None:
         self._near = {"%in1": form.reads, "%write": form.writes}
