@@ -2,9 +2,9 @@
 
 The limbs of a robot exchange little data: velocities propagate from the trunk outward, inertias and
 forces inward. The warps of a crew compute the same 32 states. Each warp computes some of the limbs
-(the first one also the trunk) and keeps its values in its own registers. Values exchanged between
-warps are kept in shared memory. The program is cut into phases. A warp uses values of other warps
-only from earlier phases, so the warps synchronize only between phases.
+and keeps its values in its own registers. The first warp also computes the trunk. Values exchanged
+between warps are kept in shared memory. The program is cut into phases. A warp uses values of other
+warps only from earlier phases, so the warps synchronize only between phases.
 """
 
 import functools

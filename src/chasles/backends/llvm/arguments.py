@@ -173,7 +173,7 @@ def prepared() -> str:
     used = w.times(w.times(w.get(rows), w.get(size)), bytes_)
     w.set("%room", f"ptr {w.at(room, used)}")
     w.answer("i1 true")
-    # A list, a tuple, or a number for a scalar is one row, shared by all states.
+    # A list or tuple, or a number if the variable is a scalar, is one row shared by all states.
     w.start(other)
     w.leave(w.is_null(room), no)
     with w.when(w.compare("eq", variable.rank, 0), go=further):

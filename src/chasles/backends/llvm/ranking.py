@@ -12,8 +12,8 @@ at once."""
 def ranking(fuse: bool) -> str:
     """Return a body that ranks, for each problem, the nearest start of each group.
 
-    The distance is a constant of the start plus the product of its row with the goals. Rows of
-    starts are stored in tiles of lanes, with the constant last.
+    The distance is a constant plus the dot product of a row with the goals; each start has its
+    constant and row. Rows of starts are stored in tiles of lanes, with the constant last.
     """
     kind = f"<{LANES} x double>"
     each = range(CHAINS)
