@@ -54,6 +54,7 @@ EXAMPLES = {
     "impact_laws.py": {"steps": 5, "picture": io.BytesIO()},
     "laws.py": {"duration": 0.3, "picture": io.BytesIO()},
     "long_runs.py": {"duration": 0.02, "picture": io.BytesIO()},
+    "measured_arm.py": {"picture": io.BytesIO()},
     "mechanism_energy.py": {"duration": 0.02, "names": ["four-bar"], "picture": io.BytesIO()},
     "mechanisms.py": {"pictures": {n: io.BytesIO() for n in ("triangle", "inclined_four_bar")}},
     "microbot_jerk.py": {"states": 201},

@@ -56,6 +56,7 @@ GROUPS: dict[str, tuple[Row, ...]] = {
         Row("top_simulation.png", "A simulation", "tutorials/simulation.md"),
         Row("top_gradients.png", "Parameters and gradients", "tutorials/gradients.md"),
         Row("tutorial_identification.png", "Identify an arm", "tutorials/identification.md"),
+        Row("measured_arm.png", "A measured arm", "identification.md", "measured_arm"),
     ),
     "Mechanisms": (
         Row("mechanism_delta.png", "Delta robot", "mechanisms.md", "mechanisms"),

@@ -110,6 +110,18 @@ def test_the_cut_off_lies_above_the_motion() -> None:
     assert 0.6 < filtering.chosen_cutoff(noisy, STEP) < 5.0
 
 
+def test_the_cut_off_of_rounded_positions_with_a_resonance() -> None:
+    """Encoder steps and a weak line at 1.2 kHz do not count as motion, which ends at 4 Hz."""
+    t = 2e-4 * np.arange(20_001)
+    q = np.sin(2.0 * np.pi * t)[:, None] + 0.1 * np.sin(8.0 * np.pi * t)[:, None]
+    seen = np.round(q + 1e-6 * np.sin(2400.0 * np.pi * t)[:, None], 5)
+    assert 4.0 < filtering.chosen_cutoff(seen, 2e-4) < 100.0
+    found = filtering.smoothed(t, seen, np.zeros_like(q))
+    inside = np.isin(t, found.t)
+    want = -(np.sin(2.0 * np.pi * t) + 1.6 * np.sin(8.0 * np.pi * t)) * (2.0 * np.pi) ** 2
+    assert np.std(found.qdd[:, 0] - want[inside]) < 0.02 * np.std(want)
+
+
 def test_a_delay_is_found() -> None:
     log = table(ROBOT)
     for name in column_names(ROBOT)["tau"]:

@@ -23,6 +23,7 @@ from chasles.identification.unknowns import (
     parameters,
     pseudo_inertia,
 )
+from chasles.model import gear
 
 NOISE = 0.01
 
@@ -352,3 +353,76 @@ def test_options_of_the_command(tmp_path: Path) -> None:
         answer = CliRunner().invoke(app, [*given, "--include", "inertia"])
         assert answer.exit_code == 0, answer.output
         assert chasles.load(out).mass == pytest.approx(mass, rel=0.01)
+
+
+# Dry friction at rest -----------------------------------------------------------------------------
+
+
+def stopping(robot: chasles.Robot, friction: float, seed: int = 0) -> list[np.ndarray]:
+    """Motion of an arm that pauses: q, qd, qdd and torques with dry friction.
+
+    Joints at rest bear a random part of the limit of friction, and their velocities have noise.
+    """
+    rng = np.random.default_rng(seed)
+    q, qd, qdd = rng.normal(size=(3, 1500, robot.nv))
+    rests = rng.random(qd.shape) < 0.3
+    qd, qdd = np.where(rests, 0.0, qd), np.where(rests, 0.0, qdd)
+    share = np.where(rests, rng.uniform(-1.0, 1.0, qd.shape), np.sign(qd))
+    tau = robot.inverse_dynamics(q, qd, qdd) + friction * share
+    noise = NOISE * rng.normal(size=(2, *tau.shape))
+    return [q, np.where(rests, 0.1 * noise[0], qd), qdd, tau + noise[1]]
+
+
+@pytest.mark.parametrize("loss", ["squares", "huber"])
+def test_friction_of_joints_that_pause(loss: str) -> None:
+    """Without the samples at rest, friction has no bias; with them, it is too small."""
+    robot = chasles.robots.planar(3)
+    *at, tau = stopping(robot, 0.5)
+    terms = ["inertia", "friction"]
+    found = identified(robot, at, tau, include=terms, loss=loss)
+    x = np.append(robot.inertial_parameters(), [0.5] * 3)
+    assert np.all(np.abs(found.base - found.combination @ x) < 4.0 * found.deviations)
+    if loss == "squares":  # the weights of the other loss make residuals smaller
+        np.testing.assert_allclose(found.noise, NOISE, rtol=0.05)
+    assert np.all(found.validate(*at, tau) < 1.1 * NOISE)
+    biased = identified(robot, at, tau, include=terms, rest_velocity=0.0)
+    assert all(biased.joint_terms[f"{joint}.friction"] < 0.45 for joint in robot.joints)
+
+
+def test_logs_and_arrays_leave_out_the_same_samples(tmp_path: Path) -> None:
+    robot = chasles.robots.planar(2)
+    q, qd, qdd, tau = stopping(robot, 0.5)
+    log: dict[str, np.ndarray] = {"t": 0.01 * np.arange(len(q))}
+    for k, joint in enumerate(robot.joints):
+        log |= {f"{joint}.q": q[:, k], f"{joint}.qd": qd[:, k]}
+        log |= {f"{joint}.qdd": qdd[:, k], f"{joint}.tau": tau[:, k]}
+    table = tmp_path / "log.csv"
+    values = np.column_stack(list(log.values()))
+    np.savetxt(table, values, delimiter=",", header=",".join(log), comments="", fmt="%.17g")
+    options: dict[str, Any] = {"include": ["inertia", "friction"], "rest_velocity": {"joint2": 0.2}}
+    want = identified(robot, [q, qd, qdd], tau, **options)
+    found = chasles.identify(robot, str(table), **options)
+    np.testing.assert_allclose(found.base, want.base, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found.deviations, want.deviations, rtol=1e-9)
+    np.testing.assert_allclose(found.noise, want.noise, rtol=1e-9)
+
+
+def test_friction_of_a_coupled_joint_at_rest() -> None:
+    """A torque is left out if friction at any of the joints that it drives is undetermined."""
+    tree = chasles.robots.planar(3)
+    robot = tree.with_couplings(gear("belt", "joint3", {"joint1": 1.0, "joint2": 1.0}))
+    model = LinearModel(robot, ("joint3.friction",), slowest=(0.1,) * 3)
+    q, yd = np.array([[0.3, 0.2, 0.5]] * 2), np.array([[1.0, -0.99], [1.0, 1.0]])
+    qd = robot.complete(q, yd)
+    assert model.moving(q, qd).tolist() == [[False, False], [True, True]]
+
+
+def test_rest_velocities_are_checked() -> None:
+    robot = chasles.robots.planar(2)
+    at, tau, _ = measured(robot)
+    for rest, code in ((-0.1, "E-IDENT-048"), ({"knee": 0.1}, "E-IDENT-047")):
+        with raises(code):
+            identified(robot, at, tau, rest_velocity=rest)
+    still = identified(robot, at, tau, rest_velocity=1e3)
+    assert sum("is at rest in 100% of the samples" in note for note in still.notes) == 2
+    np.testing.assert_allclose(still.robot.inertial_parameters(), robot.inertial_parameters())

@@ -15,7 +15,7 @@ import numpy as np
 
 from chasles import backends
 from chasles.backends.arrays import Kernel
-from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, less, select
+from chasles.expr import RULES, Arena, Number, Program, Scalar, Variable, absolute, less, select
 from chasles.functions.programs import program
 from chasles.identification.linear import Base, LinearModel
 from chasles.identification.regression import Factors
@@ -33,14 +33,16 @@ Sample = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 class Grams:
     """Gram matrices of [W_j, e_j], summed over samples, and the number of samples.
 
-    `sums` has the shape (rows, b + 1, b + 1).
+    `sums` has the shape (rows, b + 1, b + 1). used: number of samples of each row, without those at
+    rest.
     """
 
     sums: np.ndarray
     count: int
+    used: np.ndarray
 
     def __add__(self, other: "Grams") -> "Grams":
-        return Grams(self.sums + other.sums, self.count + other.count)
+        return Grams(self.sums + other.sums, self.count + other.count, self.used + other.used)
 
     def factors(self, base: Base, nominal: np.ndarray) -> Factors:
         """Return triangular factors of [A_j, b_j] for the parameters themselves.
@@ -58,7 +60,7 @@ class Grams:
         full = np.zeros((rows, max(size, k + 1), k + 1))
         full[:, :size, :k] = R[:, :, :-1] @ base.combination
         full[:, :size, k] = R[:, :, -1] + full[:, :size, :k] @ nominal
-        return Factors(full, np.full(rows, float(self.count)))
+        return Factors(full, self.used.astype(float))
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,11 @@ class Equations:
             for term, value in zip(terms, known, strict=True):
                 if value and _acts(term):
                     rest = rest - value * term
-            yield kept, [*(entries[self.base.columns[k]] for k in kept), rest]
+            row = [*(entries[self.base.columns[k]] for k in kept), rest]
+            if j in self.model.dry:
+                moves = less(self.model.rest(j), absolute(given["qd"][j]))
+                row = [select(moves, entry, 0.0) for entry in row]
+            yield kept, row
 
     def _inertias(self, Y: list[Number]) -> list[Number]:
         """Return the entries of the regressor for the unknown bodies."""
@@ -156,7 +162,7 @@ class Equations:
         sums = np.zeros((len(places), size, size))
         for j, (place, found) in enumerate(zip(places, own.matrices, strict=True)):
             sums[j, place[:, None], place] = found[: len(place), : len(place)]
-        return Grams(sums, len(arrays[0]))
+        return Grams(sums, len(arrays[0]), self.model.moving(arrays[0], arrays[1]).sum(axis=0))
 
     def total(self, samples: Iterable[Sample], threads: int = THREADS) -> Grams:
         """Return the sum over all samples, which are read one after another."""
@@ -165,7 +171,8 @@ class Equations:
     def none(self) -> Grams:
         """Return the sum over no samples."""
         size = len(self.base) + 1
-        return Grams(np.zeros((self.model.robot.nv, size, size)), 0)
+        rows = self.model.robot.nv
+        return Grams(np.zeros((rows, size, size)), 0, np.zeros(rows, int))
 
 
 def _sign(qd: Scalar) -> Number:

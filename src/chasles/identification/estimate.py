@@ -22,7 +22,15 @@ from chasles.identification.equations import Equations, Grams, Sample
 from chasles.identification.filtering import Smoothing
 from chasles.identification.fitting import States, best_slip, factors_of, gains_of, robust
 from chasles.identification.gains import Gains
-from chasles.identification.linear import SLIP, Base, LinearModel, base, checked_terms, samples
+from chasles.identification.linear import (
+    SLIP,
+    Base,
+    LinearModel,
+    base,
+    checked_terms,
+    rest_velocities,
+    samples,
+)
 from chasles.identification.logs import Reader
 from chasles.identification.measured import Lag, Measured, summed
 from chasles.identification.measured import arrays as from_arrays
@@ -40,6 +48,9 @@ POOR = 100.0
 
 UNLIKELY = 20.0
 """Ratio of fitted to prior base parameters that suggests wrong units."""
+
+SEVERAL = 0.5
+"""Fraction of the samples below which a note reports that a joint is mostly at rest."""
 
 Delay = float | Literal["estimate"]
 """Time (s) by which a torque lags behind positions."""
@@ -66,6 +77,7 @@ def identify(
     actuated: Sequence[str] | None = None,
     gain: Mapping[str, float | None] | None = None,
     stribeck_velocity: float | Literal["estimate"] = SLIP,
+    rest_velocity: float | Mapping[str, float] | None = None,
     payload: str | None = None,
     symmetry: Mapping[str, str] | None = None,
     total_mass: float | None = None,
@@ -105,8 +117,8 @@ def identify(
         Method for computing velocities and accelerations from positions: a zero-phase low-pass
         filter of eighth order and finite differences, local polynomials, or a smoothing spline.
     cutoff : float, optional
-        Cut-off frequency of the smoothing (Hz). Default: 1.5 times the highest frequency at which
-        positions have more power than their noise.
+        Cut-off frequency of the smoothing (Hz). Default: the frequency above which accelerations
+        are mainly noise.
     delay : float, "estimate" or dict
         Time (s) by which torques lag behind positions; "estimate" finds it by correlation with the
         torques that the robot predicts. {"elbow": 0.002, "wrist": "estimate"} gives delays of
@@ -137,6 +149,11 @@ def identify(
     stribeck_velocity : float or "estimate"
         Velocity (rad/s or m/s) at which Stribeck friction has fallen to half; "estimate" finds the
         velocity with the smallest residuals, common to all joints.
+    rest_velocity : float or dict, optional
+        Velocity (rad/s or m/s) up to which a joint with dry friction counts as at rest, for all
+        joints or by name. The torque of such a joint is not used, because friction at rest may have
+        any value up to its limit. Default: 1 % of the joint's velocity limit, and at most
+        0.05 rad/s or 0.005 m/s.
     payload : str, optional
         Frame that carries an unknown payload. Only the payload and the joint terms in `include` are
         unknown; the robot's own inertias are those of its file.
@@ -198,6 +215,7 @@ def identify(
     robot, bodies = unknown_bodies(robot, payload, symmetry)
     slip = _velocity(stribeck_velocity)
     loads = checked_wrenches(robot, wrenches)
+    slowest = rest_velocities(robot, rest_velocity, "identify")
     lag = _lag(robot, delay, loads or wrench_arguments(robot.model, f_ext).keys)
     reader = Reader(robot, columns or {}, units or {}, skip_bad, wrenches=loads)
     logs = Measured(reader, smoothing, cutoff, lag)
@@ -206,7 +224,7 @@ def identify(
         raise InputError("E-IDENT-043", problem, "give arrays as f_ext", part="identify")
     plain = loss == "squares" and f_ext is None and gain is None and slip is not None
     if data is not None and plain and len(robot.independent) == robot.nv:
-        model = LinearModel(robot, terms, bodies, slip or SLIP, loads)
+        model = LinearModel(robot, terms, bodies, slip or SLIP, loads, slowest)
         total = partial(summed, logs=logs, data=data, cluster=cluster, told=progress)
         return _streamed(model, logs, total, how, rng)
     if data is not None:
@@ -220,7 +238,7 @@ def identify(
     *given, measured = samples(robot, "identify", q, qd, qdd, tau)
     states = (given[0], given[1], given[2])
     driven = _driven(robot, measured, actuated)
-    model = LinearModel(driven, terms, bodies, slip or SLIP, loads)
+    model = LinearModel(driven, terms, bodies, slip or SLIP, loads, slowest)
     chosen = base(model, rng, states)
     if slip is None:
         model = replace(model, slip=best_slip(model, states, measured, f_ext, chosen))
@@ -253,12 +271,13 @@ def _identified(
 ) -> Identified:
     """Identify from arrays. `measured` holds the measured torques minus the known ones."""
     factors = factors_of(model, states, measured)
+    moving = factors.counts
     fit = fitted(factors, chosen.columns)
     if how.loss == "huber":
         factors, fit = robust(model, states, measured, chosen, fit)
     if gains is not None:
         fit = replace(fit, covariance=gains.more_uncertain(fit.covariance))
-    notes = (*notes, *_notes(model, chosen, fit, len(measured)))
+    notes = (*notes, *_notes(model, chosen, fit, len(measured), moving))
     solution = consistent(model, factors, fit, how.prior, how.deviation, how.constraints)
     found = _result(model, chosen, fit, *solution, len(measured), notes)
     return found if gains is None else replace(found, gain=model.by_motor(gains.values))
@@ -279,7 +298,7 @@ def _streamed(
         raise _empty()
     factors = grams.factors(chosen, model.nominal)
     fit = fitted(factors, chosen.columns)
-    notes = (*logs.notes(), *_notes(model, chosen, fit, grams.count))
+    notes = (*logs.notes(), *_notes(model, chosen, fit, grams.count, grams.used))
     solution = consistent(model, factors, fit, how.prior, how.deviation, how.constraints)
     found = _result(model, chosen, fit, *solution, grams.count, notes)
     return replace(found, delay=logs.delays())
@@ -297,6 +316,16 @@ def _whole(parts: Iterable[Sample]) -> Sample:
 def _empty() -> InputError:
     problem = "there are no samples in the logs"
     return InputError("E-IDENT-020", problem, "give logs with rows", part="identify")
+
+
+def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
+    """Return remarks on rows with few samples, because joints with dry friction are at rest."""
+    found = []
+    for name, count in zip(model.robot.independent, moving, strict=True):
+        if count < SEVERAL * samples:
+            share = 1.0 - count / samples
+            found.append(f"{name} is at rest in {share:.0%} of the samples (see rest_velocity)")
+    return found
 
 
 def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
@@ -347,9 +376,11 @@ def _count(robot: Robot, joint: str) -> int:
     return where.stop - where.start
 
 
-def _notes(model: LinearModel, chosen: Base, fit: Fit, samples: int) -> tuple[str, ...]:
-    """Return remarks on the data."""
-    found = []
+def _notes(
+    model: LinearModel, chosen: Base, fit: Fit, samples: int, moving: np.ndarray
+) -> tuple[str, ...]:
+    """Return remarks on the data. moving: number of samples of each row that are not at rest."""
+    found = _at_rest(model, samples, moving)
     if samples * model.free < len(chosen):
         found.append(f"{samples} samples are too few for {len(chosen)} base parameters")
     if fit.condition > POOR:

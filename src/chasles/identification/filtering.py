@@ -19,11 +19,8 @@ Smoothing = Literal["low-pass", "savitzky-golay", "spline"]
 ORDER, DEGREE = 8, 4
 """Order of the low-pass filter in each direction, and degree of Savitzky-Golay polynomials."""
 
-ABOVE = 20.0
-"""Ratio of power to noise power above which a frequency counts as motion."""
-
-ROOM = 1.5
-"""Cut-off as a multiple of the highest frequency of the motion."""
+BANDS = 20
+"""Number of frequency bands per decade over which spectra are averaged."""
 
 LEAST = 20
 """Smallest number of samples of a motion."""
@@ -79,20 +76,30 @@ def _resampled(t: np.ndarray, x: np.ndarray, even: np.ndarray) -> np.ndarray:
 
 
 def chosen_cutoff(q: np.ndarray, step: float) -> float:
-    """Return a cut-off (Hz): 1.5 times the highest frequency with more power than the noise.
+    """Return a cut-off (Hz): the frequency above which accelerations are mainly noise.
 
-    The noise is the median of the upper half of the spectrum, which contains no motion.
+    The power of accelerations, f^4 times that of positions, falls above the frequencies of the
+    motion and rises where the noise of positions begins. The cut-off is the minimum in between, of
+    the joint for which it is highest. Gaps between the frequencies of a motion are filled with the
+    largest power within the next two octaves.
     """
     n = len(q)
     window = np.hanning(n)[:, None]
     line = np.linspace(0.0, 1.0, n)[:, None]
     level = q - (q[0] + (q[-1] - q[0]) * line)  # avoids a jump from end to start
-    power = np.abs(np.fft.rfft(level * window, axis=0)) ** 2
-    frequency = np.fft.rfftfreq(n, step)
-    noise = np.median(power[len(power) // 2 :], axis=0) / np.log(2.0)
-    moving = np.any(power > ABOVE * np.maximum(noise, 1e-30 * power.max()), axis=1)
-    highest = frequency[np.flatnonzero(moving)[-1]] if np.any(moving) else frequency[1]
-    return float(min(max(ROOM * highest, 4.0 / (n * step)), 0.8 * frequency[-1]))
+    power = np.abs(np.fft.rfft(level * window, axis=0))[1:] ** 2
+    frequency = np.fft.rfftfreq(n, step)[1:]
+    band = np.floor(BANDS * np.log10(frequency / frequency[0])).astype(int)
+    band = np.unique(band, return_inverse=True)[1]
+    counts = np.bincount(band)
+    center = np.bincount(band, frequency) / counts
+    cutoff = 4.0 / (n * step)
+    for column in power.T:
+        mean = np.bincount(band, column) / counts
+        filled = [mean[(center >= f) & (center <= 4.0 * f)].max() for f in center]
+        peak = int(np.argmax(center**2 * mean))
+        cutoff = max(cutoff, center[peak + int(np.argmin((center**4 * filled)[peak:]))])
+    return float(min(cutoff, 0.8 * frequency[-1]))
 
 
 def _low_pass(x: np.ndarray, step: float, cutoff: float) -> np.ndarray:

@@ -28,11 +28,12 @@ def _parts(count: int) -> Iterator[slice]:
 
 def _blocks(
     model: LinearModel, states: States, tau: np.ndarray
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the equations A x = b, block by block."""
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield the equations A x = b and their weights, which are 0 at rest, block by block."""
     for part in _parts(len(tau)):
         q, qd, qdd = (x[part] for x in states)
-        yield model.rows(q, model.matrix(q, qd, qdd)), model.rows(q, tau[part])
+        A, b = model.rows(q, model.matrix(q, qd, qdd)), model.rows(q, tau[part])
+        yield A, b, model.moving(q, qd).astype(float)
 
 
 def factors_of(model: LinearModel, states: States, tau: np.ndarray) -> Factors:
@@ -49,9 +50,9 @@ def robust(
         noise = _spread(model, states, tau, chosen, fit)
 
         def weighted(fit: Fit = fit, noise: np.ndarray = noise) -> Iterator[tuple[np.ndarray, ...]]:
-            for A, b in _blocks(model, states, tau):
+            for A, b, moving in _blocks(model, states, tau):
                 residual = np.abs(b - A[..., chosen.columns] @ fit.values) / noise
-                yield A, b, 1.0 / np.maximum(1.0, residual / HUBER)
+                yield A, b, moving / np.maximum(1.0, residual / HUBER)
 
         factors, before = compressed(weighted(), model.free, len(model.names)), fit
         fit = fitted(factors, chosen.columns)
@@ -66,9 +67,10 @@ def _spread(
 ) -> np.ndarray:
     """Return a robust standard deviation of the residuals of each row, from their median."""
     found = [
-        np.abs(b - A[..., chosen.columns] @ fit.values) for A, b in _blocks(model, states, tau)
+        np.where(moving, np.abs(b - A[..., chosen.columns] @ fit.values), np.nan)
+        for A, b, moving in _blocks(model, states, tau)
     ]
-    return np.maximum(np.median(np.concatenate(found), axis=0) / 0.6745, 1e-300)
+    return np.maximum(np.nanmedian(np.concatenate(found), axis=0) / 0.6745, 1e-300)
 
 
 def best_slip(
@@ -103,8 +105,10 @@ def gains_of(
     given = checked_gains(model.robot.independent, gain)
     known = model.known(*states, f_ext)
     blocks = (
-        (np.concatenate([A, model.rows(states[0][part], known[part])[..., None]], axis=-1), b)
-        for part, (A, b) in zip(_parts(len(known)), _blocks(model, states, currents), strict=True)
+        (np.concatenate([A, model.rows(states[0][part], known[part])[..., None]], axis=-1), *rest)
+        for part, (A, *rest) in zip(
+            _parts(len(known)), _blocks(model, states, currents), strict=True
+        )
     )
     factors = compressed(blocks, model.free, len(model.names) + 1)
     return motor_gains(factors, chosen.columns, given)

@@ -1,7 +1,7 @@
 """The linear model of identification: joint torques are a matrix times unknown parameters."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -23,11 +23,14 @@ from chasles.identification.unknowns import (
     own_bodies,
     single_joints,
 )
-from chasles.model.given import some_names
+from chasles.model.given import a_number, some_names
 from chasles.robot import Robot
 
 SLIP = 0.1
 """Default Stribeck velocity (rad/s or m/s)."""
+
+SHARE, SLOW = 0.01, {"rad": 0.05, "m": 0.005}
+"""Default velocity at rest: fraction of a joint's velocity limit, and upper bounds."""
 
 CHUNK = 2048
 """Number of states whose regressors are in memory at once."""
@@ -47,7 +50,8 @@ class LinearModel:
     which loop forces do no work. x has ten entries for each of `bodies`, followed by one entry for
     each of `unknowns`. terms: rows of `TERMS`, for all joints ("friction") or for one joint
     ("elbow.friction"). given: unknown bodies; None for all bodies of the robot. slip: Stribeck
-    velocity (rad/s or m/s). wrenches: frames and axes of measured external wrenches.
+    velocity (rad/s or m/s). wrenches: frames and axes of measured external wrenches. slowest: for
+    each velocity coordinate, the velocity up to which a joint with dry friction counts as at rest.
     """
 
     robot: Robot
@@ -55,6 +59,7 @@ class LinearModel:
     given: tuple[Body, ...] | None = None
     slip: float = SLIP
     wrenches: tuple[WrenchKey, ...] = ()
+    slowest: tuple[float, ...] | None = None
 
     @cached_property
     def bodies(self) -> tuple[Body, ...]:
@@ -137,6 +142,26 @@ class LinearModel:
         row, place, rest = self.place(joint)
         rate = qd[:, row]
         return row, At(q[:, place] - rest, rate, qdd[:, row], sign(rate), self.slip)
+
+    @cached_property
+    def dry(self) -> tuple[int, ...]:
+        """Velocity coordinates of the joints with dry friction."""
+        joints = dict.fromkeys(joint for kind, joint in self.unknowns if TERMS[kind].dry)
+        return tuple(self.robot.velocity_slice(joint).start for joint in joints)
+
+    def rest(self, row: int) -> float:
+        """Return the velocity up to which the joint of a coordinate counts as at rest."""
+        return 0.0 if self.slowest is None else self.slowest[row]
+
+    def moving(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
+        """Return True (n, rows) for the equations in which no joint with dry friction is at rest.
+
+        At rest, the torque of dry friction may have any value up to its limit.
+        """
+        resting = np.zeros((len(q), self.robot.nv, len(self.dry)))
+        for k, row in enumerate(self.dry):
+            resting[:, row, k] = np.abs(qd[:, row]) <= self.rest(row)
+        return np.all(np.abs(self.rows(q, resting)) < TOLERANCE, axis=-1)
 
     def slopes(
         self, kind: str, joint: str, states: Sequence[np.ndarray], width: float
@@ -268,6 +293,31 @@ def samples(robot: Robot, function: str, *arrays: Any) -> list[np.ndarray]:
         problem = "there are no samples" if robot.nv else "the robot has no joint that moves"
         raise InputError("E-IDENT-009", problem, part=function)
     return list(found.values())
+
+
+def rest_velocities(
+    robot: Robot, given: float | Mapping[str, float] | None, function: str
+) -> tuple[float, ...]:
+    """Return the velocity up to which each velocity coordinate counts as at rest.
+
+    Default: 1 % of the joint's velocity limit, and at most 0.05 rad/s or 0.005 m/s.
+    """
+    if given is None:
+        movers = [robot.model.bodies[i].joint for i in robot.model.movers]
+        slow = [SLOW[unit] for joint in movers for unit in joint.velocity_units]
+        return tuple(np.minimum(SHARE * robot.limits.velocity, slow).tolist())
+    found = np.zeros(robot.nv)
+    each = given if isinstance(given, Mapping) else dict.fromkeys(robot.joints, given)
+    for joint, value in each.items():
+        if joint not in robot.joints:
+            problem = f"the robot has no moving joint {joint!r:.60}"
+            remedy = f"name one of {', '.join(robot.joints)}"
+            raise InputError("E-IDENT-047", problem, remedy, part=f"{function}: rest_velocity")
+        found[robot.velocity_slice(joint)] = a_number("rest_velocity", value, function)
+    if np.any(~(found >= 0.0)):
+        problem = f"rest_velocity must not be negative, but is {found.min():g}"
+        raise InputError("E-IDENT-048", problem, "give rad/s or m/s", part=function)
+    return tuple(map(float, found))
 
 
 def checked_terms(robot: Robot, include: Sequence[str]) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ pseudo-inertia P to E P E', where E is close to the exponential of the step and 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,13 @@ from chasles.expr import (
 from chasles.functions.doors import check_robot, numbers
 from chasles.identification.consistent import prior
 from chasles.identification.equations import Equations
-from chasles.identification.linear import SLIP, LinearModel, base, checked_terms
+from chasles.identification.linear import (
+    SLIP,
+    LinearModel,
+    base,
+    checked_terms,
+    rest_velocities,
+)
 from chasles.identification.recursions import UNKNOWN, least_squares, manifold, upper
 from chasles.identification.unknowns import TERMS
 from chasles.identification.written import written
@@ -250,6 +256,7 @@ def online_estimator(
     noise: Any = 1.0,
     forgetting: float = 0.999,
     stribeck_velocity: float = SLIP,
+    rest_velocity: float | Mapping[str, float] = 0.0,
 ) -> OnlineEstimator:
     """Return a compiled step that updates parameters with each new sample.
 
@@ -268,6 +275,9 @@ def online_estimator(
         Weight of a sample relative to the next one, above 0 and at most 1.
     stribeck_velocity : float
         Stribeck velocity (rad/s or m/s).
+    rest_velocity : float or dict
+        Velocity (rad/s or m/s) up to which a joint with dry friction counts as at rest, for all
+        joints or by name. Its torque is then not used.
 
     Returns
     -------
@@ -298,7 +308,9 @@ def online_estimator(
     if not 0.0 < kept <= 1.0 or np.any(~(sigma > 0.0)):
         problem = "forgetting must be above 0 and at most 1, and noise positive"
         raise InputError("E-IDENT-038", problem, part="online_estimator")
-    model = LinearModel(robot, checked_terms(robot, include), None, stribeck_velocity)
+    slowest = rest_velocities(robot, rest_velocity, "online_estimator")
+    terms = checked_terms(robot, include)
+    model = LinearModel(robot, terms, None, stribeck_velocity, slowest=slowest)
     none = np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
     chosen = base(model, np.random.default_rng(0), none)
     return OnlineEstimator(method, Equations(model, chosen), sigma.astype(float), kept)

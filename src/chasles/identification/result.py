@@ -147,6 +147,8 @@ class Identified:
     ) -> np.ndarray:
         """Return the rms error of predicted torques on other measurements.
 
+        States in which a joint with identified dry friction is at rest are left out.
+
         Parameters
         ----------
         q : array_like, shape (n, nq)
@@ -178,8 +180,9 @@ class Identified:
         """
         q, qd, qdd, tau = samples(self.model.robot, "validate", q, qd, qdd, tau)
         found = self.predict(q, qd, qdd, consistent=consistent, f_ext=f_ext)
-        measured = self.model.rows(q, tau)
-        return np.asarray(np.sqrt(np.mean((found - measured) ** 2, axis=0)))
+        moving = self.model.moving(q, qd)
+        errors = np.where(moving, found - self.model.rows(q, tau), 0.0)
+        return np.asarray(np.sqrt(np.sum(errors**2, axis=0) / np.maximum(moving.sum(axis=0), 1)))
 
     def report(self) -> str:
         """Return a table of base parameters with their standard deviations, and remarks.

@@ -34,7 +34,8 @@ class Term:
     Its torque is the unknown times `column`. unit: unit of the unknown at a revolute joint.
     include: name in the option `include`. positive: True if the unknown cannot be negative.
     written: joint parameter of the robot that receives the unknown, and its factor. counted: True
-    if `inverse_dynamics` includes the parameter.
+    if `inverse_dynamics` includes the parameter. dry: True for friction whose torque at rest is not
+    a function of the state.
     """
 
     column: Callable[[At], Any]
@@ -43,6 +44,7 @@ class Term:
     positive: bool = True
     written: tuple[str, float] | None = None
     counted: bool = False
+    dry: bool = False
 
 
 TERMS = {
@@ -50,15 +52,26 @@ TERMS = {
         lambda at: at.qdd, "kg m²", "armature", written=("armature", 1.0), counted=True
     ),
     "damping": Term(lambda at: at.qd, "N m s/rad", "damping", written=("damping", 1.0)),
-    "friction": Term(lambda at: at.sign, "N m", "friction", written=("friction", 1.0)),
+    "friction": Term(lambda at: at.sign, "N m", "friction", written=("friction", 1.0), dry=True),
     "friction_forward": Term(
-        lambda at: 0.5 * at.sign * (at.sign + 1.0), "N m", "asymmetric", written=("friction", 0.5)
+        lambda at: 0.5 * at.sign * (at.sign + 1.0),
+        "N m",
+        "asymmetric",
+        written=("friction", 0.5),
+        dry=True,
     ),
     "friction_backward": Term(
-        lambda at: 0.5 * at.sign * (1.0 - at.sign), "N m", "asymmetric", written=("friction", 0.5)
+        lambda at: 0.5 * at.sign * (1.0 - at.sign),
+        "N m",
+        "asymmetric",
+        written=("friction", 0.5),
+        dry=True,
     ),
     "stribeck": Term(
-        lambda at: at.sign / (1.0 + at.qd * at.qd * (1.0 / at.slip**2)), "N m", "stribeck"
+        lambda at: at.sign / (1.0 + at.qd * at.qd * (1.0 / at.slip**2)),
+        "N m",
+        "stribeck",
+        dry=True,
     ),
     "stiffness": Term(
         lambda at: at.q, "N m/rad", "stiffness", written=("stiffness", 1.0), counted=True

@@ -84,6 +84,10 @@ def identify(
     delay: Annotated[
         str, option("Delay of the torques (s), or estimate, or JOINT=SECONDS,...")
     ] = "0",
+    rest_velocity: Annotated[
+        float | None,
+        option("Velocity (rad/s or m/s) up to which a joint with friction counts as at rest."),
+    ] = None,
     loss: Annotated[str, option("Loss: squares, or huber to limit outliers.")] = "squares",
     prior: Annotated[
         str,
@@ -137,7 +141,7 @@ def identify(
         reading |= {"total_mass": total_mass, "enclosed": enclosed, "payload": payload}
         reading |= {"symmetry": pairs("--symmetry", symmetry)}
         reading |= {"wrenches": pairs("--wrench", wrench)}
-        reading |= {"prior": prior, "deviation": deviation}
+        reading |= {"prior": prior, "deviation": deviation, "rest_velocity": rest_velocity}
         reading |= {"cluster": cluster, "progress": told}
         result = found(robot, paths, columns=options["columns"], units=options["units"], **reading)
     loads = checked_wrenches(robot, reading["wrenches"])
