@@ -255,7 +255,7 @@ def left_out(at: Trial) -> tuple[str, ...]:
 
 
 def checks(*, full: bool = False, compiled: bool = True) -> list[Check]:
-    """Return the checks of the table that are to be run."""
+    """Return the checks to run: all checks, or without the full or compiled checks."""
     return [c for c in CHECKS if (full or not c.full) and (compiled or not c.compiled)]
 
 
