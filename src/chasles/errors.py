@@ -87,8 +87,8 @@ class ChaslesError(Exception):
     Parameters
     ----------
     code : str
-        Stable identifier, for example `"E-URDF-017"`, unique to one place in the source. If only
-        this argument is given, as an extension may do, it is the problem, and there is no code.
+        Stable identifier, for example `"E-URDF-017"`, unique to one place in the source. If
+        `problem` is omitted, this argument is used as the problem, and the code is empty.
     problem : str
         Description of the problem, without the place and the remedy.
     remedy : str
@@ -156,7 +156,7 @@ class ChaslesError(Exception):
         return {name: getattr(self, name) for name in names}
 
     def at(self, **fields: Any) -> Self:
-        """Return the same error with some fields replaced, for a caller that knows more.
+        """Return the same error with some fields replaced, for example to add the file.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class ChaslesError(Exception):
         return _rebuilt(type(self), vars(self) | fields)
 
     def within(self, part: str) -> Self:
-        """Return the same error with an outer part before its own: `<part>: <own part>`.
+        """Return the same error with an outer part before its part: `<outer>: <part>`.
 
         Parameters
         ----------

@@ -123,7 +123,8 @@ def pairs(flag: str, words: list[str]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not (name and equals and value):
-            raise InputError("E-CLI-260", f"{word!r} has no =", "give NAME=VALUE", part=flag)
+            problem = f"{word!r} is not of the form NAME=VALUE"
+            raise InputError("E-CLI-260", problem, "give NAME=VALUE", part=flag)
         found[name] = value
     return found
 

@@ -87,7 +87,8 @@ class Roofline:
     ) -> Iterator[Row]:
         """Yield rows from known times per state.
 
-        times: of a single call, a batch on one core, on all cores, and on one core in float32.
+        times: for a single call, and for a batch on one core, on all cores, and on one core in
+        float32.
         """
         work = Work.of(compiled.program)
         call, one, every, single = times
@@ -197,8 +198,6 @@ def _launched(
         found = result[:CHECKED].get()
         error = float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
         if not error <= TOLERANCE[dtype]:
-            problem = (
-                f"results of the GPU differ from those of the processor by a relative {error:.1e}"
-            )
+            problem = f"GPU results differ from the processor's results by {error:.1e} (relative)"
             raise InputError("E-CLI-046", problem, "timing was skipped", part=title)
     return cuda_limits.seconds(graph) / LAUNCHES

@@ -13,10 +13,10 @@ units and radians.
   neutral position, or the first position of a followed motion; random (a seed) makes it random, and
   keyframe (a name) sets q, qd, controls and activations. In closed loops, the dependent coordinates
   are computed from the independent ones.
-- [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), kp, kd (one number, or
-  one per degree of freedom), target (like q; by default the initial position) or follow (a motion
-  file), feedforward. The law "actuators" takes ctrl (constant controls) and act (initial
-  activations), each as a list of all values or as {actuator = number}.
+- [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), stiffness, damping
+  (one number, or one per degree of freedom), target (like q; by default the initial position) or
+  follow (a motion file), feedforward. The law "actuators" takes ctrl (constant controls) and act
+  (initial activations), each as a list of all values or as {actuator = number}.
 - [disturbance]: effort (standard deviation of random joint torques, in N m or N: one number, or one
   per degree of freedom), hold (duration of each torque, in s), seed.
 - [[contact]]: body and surface, {kind = ..., frame = ...} with the parameters of the shape; law,
@@ -155,11 +155,11 @@ def read(path: str | os.PathLike[str]) -> Scenario:
 
 @_own_code()
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
-    """Return a scenario in which flags replace values, or one made of flags only.
+    """Return a scenario with values replaced by flags, or a scenario made of flags only.
 
     given: top-level values and tables by name, as in a file; contacts as rows. If a flag sets q,
-    random or keyframe, the file's values of all three are ignored. Contacts from flags replace
-    those of the file.
+    random or keyframe, the file's values of all three are ignored. Contacts from flags replace the
+    file's contacts.
     """
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
@@ -241,7 +241,7 @@ def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, An
 
 
 def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
-    """Raise an error unless a control law has exactly its parameters."""
+    """Raise an error if a control law is missing, or has missing or unknown parameters."""
     if "law" not in control:
         remedy = f"give one of {', '.join(CONTROLS)}"
         raise made.error("E-SCENARIO-006", "the control has no law", remedy, "control", "law")

@@ -43,7 +43,7 @@ RESULTS = ("kinetic", "potential", "energy.change", *CONTACT, "failed")
 
 @dataclass(frozen=True)
 class Swept:
-    """Outcome of a table: the number of runs, and the number that did not converge."""
+    """Results of one table: the number of runs, and the number of runs that did not converge."""
 
     runs: int
     failed: int
@@ -79,8 +79,8 @@ class Sweep:
     def simulated(self, run: int, before: Robot | None = None) -> tuple[Robot, Trajectory]:
         """Return the robot and the motion of a run.
 
-        before: the robot of the previous run. It is reused, with its compiled code, if this run has
-        the same robot parameters; often it does, since the first quantity varies slowest.
+        before: the robot of the previous run. It is reused, with its compiled code, if both runs
+        have the same robot parameters.
         """
         given, changed = self._given(run)
         scenario = with_flags(self.scenario, given)
@@ -94,7 +94,7 @@ class Sweep:
         return robot, made(scenario, robot=robot).simulate()
 
     def _shared(self, changed: Mapping[str, float]) -> bool:
-        """Return True if one program serves all values of the robot's changed parameters.
+        """Return True if one program can be used for all values of the changed parameters.
 
         A zero-valued parameter, such as a missing mass, may require a different program.
         """
@@ -147,8 +147,9 @@ class Sweep:
                 if part:
                     known = table.get(key, self.scenario.tables[first].get(key, {}))
                     if not isinstance(known, Mapping):
-                        problem = f"{first}.{key} is a list of numbers"
-                        raise InputError("E-SWEEP-006", problem, "name its joints", part=name)
+                        problem = f"the scenario gives {first}.{key} as a list of numbers"
+                        remedy = f"give {first}.{key} by joint name in the scenario"
+                        raise InputError("E-SWEEP-006", problem, remedy, part=name)
                     table[key] = {**known, part: value}
                 else:
                     table[key] = _whole(key, value)
@@ -184,7 +185,7 @@ class Sweep:
         return np.array([[*head, *table[-1], change, *contact, 0.0]]), robot
 
     def __call__(self, part: "Part", told: Told) -> Swept:
-        """Simulate the runs of a table, unless it exists. Report each finished run to `told`."""
+        """Simulate the runs of a table, unless it exists. Call `told` after each run."""
         runs, target = part
         origin = {"sweep": self.recipe, "first": runs.start, "last": runs.stop}
         mark = json.dumps(origin).encode()

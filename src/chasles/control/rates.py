@@ -24,8 +24,8 @@ def resolved_rate(
     Parameters
     ----------
     tasks
-        {frame: "twist", "position" or "orientation"}, or a list of these, the first of which has
-        the highest priority. The key "center of mass" accepts "position". Velocities are along the
+        {frame: "twist", "position" or "orientation"}, or a list of such dictionaries in order of
+        decreasing priority. The key "center of mass" accepts "position". Velocities are along the
         world's axes, at the frame's origin; angular velocities come first.
     dt
         Time step (s), during which positions must not pass their limits.
@@ -45,14 +45,15 @@ def resolved_rate(
     Returns
     -------
     ResolvedRate
-        `step(q, qd, rates, preferred=None, out=None)`. Limits of position and velocity are those
-        of the robot; `step.velocity[:] = 0.5` changes them.
+        `step(q, qd, rates, preferred=None, out=None)`. The robot's position and velocity limits
+        apply. Assign to the arrays of limits to change them, for example `step.velocity[:] = 0.5`.
 
     Notes
     -----
-    Each priority is a least-squares problem with bounds, solved by a primal active set within the
-    null space of the higher ones. Acceleration bounds take precedence over velocity bounds, which
-    take precedence over position bounds. The equations of closed loops have the highest priority.
+    Each priority is a least-squares problem with bounds. It is solved by a primal active-set method
+    in the null space of higher priorities. Acceleration bounds take precedence over velocity
+    bounds, and velocity bounds over position bounds. The equations of closed loops have the highest
+    priority.
 
     Examples
     --------

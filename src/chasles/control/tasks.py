@@ -145,7 +145,7 @@ def square_jacobians(
 def task_jacobians(
     robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
 ) -> tuple[np.ndarray, ...]:
-    """Return J of a task. Given qd, also return its rate; given qdd, also its second rate."""
+    """Return the task Jacobian J, also dJ/dt if qd is given, and d2J/dt2 if qdd is given."""
     _refuse_driven(robot)
     if task == "pose":
         orders = range(len(motion))

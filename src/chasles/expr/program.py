@@ -71,7 +71,7 @@ class Count:
         Parameters
         ----------
         ops : iterable of str
-            Names of operations, such as "mul". Inputs and constants are free.
+            Names of operations, such as "mul". Inputs and constants are not counted.
 
         Returns
         -------
@@ -134,8 +134,10 @@ class Program(Interface):
     This is a hint for dividing a program; no result depends on it.
     """
     alike: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
-    """Groups of instructions that do the same for limbs of the same form, one per limb
-    (`expr.lanes`). This is a hint for computing them together; no result depends on it."""
+    """Groups of instructions that perform the same operation for limbs of the same form.
+
+    Each group has one instruction per limb (`expr.lanes`). This is a hint for computing them
+    together; no result depends on it."""
 
     tiled: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     """Names of inputs and outputs that pass between the programs of an iteration as whole vectors
@@ -352,7 +354,7 @@ class Program(Interface):
 
     @cached_property
     def depth(self) -> int:
-        """Number of operations on the longest path (signs are free)."""
+        """Number of operations on the longest path, without sign changes."""
         depths: list[int] = []
         for op, args, _ in self.code:
             below = max((depths[a] for a in args), default=0)

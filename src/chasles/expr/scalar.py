@@ -150,7 +150,7 @@ class Seat(NamedTuple):
 class Arena:
     """The nodes of one trace. One trace has one arena, which threads do not share.
 
-    As a context manager, the arena forgets its nodes on exit. This breaks the reference cycle
+    As a context manager, the arena releases its nodes on exit. This breaks the reference cycle
     between arena and nodes, so that the nodes are freed at once. The garbage collector, which would
     have to visit all nodes, is disabled inside the context.
 
@@ -280,7 +280,7 @@ class Arena:
         op : str
             Name of the operation, such as "add".
         *args : Number
-            Arguments. Those of commutative operations are sorted, so that a + b and b + a are the
+            Arguments. Commutative operations sort their arguments, so that a + b and b + a are the
             same node.
 
         Returns
