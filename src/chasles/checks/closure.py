@@ -131,7 +131,7 @@ def freedoms(trial: Trial) -> Iterator[Comparison]:
 
 
 def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
-    """Check the work of actuator forces at all degrees of freedom, and that their norm is minimal."""
+    """Check the work and the minimal norm of actuator forces at all degrees of freedom."""
     model, name, units = trial.closed, "actuator_forces", trial.units
     everywhere = {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
     u, _ = trial.ask(model, name, trial.q, trial.qd, trial.qdd, **everywhere)

@@ -169,7 +169,7 @@ def _along(
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
-    """Check derivatives of forward dynamics and `linearize`. Accelerations are compared as M qdd."""
+    """Check derivatives of forward dynamics, and `linearize`, after multiplication by M."""
     if trial.model.idle:
         return
     q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, trial.load

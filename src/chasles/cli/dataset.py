@@ -244,7 +244,7 @@ class Job:
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table of one file, unless it exists. Call `told` with the number of states."""
+        """Compute the table of one file, unless it exists. Report counts of states to `told`."""
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:

@@ -1,4 +1,4 @@
-"""Parquet tables of results. Each table is complete or missing, and its metadata state its origin."""
+"""Parquet tables of results. Each table is complete or missing, and stores its origin."""
 
 import json
 from collections.abc import Mapping, Sequence

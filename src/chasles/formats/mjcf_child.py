@@ -25,7 +25,7 @@ ARRAYS = (
     *("geom_friction", "geom_condim"),
     *("mesh_pos", "mesh_quat", "mesh_scale", "hfield_size"),
 )
-"""Arrays of mjModel that are returned under their own names; see MuJoCo's documentation."""
+"""Arrays of mjModel that are returned under the same names; see MuJoCo's documentation."""
 
 KINDS = {
     "body_sameframe": mujoco.mjtSameFrame,
@@ -40,7 +40,7 @@ KINDS = {
     "sensor_objtype": mujoco.mjtObj,
     "sensor_reftype": mujoco.mjtObj,
 }
-"""Arrays that are returned as words."""
+"""Arrays of enumeration values, which are returned as strings such as "hinge"."""
 
 MOST_HEIGHTS = 200_000
 """Largest number of heights of a height field; larger fields do not collide."""
@@ -99,7 +99,7 @@ def found(spec: Any, folder: str, file: str) -> bool:
 
 
 def numbers(model: Any, parts: int) -> dict[str, Any]:
-    """Return a compiled model as arrays; kinds of joints, equalities, etc. are words."""
+    """Return a compiled model as arrays; types of joints, equalities, etc. are strings."""
     size = model.nbody + model.njnt + model.nsite + model.neq + model.ngeom
     if size > parts:
         raise ValueError(f"too many parts: {size} bodies, joints, sites, equalities and shapes")
@@ -168,11 +168,11 @@ def triangles(model: Any) -> dict[str, list[list[float]]]:
 
 
 def reflected(model: Any, what: str) -> dict[str, list[float]]:
-    """Return armature or damping by joint and tendon: the tendons' own, plus that of actuators.
+    """Return the armature or damping of tendons and actuators, by joint and by tendon.
 
     The armature or damping of an actuator is multiplied by the square of its first gear, and
     applies to all degrees of freedom of a joint. Before version 3.5 of MuJoCo, actuators have
-    neither.
+    neither armature nor damping.
     """
     ends = {"joint": "joint", "jointinparent": "joint", "tendon": "tendon"}
     found = {"joint": [0.0] * model.njnt, "tendon": [0.0] * model.ntendon}
@@ -215,7 +215,7 @@ def path(model: Any, start: int) -> str:
 
 
 def word(member: Any) -> str:
-    """Return MuJoCo's word for a kind: "hinge" for mjJNT_HINGE."""
+    """Return the name of an enumeration value, for example "hinge" for mjJNT_HINGE."""
     return str(member.name).partition("_")[2].lower()
 
 
@@ -395,5 +395,5 @@ def turns(model: Any, k: int, words: dict[str, str]) -> bool:
 
 
 def count(model: Any, name: str) -> int:
-    """Return the number of nonzero rows of an array; 0 if this MuJoCo lacks the array."""
+    """Return the number of nonzero rows of an array; 0 if this version of MuJoCo lacks it."""
     return sum(bool(np.any(row)) for row in getattr(model, name, ()))

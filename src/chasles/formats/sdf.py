@@ -130,7 +130,7 @@ def _frames(document: Document) -> Iterator[FrameData]:
 
 
 def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkData]]:
-    """Return the joint of a node; if its two axes differ, two joints and the link between."""
+    """Return the joint of a node, or two joints and the link between them for two axes."""
     part = node.part
     given, kinds = part.text("type"), spelled("SDF")
     if given not in kinds:
@@ -184,7 +184,7 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
 
 
 def _resistance(axis: Part | None) -> dict[str, Any]:
-    """Return damping, friction and spring; a ball joint too has them in `<axis>`, as in Drake."""
+    """Return the damping, friction and spring in `<axis>`. As in Drake, ball joints may have one."""
     dynamics = None if axis is None else axis.find("dynamics")
     if dynamics is None:
         return {}

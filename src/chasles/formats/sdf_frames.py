@@ -137,8 +137,8 @@ class Node:
 def relative(a: Node, b: Node) -> Transform:
     """Return the pose of frame a in frame b, by way of their nearest common ancestor.
 
-    Unlike products of world poses, this takes a time per joint that does not grow with the file,
-    and loses no digits.
+    Compared with products of world poses, the time per joint does not depend on the size of the
+    file, and no digits are lost.
     """
     sides = {a: Transform.identity()}, {b: Transform.identity()}
     ends, meet = [a, b], a if a is b else None

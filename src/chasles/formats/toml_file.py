@@ -204,7 +204,7 @@ class TomlFile:
         return value
 
     def _angle(self, raw: Any, value: float, *path: str | int) -> float:
-        """Return an angle in rad; the rounded digits of a right angle mean a right angle."""
+        """Return an angle in rad; a rounded multiple of a right angle is snapped."""
 
         def note(what: str) -> None:
             self.notes.append(": ".join(filter(None, (self.where(*path), _part(*path), what))))
@@ -277,7 +277,7 @@ def lines(row: Mapping[str, Any]) -> list[str]:
 
 
 def word(value: Any, *, angular: bool = False) -> str:
-    """Return a value in TOML with all digits; an `angular` one has enough not to be snapped."""
+    """Return a value in TOML with all digits; `angular` values are written by `angle_word`."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, int):

@@ -129,7 +129,7 @@ _UNTURNED = (1.0, 0.0, 0.0, 0.0)
 
 
 def lacking(joint: JointData) -> str:
-    """Return a phrase for a joint that a format lacks: "is spherical", "is reversed planar"."""
+    """Return a phrase for an unsupported joint, such as "is spherical" or "is reversed planar"."""
     return f"is {'reversed ' if joint.reversed else ''}{joint.kind}"
 
 

@@ -118,7 +118,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": _round,
     **{f.__name__: _small(f) for f in (math.factorial, math.comb, math.perm)},
 }
-"""Functions by name: built-in functions and those of `math`, with bounded work."""
+"""Functions by name: built-in functions and functions of `math`, with limits on their work."""
 
 _BY_KEY = (FUNCTIONS["min"], FUNCTIONS["max"], FUNCTIONS["sorted"])
 _BY_FIRST = (FUNCTIONS["map"], FUNCTIONS["filter"])
@@ -384,7 +384,7 @@ class _Walk(ast.NodeVisitor):
     def _method(self, owner: Any, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: Any, **named: Any) -> Any:
             sizes = [len(x) for x in given if isinstance(x, str | list | tuple)]
-            if method in (str.join, str.replace):  # one text for every entry or character
+            if method in (str.join, str.replace):  # may copy a text for every entry or character
                 self._bounds.spend((len(owner) + 1) * (max(sizes, default=0) + 1))
             return method(owner, *given, **named)
 
