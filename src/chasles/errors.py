@@ -10,13 +10,13 @@ import re
 from typing import Any, Self, TypeVar
 
 LONGEST = 80
-"""Largest number of characters of a word, or of a text in quotes, that is not shortened."""
+"""Largest length of a word or quoted text, in characters. Longer texts are shortened."""
 
 LONGEST_PATH = 1000
-"""Largest number of characters of a path that is not shortened."""
+"""Largest length of a path, in characters. Longer paths are shortened."""
 
 LONGEST_LINE = 2000
-"""Largest number of characters of a line of a message that is not shortened."""
+"""Largest length of a line of a message, in characters. Longer lines are shortened."""
 
 _PIECES = re.compile(r"""(?<!\w)(['"])[^'"\n]{81,}\1(?!\w)|[^\s]{81,}""")
 _LINES = re.compile(r"[^\n]+")
@@ -238,7 +238,7 @@ class ArgumentError(ChaslesError, TypeError):
 
 
 class ModelError(InputError):
-    """A robot description, or a request to a robot, that is invalid."""
+    """An invalid robot description, or an invalid request to a robot."""
 
 
 class StateError(ChaslesError, RuntimeError):
@@ -250,7 +250,7 @@ class ConvergenceError(ChaslesError, ArithmeticError):
 
 
 class NotFiniteError(ConvergenceError, FloatingPointError):
-    """A computation that left the range of finite numbers."""
+    """A computation whose results are not finite."""
 
 
 class UnsupportedError(ChaslesError, NotImplementedError):

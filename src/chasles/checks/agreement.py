@@ -120,14 +120,14 @@ MAIN = (
 """Functions compiled by default. With `full`, all functions are compiled."""
 
 CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
-"""Functions that need the center of mass of the moving bodies, which must have mass."""
+"""Functions that need the center of mass, and therefore a moving body with mass."""
 
 BATCH = 11
 """Batch size: larger than the number of SIMD lanes of any processor, and not a multiple of it."""
 
 
 class Case(NamedTuple):
-    """A function with its options and arrays at a state."""
+    """A function, its options, and its input arrays at a state."""
 
     trial: Trial
     function: str
@@ -191,7 +191,7 @@ def programs(trial: Trial) -> Iterator[Comparison]:
 
 
 def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
-    """Return a check that compares the last state of a batch, from a backend, with `interpret`."""
+    """Return a check that compares a backend, at the last state of a batch, with `interpret`."""
 
     def agrees(trial: Trial) -> Iterator[Comparison]:
         for case in cases(trial):

@@ -20,7 +20,7 @@ from chasles.model.spaces import freedom_units
 
 
 class Loss(NamedTuple):
-    """A loss of digits in every method.
+    """A loss of digits that no method can avoid.
 
     `times` is the factor that multiplies the tolerance, and `why` is the reason.
     """

@@ -215,7 +215,7 @@ def _slopes(
     push: np.ndarray | None = None,
     **options: Any,
 ) -> list[np.ndarray]:
-    """Return the slopes of a function of three arrays.
+    """Return the derivatives of a function along the direction, one for each of three arrays.
 
     push: the direction for the last array.
     """

@@ -273,7 +273,7 @@ def _matrix(inertia: RigidInertia) -> np.ndarray:
 
 
 ARM = 12
-"""Degrees of freedom up to which closed forms are computed by default."""
+"""Largest number of degrees of freedom for which closed forms are computed by default."""
 
 
 def slope_at(value: Callable[[float], Any]) -> np.ndarray:

@@ -179,7 +179,8 @@ def reasons(unchecked: Sequence[Result]) -> list[str]:
 def _rank(result: Result) -> tuple[bool, float]:
     """Return a sort key.
 
-    Checked results rank higher, then larger errors relative to the tolerance.
+    Results that can be checked have larger keys. Among these, the key increases with the ratio of
+    error to tolerance.
     """
     share = result.error / result.tolerance if result.tolerance else result.error * 1e300
     return result.checked, share

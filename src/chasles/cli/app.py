@@ -1,4 +1,4 @@
-"""The `chasles` command: its subcommands and its behavior in a shell."""
+"""The command-line application `chasles`: its subcommands, signals and exit statuses."""
 
 import _thread
 import io
@@ -88,7 +88,7 @@ def _root(
 ) -> None:
     """Rigid-body kinematics and dynamics, compiled for one robot.
 
-    Every command takes --help, which has examples, and --json, for programs.
+    Every command accepts --help (with examples) and --json (for programs).
 
     Examples:
 

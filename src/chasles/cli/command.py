@@ -40,15 +40,15 @@ from chasles.plots.paper import check_picture, save
 from chasles.writing import check_target, whole
 
 FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141
-"""Exit statuses: failed check, wrong use or bad file, internal error, Ctrl-C, closed pipe."""
+"""Exit statuses: failed check, usage error or invalid file, internal error, Ctrl-C, closed pipe."""
 
 
 @dataclass(frozen=True)
 class Answer:
     """The result of a command.
 
-    `data` is the machine-readable output, `show` prints the readable one, and `status` is the exit
-    status. `then` runs afterwards, until Ctrl-C.
+    `data` is the machine-readable output, `show` prints the output as text, and `status` is the
+    exit status. `then` is called afterwards and runs until Ctrl-C.
     """
 
     data: Mapping[str, Any]
@@ -73,7 +73,7 @@ def note(line: str) -> None:
 
 
 def write_saved(console: Console, files: Mapping[str, Path]) -> None:
-    """Print the paths of files with their kind."""
+    """Print the path and the kind of each saved file."""
     for what, path in files.items():
         write(console, f"{what.replace('_', ' ').capitalize()} saved to {path}")
 
@@ -263,7 +263,7 @@ def leave(line: str, status: int, error: BaseException | None = None) -> NoRetur
 
 
 def hang_up() -> None:
-    """Discard further output, including Python's last flush, after the reader closed the pipe."""
+    """Discard further output, including the flush at exit, after the reader closed the pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -111,7 +111,7 @@ class Recording:
 
     @contextmanager
     def _locking(self) -> Iterator[None]:
-        """Release the folder after an error."""
+        """Unlock the folder after an error."""
         try:
             yield
         except BaseException:

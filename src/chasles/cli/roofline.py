@@ -122,7 +122,7 @@ class Roofline:
     def on_gpu(
         self, title: str, compiled: Compiled, arrays: Mapping[str, np.ndarray]
     ) -> Iterator[Row]:
-        """Time a function on the GPU, in graphs, after checking its results."""
+        """Time a function on the GPU, in CUDA graphs, after checking its results."""
         if self.gpu is None:
             return
         work = Work.of(compiled.program)

@@ -58,9 +58,9 @@ from chasles.writing import store
 class Scenario:
     """The checked values of a scenario, and their source for error messages.
 
-    `top` holds the top-level keys, `tables` the tables named in `TABLES`, which may be empty, and
-    `contacts` the rows. `placed(error, *path)` adds the file and table, or the flag, of a value to
-    an error.
+    `top` holds the top-level values, `tables` holds the tables listed in `TABLES`, which may be
+    empty, and `contacts` holds the rows of `contact`. `placed(error, *path)` adds the file and
+    table, or the flag, of a value to an error.
     """
 
     top: dict[str, Any]
@@ -81,7 +81,7 @@ class Scenario:
             raise self.placed(error.at(problem=error.fault), *path) from None
 
     def text(self, folder: Path) -> str:
-        """Return the scenario as text of a file in a folder."""
+        """Return the scenario as TOML text. The robot's path is relative to a folder."""
         robot = Path(self.top["robot"])
         if os.path.exists(robot):
             robot = Path(os.path.relpath(robot, folder))
@@ -95,7 +95,7 @@ class Scenario:
         return "\n".join(lines) + "\n"
 
     def digest(self) -> str:
-        """Return the SHA-256 of everything except the robot, which has its own digest."""
+        """Return the SHA-256 of everything except the robot, which has a separate digest."""
         text = replace(self, top=self.top | {"robot": ""}).text(Path())
         return hashlib.sha256(text.encode()).hexdigest()
 

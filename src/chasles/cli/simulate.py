@@ -197,7 +197,7 @@ def disturbance(text: str | None) -> dict[str, Any]:
 
 
 def contacts(feet: Sequence[str], ground: str | None) -> dict[str, Any]:
-    """Return contacts with the plane z = 0 under a law of the form LAW,KEY=NUMBER,...
+    """Return contacts with the plane z = 0, with a contact law given as LAW,KEY=NUMBER,...
 
     With feet FRAME[:RADIUS], the contacts are rows of `contact`. Without feet, all collision shapes
     of the robot's file touch the ground, and the law is the value of `ground`.

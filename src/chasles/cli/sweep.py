@@ -1,7 +1,7 @@
 """The computation of `chasles sweep`: runs of a scenario with varied values, saved as tables.
 
 Each task simulates a range of runs and writes one table. Like the tables of `dataset`, each table
-is complete or missing, and an interrupted sweep continues with the missing ones.
+is complete or missing, and an interrupted sweep continues with the missing tables.
 """
 
 import hashlib
@@ -54,7 +54,7 @@ class Swept:
 class Sweep:
     """The simulation of each run; it can be pickled and run in any process.
 
-    robot: the scenario's robot. motions: write every state of a run, not only its end.
+    robot: the scenario's robot. motions: write every state of a run, not only the last state.
     """
 
     scenario: Scenario
@@ -211,7 +211,7 @@ Part = tuple[range, Path]
 
 
 def parts(sweep: Sweep, folder: Path) -> Iterator[Part]:
-    """Yield the parts of a sweep, whose tables are in a folder."""
+    """Yield the parts of a sweep, with the paths of their tables in a folder."""
     count = sweep.axes.count
     for k, first in enumerate(range(0, count, RUNS)):
         yield range(first, min(first + RUNS, count)), folder.absolute() / f"part-{k:06d}.parquet"

@@ -96,7 +96,7 @@ class Convention:
     _turns: tuple[_Turn, ...]
 
     def to_position(self, q: Array) -> np.ndarray:
-        """Return the library's positions.
+        """Convert joint positions to the library's positions.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class Convention:
         return x
 
     def from_position(self, x: Array) -> np.ndarray:
-        """Return q from the library's positions.
+        """Convert the library's positions to joint positions.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Convention:
         return q
 
     def to_velocity(self, q: Array, qd: Array) -> np.ndarray:
-        """Return the library's velocities.
+        """Convert joint velocities to the library's velocities.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class Convention:
         return self._there(numbers("q", q, self._nq_here), numbers("qd", qd, self.nv))
 
     def from_velocity(self, x: Array, v: Array) -> np.ndarray:
-        """Return qd from the library's state.
+        """Convert the library's velocities to joint velocities.
 
         Parameters
         ----------
@@ -209,7 +209,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("v", v, self.nv))
 
     def to_acceleration(self, q: Array, qd: Array, qdd: Array) -> np.ndarray:
-        """Return the time derivatives of the library's velocities.
+        """Convert joint accelerations to the time derivatives of the library's velocities.
 
         Parameters
         ----------
@@ -236,7 +236,7 @@ class Convention:
         return self._there(numbers("q", q, self._nq_here), qdd + self._drift(qd))
 
     def from_acceleration(self, x: Array, v: Array, a: Array) -> np.ndarray:
-        """Return qdd from the library's state and accelerations.
+        """Convert the library's accelerations to joint accelerations.
 
         Parameters
         ----------
@@ -264,7 +264,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("a", a, self.nv)) - self._drift(qd)
 
     def to_effort(self, q: Array, tau: Array) -> np.ndarray:
-        """Return the library's joint torques, which have the same power.
+        """Convert joint torques to the library's joint torques, which have the same power.
 
         Parameters
         ----------
@@ -289,7 +289,7 @@ class Convention:
         return self._there(numbers("q", q, self._nq_here), numbers("tau", tau, self.nv))
 
     def from_effort(self, x: Array, tau: Array) -> np.ndarray:
-        """Return tau from the library's positions and joint torques.
+        """Convert the library's joint torques to joint torques of chasles.
 
         Parameters
         ----------
@@ -315,7 +315,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("tau", tau, self.nv))
 
     def to_jacobian(self, q: Array, J: Array) -> np.ndarray:
-        """Return a Jacobian in the library's velocities and row order.
+        """Convert a Jacobian to the library's velocities and row order.
 
         The centroidal momentum matrix converts in the same way.
 
@@ -343,7 +343,7 @@ class Convention:
         return self.spatial(self._there(q, numbers("J", J, self.nv)), axis=-2)
 
     def from_jacobian(self, x: Array, J: Array) -> np.ndarray:
-        """Return a Jacobian of the library in the convention of chasles, angular rows first.
+        """Convert the library's Jacobian to the convention of chasles, angular rows first.
 
         Parameters
         ----------
@@ -369,7 +369,7 @@ class Convention:
         return self.spatial(self._here(q, numbers("J", J, self.nv)), axis=-2)
 
     def to_mass_matrix(self, q: Array, M: Array) -> np.ndarray:
-        """Return a mass matrix, or inverse mass matrix, in the library's coordinates.
+        """Convert a mass matrix, or its inverse, to the library's coordinates.
 
         Parameters
         ----------
@@ -397,7 +397,7 @@ class Convention:
         return self._there(q, half).swapaxes(-1, -2)
 
     def from_mass_matrix(self, x: Array, M: Array) -> np.ndarray:
-        """Return the library's mass matrix, or inverse mass matrix, in the coordinates of chasles.
+        """Convert the library's mass matrix, or its inverse, to the coordinates of chasles.
 
         Parameters
         ----------
@@ -450,14 +450,14 @@ class Convention:
         return swap(value, axis=axis) if self.library in LINEAR_FIRST else np.array(value)
 
     def _there(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T value."""
+        """Return the product of T and a value."""
         out = _spread(value, q)[..., self._order]
         for turn in self._turns:
             out[..., turn.there] = _product(turn.rotation(q), value[..., turn.here])
         return out
 
     def _here(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T' value."""
+        """Return the product of T' and a value."""
         out = np.empty_like(_spread(value, q))
         out[..., self._order] = value
         for turn in self._turns:

@@ -1,4 +1,4 @@
-"""Shapes between which distances are computed: shapes of links, of files and of the world."""
+"""Shapes of links and obstacles, in the form in which distances are computed."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -235,7 +235,7 @@ def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(vertices), np.concatenate(faces)
 
 
-# Shapes of the user -----------------------------------------------------------------------------
+# User-defined shapes ----------------------------------------------------------------------------
 
 
 def of_shape(shape: Any, owner: str, frame: str | None, pose: np.ndarray) -> Element:

@@ -58,7 +58,7 @@ def enclosing_shapes(
 
 
 def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """Yield shapes that contain an element."""
+    """Yield spheres or capsules that together contain an element."""
     frame = element.frame
     if element.kind == "plane":
         return

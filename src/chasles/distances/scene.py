@@ -124,7 +124,7 @@ class _Casting(NamedTuple):
 
 
 class Scene:
-    """Shapes of a robot, obstacles of the world, and pairs of them, prepared for distances.
+    """Shapes of a robot and obstacles, prepared for computing the distances of pairs.
 
     `scene(q)` is `robot.distance(q, ...)` with the same options.
     """
@@ -333,7 +333,7 @@ class Scene:
     def _by_coal(
         self, q: np.ndarray, far: np.ndarray, places: np.ndarray, ways: np.ndarray
     ) -> None:
-        """Update distances, points and normals where a pair of elements of coal is nearer."""
+        """Update distances, points and normals from coal where coal finds a smaller distance."""
         coal, n = optional("coal"), len(self.pairs)
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = PRECISION

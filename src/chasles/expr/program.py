@@ -260,7 +260,7 @@ class Program(Interface):
 
     @property
     def interface(self) -> Interface:
-        """The program without its instructions."""
+        """Name, inputs and outputs of the program, without its instructions."""
         return Interface(self.name, self.inputs, self.outputs, self.nonzero)
 
     def replay(self, inputs: Mapping[str, Sequence[Number]], arena: Arena | None) -> list[Number]:

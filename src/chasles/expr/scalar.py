@@ -367,7 +367,7 @@ class Arena:
         rule = self._rules.get(op)
         if rule is not None:
             simpler = rule(self, *args)
-            if type(simpler) is Scalar:  # a constant as a float, so that it can fold
+            if type(simpler) is Scalar:  # return constants as floats, for constant folding
                 return simpler.data if simpler.op == "const" else simpler
             if simpler is not None:
                 return float(simpler)

@@ -44,7 +44,7 @@ class Staged(Interface):
         Parameters
         ----------
         factor : int
-            Number of an output of `head`, which is a matrix.
+            Index of an output of `head`, which is a matrix.
 
         Returns
         -------

@@ -192,7 +192,7 @@ def _displaced(joint: JointData, q: float) -> JointData:
 
 
 def _tied(joint: JointData, found: Equalities) -> JointData:
-    """Return a joint as changed by equalities: fixed, with a mimic, or unchanged."""
+    """Return a joint after applying equalities: a fixed joint, a mimic joint, or the same joint."""
     if joint.name in found.held:
         fixed = _displaced(joint, found.held[joint.name])
         held = JointData(fixed.name, "fixed", fixed.parent, fixed.child, fixed.pose)

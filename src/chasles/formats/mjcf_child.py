@@ -278,7 +278,7 @@ def acting(model: Any, name: str, word: str) -> list[Any]:
 
 
 def passive(model: Any, word: str) -> bool:
-    """Return True if the file disables springs (word "SPRING") or dampers ("DAMPER")."""
+    """Return True if the file disables springs (`word` is "SPRING") or dampers ("DAMPER")."""
     single = hasattr(mujoco.mjtDisableBit, f"mjDSBL_{word}")  # before 3.4, one bit disables both
     return disabled(model, word if single else "PASSIVE")
 

@@ -142,7 +142,7 @@ def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
 
 
 def _frames(equality: _Equality) -> list[tuple[int, Transform]]:
-    """Return the two bodies of an equality, and the frames on them that it makes coincide."""
+    """Return the two bodies of an equality, and on each body the frame that it aligns."""
     source, data = equality.source, equality.data
     if source["eq_objtype"][equality.k] == "site":
         owners = _bodies(equality)

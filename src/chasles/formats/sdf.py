@@ -184,7 +184,7 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
 
 
 def _resistance(axis: Part | None) -> dict[str, Any]:
-    """Return the damping, friction and spring in `<axis>`. Ball joints may have one, as in Drake."""
+    """Return the damping, friction and spring in `<axis>`, which may belong to a ball joint."""
     dynamics = None if axis is None else axis.find("dynamics")
     if dynamics is None:
         return {}

@@ -161,7 +161,7 @@ def relative(a: Node, b: Node) -> Transform:
 
 
 def truth(part: Part, tag: str, default: bool) -> bool:
-    """Return the truth value in a child element."""
+    """Return the boolean value of a child element."""
     text, child = part.content(tag).lower(), part.find(tag)
     if child is None or not text:
         return default

@@ -83,7 +83,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
 
 
 def elements(node: Any) -> Iterator[Any]:
-    """Yield the elements of a document or an element, including itself, in document order."""
+    """Yield all elements of a document, or an element and its descendants, in document order."""
     pending = [node]
     while pending:
         node = pending.pop()

@@ -164,13 +164,13 @@ class Evaluator:
             raise Refused("the expression is nested too deeply") from None
 
     def spend(self, work: int) -> None:
-        """Count work; raise an error if the file takes too much."""
+        """Subtract work from the file's limit; raise an error if the limit is exceeded."""
         self.left -= work
         if self.left < 0:
             raise Refused("the expressions of the file take too long to evaluate")
 
     def weigh(self, *values: Any) -> None:
-        """Count the entries (at all depths) and characters of values as work."""
+        """Subtract work for the entries (at all depths) and characters of values."""
         pending = list(values)
         while pending:
             value = pending.pop()

@@ -74,11 +74,11 @@ SECONDS = 0.7
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Largest relative error, and its increase per radian of the angles that snapping changed."""
+"""Largest accepted relative error, and its increase per radian of change by snapped angles."""
 
 
 class WrongAnswer(InputError):
-    """Pinocchio's result for the same robot and state differs, so times are meaningless."""
+    """Error for a result that differs from Pinocchio's result, so that times are meaningless."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Speed:
 class Bench:
     """All speeds of a robot, and their ratios to the limits of the machine.
 
-    `note` explains why Pinocchio's times are missing, and is empty if they are not.
+    `note` explains why Pinocchio's times are missing, and is empty if Pinocchio was timed.
     """
 
     robot: Robot
@@ -115,13 +115,13 @@ class Bench:
 
 
 class Peer(NamedTuple):
-    """The same robot in Pinocchio."""
+    """The robot in Pinocchio, and the conversion of its states."""
 
     robot: Pinocchio
     convention: conventions.Convention
 
     def call(self, function: Function) -> Callable[..., Any]:
-        """Return Pinocchio's function of one state."""
+        """Return a function that calls Pinocchio for one state."""
         there = self.robot
         return partial(getattr(there.library, function.pinocchio), there.model, there.data)
 

@@ -146,7 +146,10 @@ def run(*, steps: int = STEPS, batch: int = BATCH) -> Demo:
 def minimum_jerk(
     start: np.ndarray, end: np.ndarray, t: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions, velocities and accelerations at times t, from rest to rest (Flash, Hogan 1985)."""
+    """Return positions, velocities and accelerations of a minimum-jerk motion at times t.
+
+    See Flash and Hogan (1985).
+    """
     duration = t[-1] - t[0]
     u, way = ((t - t[0]) / duration)[:, None], end - start
     s = u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
