@@ -1,8 +1,8 @@
 """Exceptions as data: a code, the place, the problem and the remedy.
 
 Every error that chasles raises on purpose is a `ChaslesError`. Its fields, not its text, are the
-interface: `code` is stable, and `docs/errors.md` lists all codes. Each class also inherits the
-built-in exception that fits, so that `except ValueError` keeps working.
+interface: `code` is stable, and `docs/errors.md` lists all codes. Each class also inherits from the
+matching built-in exception, so that `except ValueError` works as usual.
 """
 
 import os

@@ -54,7 +54,7 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
 
 
 def methods_agree(trial: Trial) -> Iterator[Comparison]:
-    """Compare each method with the first one, with damping, friction and an external wrench."""
+    """Compare each method with the first method, including damping, friction and a load."""
     for function, rows in FUNCTIONS.items():
         if len(rows) == 1:
             continue
@@ -183,7 +183,7 @@ def cases(trial: Trial) -> Iterator[Case]:
 
 
 def programs(trial: Trial) -> Iterator[Comparison]:
-    """Compare the fastest program, interpreted, with the algorithm on plain floats."""
+    """Compare the interpreted program "fastest" with its algorithm on plain floats."""
     for case in cases(trial):
         way = trial.ways(case.function, **case.options)[0].name
         expected = trial.run(case.function, *case.arrays, method=way, **case.options)

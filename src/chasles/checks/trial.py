@@ -50,7 +50,8 @@ class Trial:
     """A robot and one of its states: t (s), q, qd and qdd.
 
     Loops are closed at q, and qd and qdd keep them closed. `whole` is the mechanism with damping,
-    `model` the mechanism without it, both at time t. Slopes are tested along `direction` (nv).
+    and `model` is the mechanism without damping, both at time t. Slopes are tested along
+    `direction` (nv).
     `wrench` acts on the tool frame. Random lengths are proportional to the robot's size (`units`).
     """
 
@@ -87,7 +88,7 @@ class Trial:
 
     @cached_property
     def misfit(self) -> Loss:
-        """Digits lost by dropped loop equations, which the others imply only approximately."""
+        """Digits lost by dropped loop equations, which are satisfied only approximately."""
         off = sum(misfit for _, misfit in self.robot.mechanism.loops.misfits)
         return (
             Loss(1.0 + off / 1e-12, f"the loops are closed to within {off:.0e}") if off else NOTHING
@@ -122,7 +123,7 @@ class Trial:
     def ways(self, function: str, **options: Any) -> list[Method]:
         """Return the methods that support this mechanism.
 
-        Costly methods run only for arms or if `full`.
+        Costly methods are included only for small robots, or if `full` is True.
         """
         if self.model.source.massless and function not in KINEMATICS:
             return []
@@ -250,7 +251,7 @@ class Trial:
 
 
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
-    """Yield the ratio of each link's composite inertia to its own inertia."""
+    """Yield the ratio of each link's composite inertia to the link's inertia."""
     values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
     for i, p, joint, I in model.inward():
         if p != WORLD:

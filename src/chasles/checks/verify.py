@@ -153,7 +153,7 @@ class Verification:
 
     @property
     def unchecked(self) -> tuple[Result, ...]:
-        """Results that cannot be checked, because no digits are left. `detail` gives the reason."""
+        """Results that cannot be checked, because too many digits are lost. See `detail`."""
         return tuple(result for result in self.results if not result.checked)
 
     @property

@@ -192,7 +192,7 @@ LONGEST_LINE = 10_000
 
 
 class Terminal(Console):
-    """A console for text that contains names from files. Its reader may close the pipe.
+    """A console for text that contains names from files, and for pipes that may be closed.
 
     All text, including text in tables, passes through `render_str`. It escapes unprintable
     characters, so that no name controls the terminal, and shortens long names as

@@ -67,7 +67,7 @@ QUANTITIES: dict[str, Compute] = {
     "reactions": _reactions,
     "energy": _energies,
 }
-"""Groups of columns, and the function that computes each."""
+"""Groups of columns, and the function that computes each group."""
 
 
 def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:

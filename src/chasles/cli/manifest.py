@@ -82,7 +82,7 @@ class Manifest:
         collect(self.folder)
 
     def unlock(self) -> None:
-        """Release the folder."""
+        """Unlock the folder."""
         self._release()
 
     # Files -----------------------------------------------------------------------------------

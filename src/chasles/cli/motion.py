@@ -36,9 +36,9 @@ ARRAYS = ("t", "q", "qd", "qdd")
 """Fields of a motion that have one row per instant."""
 
 REACH = 3
-"""Number of instants before and after a sample that its derivatives may depend on.
+"""Largest offset, in instants, of a position that is used to compute a derivative.
 
-The second derivative at either end of the motion needs all of them.
+The second derivative at the ends of the motion uses this offset.
 """
 
 

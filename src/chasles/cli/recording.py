@@ -86,7 +86,7 @@ class Recording:
         self._manifest.write(SCENARIO, text.encode())
 
     def go_on(self) -> None:
-        """Prepare to resume the simulation. Damaged parts and later ones are discarded."""
+        """Prepare to resume the simulation. Damaged parts and all later parts are discarded."""
         if not self._manifest.load():
             problem = "there is no simulation to continue"
             raise ModelError("E-CLI-032", problem, "omit --resume", file=self.folder)

@@ -33,9 +33,9 @@ The tolerance is relative to the largest result.
 
 @dataclass(frozen=True)
 class Row:
-    """Time (s) of a function on a batch, and the least times that the machine's limits allow.
+    """Time (s) of a function on a batch, and its lower bounds on this machine.
 
-    `arithmetic` and `memory` are these least times (s). `device` is "1 core", "N cores" or "GPU".
+    `arithmetic` and `memory` are the lower bounds (s). `device` is "1 core", "N cores" or "GPU".
     """
 
     function: str
@@ -180,7 +180,7 @@ def _gpu() -> Limits | None:
 
 
 def _repeated(a: np.ndarray, count: int) -> np.ndarray:
-    """Return `count` states by repeating the given ones."""
+    """Return `count` states by repeating the given states."""
     return np.resize(a, (count, *a.shape[1:]))
 
 

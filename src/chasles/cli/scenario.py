@@ -121,7 +121,7 @@ def is_scenario(target: str) -> bool:
 
 @contextmanager
 def _own_code() -> Iterator[None]:
-    """Replace the error code for invalid field values by the one for scenarios."""
+    """Replace the error code for invalid field values by the error code for scenarios."""
     try:
         yield
     except ModelError as error:

@@ -1,4 +1,4 @@
-"""Shapes of links and obstacles, in the form in which distances are computed."""
+"""Shapes of links and obstacles, as used to compute distances."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -132,7 +132,7 @@ class Cell:
     def beyond(self, fit: Fit) -> float:
         """Return the largest distance by which a shape extends beyond the faces of this polyhedron.
 
-        If both ends of the shape's axis are outside the polyhedron, the farther end is used.
+        The result is the larger distance of the two ends of the shape.
         """
         start, end, radius = fit
         if self.hull is None:

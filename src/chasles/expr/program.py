@@ -113,7 +113,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class Program(Interface):
-    """Instructions, ordered such that each one follows its arguments.
+    """Instructions, ordered such that each instruction follows its arguments.
 
     `results` has, for each output, the instruction numbers of its entries in C order. A program is
     a value: it holds no node of the trace that made it, and can be pickled, printed and hashed.
@@ -349,7 +349,7 @@ class Program(Interface):
 
     @cached_property
     def count(self) -> Count:
-        """Operations after simplification. Sines, cosines and signs are counted separately."""
+        """Operations after simplification. Trigonometry and sign changes are counted separately."""
         return Count.of(i.op for i in self.code)
 
     @cached_property
@@ -418,7 +418,7 @@ def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
 
 
 def _as_traced(arena: Arena, roots: Iterable[Scalar]) -> list[Scalar]:
-    """Return the nodes on which the roots depend: inputs and constants, then the others by age."""
+    """Return the nodes on which the roots depend: inputs and constants, then operations by age."""
     needed = set(roots)
     for node in reversed(list(arena.nodes)):
         if node in needed and node.args:

@@ -14,7 +14,7 @@ Number = Any
 """A `float` or a `Scalar`. `mathematics`, `model` and `algorithms` work with both."""
 
 Rule = Callable[..., "Number | None"]
-"""Simplification rule: takes an arena and arguments, returns a simpler expression or None."""
+"""Rule that takes an arena and arguments, and returns a simpler expression or None."""
 
 
 def _digest(text: bytes) -> int:
@@ -136,9 +136,9 @@ def _plain(a: Number) -> Number:
 class Seat(NamedTuple):
     """Position of an input among limbs of the same form.
 
-    `kind` is the kind of the limb, `lane` its index among the `lanes` limbs of this kind, and
-    `place` the index of the input in its limb. Inputs with the same place have the same digest, so
-    that the limbs have the same trace.
+    `kind` is the kind of the limb, `lane` is its index among the `lanes` limbs of this kind, and
+    `place` is the index of the input in its limb. Inputs with the same place have the same digest,
+    so that the limbs have the same trace.
     """
 
     kind: int

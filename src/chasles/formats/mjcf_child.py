@@ -156,7 +156,7 @@ def heights(model: Any) -> list[list[list[float]]]:
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
-    """Return the triangle corners of each mesh, in its frame; empty without rangefinders."""
+    """Return the triangle corners of each mesh, in its frame; empty if there is no rangefinder."""
     if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
         return {}
     found = {}
@@ -298,7 +298,7 @@ def damped(model: Any, found: Any) -> Any:
 
 
 def fluid(model: Any) -> dict[str, Any]:
-    """Return the surrounding fluid and the edges of each body's box; empty without a fluid."""
+    """Return the surrounding fluid and the edges of each body's box; empty if there is no fluid."""
     idle = passive(model, "SPRING") and passive(model, "DAMPER")
     if idle or not (model.opt.density or model.opt.viscosity):
         return {}

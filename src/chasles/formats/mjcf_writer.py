@@ -153,7 +153,7 @@ class _Writer:
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
-        """Return the link of the next body and the joints leading to it, past massless links."""
+        """Return the link of the next body, after massless links, and the joints leading to it."""
         series = [joint]
         while self._passed(series[-1]):
             (after,) = self.children[series[-1].child]

@@ -25,7 +25,7 @@ from chasles.model.graph import in_series, taken_names, unused_name
 from chasles.writing import store
 
 VERSION = "1.11"
-"""Version of written files, the first with mimic joints and screw pitch in meters per turn."""
+"""Version of written files: the first that supports mimic joints and pitch in meters per turn."""
 
 _CLOSED = 1e-12
 """Largest rounding error (m or rad) between the frames of a closed loop."""

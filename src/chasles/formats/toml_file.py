@@ -83,7 +83,7 @@ class _Printed(float):
 class Lines:
     """Line numbers of the headers and keys of a file, which `tomllib` does not provide.
 
-    Keys that are not on a line of their own, such as keys of inline tables, are not found.
+    Keys that are not at the start of a line, such as keys of inline tables, are not found.
     """
 
     def __init__(self, text: str) -> None:

@@ -78,7 +78,7 @@ SNAPPED = 1e3
 
 
 class WrongAnswer(InputError):
-    """Error for a result that differs from Pinocchio's result, so that times are meaningless."""
+    """Error for a result that differs from Pinocchio's result."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ def _speed(
     peer: Peer | None,
     seconds: float,
 ) -> Speed:
-    """Check and time a function. On one core, the time is that of the faster calling method."""
+    """Check and time a function. On one core, the faster of two calling methods is reported."""
     arrays = [states[name] for name in function.inputs]
     short = [x.astype(np.float32) for x in arrays]
     out, short_out = compiled(*arrays, threads=1), compiled(*short, threads=1)

@@ -163,7 +163,7 @@ def rows(
     frame: str,
     rules: Rules = "simplified",
 ) -> Iterator[Row]:
-    """Count the operations of the given functions, by default the main ones.
+    """Count the operations of the given functions, by default of the main functions.
 
     The count is None if a method does not support the robot's mimic joints.
     """
