@@ -143,7 +143,7 @@ def digest(robot: Robot) -> str:
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Return the initial q and qd. Loops are closed near q by changing dependent coordinates.
 
-    By default, a robot that follows a motion starts at its first position.
+    By default, a robot that follows a motion starts at the first position of the motion.
     """
     given = scenario.tables["start"]
     q = robot.random(seed=given["random"]) if "random" in given else robot.neutral()
@@ -290,7 +290,7 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return the contact pairs. With joint limits or a rigid contact, all must be rigid."""
+    """Return the contact pairs. With joint limits or a rigid contact, all pairs must be rigid."""
     if "ground" in scenario.top:
         return _on_the_ground(scenario, robot)
     if not scenario.contacts:

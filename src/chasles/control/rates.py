@@ -23,6 +23,8 @@ def resolved_rate(
 
     Parameters
     ----------
+    robot
+        The robot.
     tasks
         {frame: "twist", "position" or "orientation"}, or a list of such dictionaries in order of
         decreasing priority. The key "center of mass" accepts "position". Velocities are along the
@@ -32,8 +34,8 @@ def resolved_rate(
     acceleration
         Largest joint acceleration (rad/s2 or m/s2): one number, or one per coordinate (nv,).
     weights
-        Weights of the squared errors: one number, or one for each row of the tasks. 0 ignores a
-        row.
+        Weights of the squared errors: one number, or one for each row of the tasks. A row with
+        weight 0 is ignored.
     damping, singular
         Damping near singularities. Rows of J are in rad, or relative to the robot's size. The
         damping is damping^2 (1 - (s / singular)^2)^2 where s < singular, and 1e-10 elsewhere, with

@@ -26,8 +26,8 @@ def jacobian(
     wrt : sequence of str
         Names of inputs.
     mode : {"forward", "reverse"}, optional
-        Forward mode suits few inputs, reverse mode few outputs. Both compute the same values, at
-        different cost.
+        Forward mode costs less for few inputs, and reverse mode costs less for few outputs. Both
+        modes compute the same values.
 
     Returns
     -------

@@ -353,7 +353,7 @@ class _Walk(ast.NodeVisitor):
     def _called(
         self, function: Callable[..., Any], given: Iterable[Any], named: dict[str, Any]
     ) -> Any:
-        """Call an allowed function; arguments and results count as work."""
+        """Call an allowed function; the sizes of its arguments and results are limited."""
         given = list(given)
         self._bounds.weigh(given, named)
         if function in _BY_KEY and named.get("key") is not None:

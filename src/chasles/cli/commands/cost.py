@@ -29,9 +29,9 @@ COLUMNS = {
 
 NONE = "·"
 MANY = 12
-"""Number of degrees of freedom above which closed forms are not counted.
+"""Number of degrees of freedom above which closed forms are counted only on request.
 
-They take about a hundred thousand operations.
+Closed forms of larger robots take more than about a hundred thousand operations.
 """
 
 MAIN = (
@@ -194,7 +194,7 @@ def rows(
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
     """Return the methods that support a robot, the method `wanted`, and "fastest".
 
-    "fastest" is omitted if there is only one method.
+    "fastest" is included if there is a choice of methods or of inertias.
     """
     methods = [
         m
