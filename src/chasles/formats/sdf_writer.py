@@ -52,7 +52,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        what = "is not written, because SDF models float by default; a reader lists it first"
+        what = "needs no element, because SDF models float by default; a reader lists it first"
         notes.append(f"joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root
