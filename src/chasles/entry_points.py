@@ -13,7 +13,7 @@ ENTRY_POINTS = {
     "verify": "chasles.checks:verify",
     "with_clearance": "chasles.distances.avoid:with_clearance",
 }
-"""Module and function of each entry point. Modules in lower layers do not import the leaves."""
+"""Module and function of each entry point. Other modules do not import the leaf packages."""
 
 
 def entry_point(name: str) -> Any:

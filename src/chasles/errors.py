@@ -1,8 +1,8 @@
 """Exceptions as data: a code, the place, the problem and the remedy.
 
 Every error that chasles raises on purpose is a `ChaslesError`. Its fields, not its text, are the
-interface: `code` is stable, and `docs/errors.md` lists all codes. Each class also inherits the
-built-in exception that fits, so that `except ValueError` keeps working.
+interface: `code` is stable, and `docs/errors.md` lists all codes. Each class also inherits from the
+matching built-in exception, so that `except ValueError` works as usual.
 """
 
 import os
@@ -10,13 +10,13 @@ import re
 from typing import Any, Self, TypeVar
 
 LONGEST = 80
-"""Largest number of characters of a word, or of a text in quotes, that is not shortened."""
+"""Largest length of a word or quoted text, in characters. Longer texts are shortened."""
 
 LONGEST_PATH = 1000
-"""Largest number of characters of a path that is not shortened."""
+"""Largest length of a path, in characters. Longer paths are shortened."""
 
 LONGEST_LINE = 2000
-"""Largest number of characters of a line of a message that is not shortened."""
+"""Largest length of a line of a message, in characters. Longer lines are shortened."""
 
 _PIECES = re.compile(r"""(?<!\w)(['"])[^'"\n]{81,}\1(?!\w)|[^\s]{81,}""")
 _LINES = re.compile(r"[^\n]+")
@@ -87,8 +87,8 @@ class ChaslesError(Exception):
     Parameters
     ----------
     code : str
-        Stable identifier, for example `"E-URDF-017"`, unique to one place in the source. If only
-        this argument is given, as an extension may do, it is the problem, and there is no code.
+        Stable identifier, for example `"E-URDF-017"`, unique to one place in the source. If
+        `problem` is omitted, this argument is used as the problem, and the code is empty.
     problem : str
         Description of the problem, without the place and the remedy.
     remedy : str
@@ -156,7 +156,7 @@ class ChaslesError(Exception):
         return {name: getattr(self, name) for name in names}
 
     def at(self, **fields: Any) -> Self:
-        """Return the same error with some fields replaced, for a caller that knows more.
+        """Return the same error with some fields replaced, for example to add the file.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class ChaslesError(Exception):
         return _rebuilt(type(self), vars(self) | fields)
 
     def within(self, part: str) -> Self:
-        """Return the same error with an outer part before its own: `<part>: <own part>`.
+        """Return the same error with an outer part before its part: `<outer>: <part>`.
 
         Parameters
         ----------
@@ -238,7 +238,7 @@ class ArgumentError(ChaslesError, TypeError):
 
 
 class ModelError(InputError):
-    """A robot description, or a request to a robot, that is invalid."""
+    """An invalid robot description, or an invalid request to a robot."""
 
 
 class StateError(ChaslesError, RuntimeError):
@@ -250,7 +250,7 @@ class ConvergenceError(ChaslesError, ArithmeticError):
 
 
 class NotFiniteError(ConvergenceError, FloatingPointError):
-    """A computation that left the range of finite numbers."""
+    """A computation whose results are not finite."""
 
 
 class UnsupportedError(ChaslesError, NotImplementedError):

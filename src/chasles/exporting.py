@@ -111,7 +111,8 @@ def export(
 
     Notes
     -----
-    Arrays are those of the method, in its order and units, row-major (docs/export-c.md).
+    Arrays are row-major, in the same order and units as in the method of `Robot`
+    (docs/export-c.md).
     "inverse_kinematics" is the complete solver, started from `tries` stored random configurations
     (32 by default, generated from `seed`). "inverse_kinematics_step" is one iteration. Both reach
     the pose of `frame`, or `targets` as in `Robot.inverse_kinematics`. "resolved_rate" is the step
@@ -209,7 +210,7 @@ def _check_dtype(dtype: str) -> None:
 
 
 def function_of(name: str) -> str:
-    """Return the function of a name, without the suffix for its derivatives."""
+    """Return the function's name without the suffix "_derivatives"."""
     return name if name in METHODS else name.removesuffix(DERIVATIVES)
 
 

@@ -143,9 +143,9 @@ ODD: dict[str, Callable[[], chasles.Robot]] = {
 }
 
 UNCHECKED = {
-    "a massless link between": "times as much",
-    "limits far away": "times as much",
-    "a feather that carries a rock": "times as much",
+    "a massless link between": "times its inertia",
+    "limits far away": "times its inertia",
+    "a feather that carries a rock": "times its inertia",
     "a rock that carries a feather": "the mass matrix has condition number",
 }
 """Where digits are lost whatever the method, and what is said about it."""

@@ -1,4 +1,4 @@
-"""Self-checks of a robot: methods, backends, physics and derivatives are compared."""
+"""Self-checks of a robot: methods, backends, physical laws and derivatives."""
 
 from chasles.checks.verify import CHECKS, Result, Verification, reasons, verify
 

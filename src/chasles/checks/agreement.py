@@ -1,4 +1,4 @@
-"""Comparisons of methods, of programs with algorithms, and of backends with `interpret`."""
+"""Compare methods with each other, programs with algorithms, and backends with `interpret`."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -17,7 +17,7 @@ ILL = {"mass_matrix_inverse", "operational_inertia_inverse", "linearize"}
 
 
 def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
-    """Return the digits lost, if the function inverts the mass matrix or link inertias."""
+    """Return the digits that a function loses by inverting the mass matrix or link inertias."""
     if function not in ILL | {*INVERTING}:
         return NOTHING
     needs = {m.name: m.needs for m in HISTORICAL.get(function, ())}
@@ -25,10 +25,13 @@ def loss_of(trial: Trial, function: str, method: str = "") -> Loss:
 
 
 FORCES = {"inverse_dynamics", "bias_forces", "gravity_forces", *INVERTING}
-"""Functions whose results are compared as generalized forces, which may all be zero."""
+"""Functions whose results are compared as generalized forces.
+
+All forces may be zero, so differences are relative to `Trial.force` if it is larger.
+"""
 
 RATES = {"frame_velocity": 1, "frame_acceleration": 2, "frame_motion": 3, "jacobian_rate": 1}
-"""Power of the speed that sets the size of kinematic results. 0 if not listed."""
+"""Exponent n of each kinematic function, whose results scale with speed^n (default: 0)."""
 
 
 def size_of(trial: Trial, function: str) -> float:
@@ -39,7 +42,7 @@ def size_of(trial: Trial, function: str) -> float:
 
 
 def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
-    """Return the options with which a function is called: frames, views, or known joints."""
+    """Return the sets of options to call a function with: frames, views, or known joints."""
     known = signature(FUNCTIONS[function][0].algorithm).options
     if "frame" in known:
         return trial.places if "axes" in known else [{"frame": frame} for frame in trial.frames]
@@ -51,7 +54,7 @@ def options_of(trial: Trial, function: str) -> list[dict[str, Any]]:
 
 
 def methods_agree(trial: Trial) -> Iterator[Comparison]:
-    """Compare each method with the first one, with damping, friction and an external wrench."""
+    """Compare each method with the first method, including damping, friction and a load."""
     for function, rows in FUNCTIONS.items():
         if len(rows) == 1:
             continue
@@ -117,14 +120,14 @@ MAIN = (
 """Functions compiled by default. With `full`, all functions are compiled."""
 
 CENTRAL = {"center_of_mass", "momentum", "centroidal_momentum_matrix"}
-"""Functions that need the center of mass of the moving bodies, which must have mass."""
+"""Functions that need the center of mass, and therefore a moving body with mass."""
 
 BATCH = 11
 """Batch size: larger than the number of SIMD lanes of any processor, and not a multiple of it."""
 
 
 class Case(NamedTuple):
-    """A function with its options and arrays at a state."""
+    """A function, its options, and its input arrays at a state."""
 
     trial: Trial
     function: str
@@ -132,7 +135,7 @@ class Case(NamedTuple):
     arrays: list[Any]
 
     def compiled(self, backend: str, **more: Any) -> Any:
-        """Return the compiled function, at the time of the state."""
+        """Return the function, compiled for a backend and evaluated at the state's time."""
         with raising(self.function, backend):
             options = self.options | more | {"backend": backend}
             return self.trial.robot.function(self.function, **options).at(self.trial.t)
@@ -180,7 +183,7 @@ def cases(trial: Trial) -> Iterator[Case]:
 
 
 def programs(trial: Trial) -> Iterator[Comparison]:
-    """Compare the fastest program, interpreted, with the algorithm on plain floats."""
+    """Compare the interpreted program "fastest" with its algorithm on plain floats."""
     for case in cases(trial):
         way = trial.ways(case.function, **case.options)[0].name
         expected = trial.run(case.function, *case.arrays, method=way, **case.options)
@@ -188,7 +191,7 @@ def programs(trial: Trial) -> Iterator[Comparison]:
 
 
 def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
-    """Return a check that compares a backend with `interpret`, for the last state of a batch."""
+    """Return a check that compares a backend, at the last state of a batch, with `interpret`."""
 
     def agrees(trial: Trial) -> Iterator[Comparison]:
         for case in cases(trial):
@@ -200,7 +203,7 @@ def by(backend: str) -> Callable[[Trial], Iterator[Comparison]]:
 
 
 def alone_as_in_a_batch(trial: Trial) -> Iterator[Comparison]:
-    """Check that a state's results are bitwise identical alone and anywhere in a batch."""
+    """Check that a state gives bitwise identical results alone and at any index of a batch."""
     for case in cases(trial):
         compiled = case.compiled("llvm")
         alone, batch = compiled(*case.arrays), compiled(*map(_batch, case.arrays))
@@ -209,7 +212,7 @@ def alone_as_in_a_batch(trial: Trial) -> Iterator[Comparison]:
 
 
 def in_float32(trial: Trial) -> Iterator[Comparison]:
-    """Compare results in float32 with results in float64, to single precision."""
+    """Compare float32 results with float64 results."""
     for case in cases(trial):
         if case.function not in ILL | {"integrate", "difference"}:
             compiled = case.compiled("llvm")

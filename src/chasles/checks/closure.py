@@ -17,7 +17,7 @@ from chasles.model.model import Loop, Model
 def loops_close(trial: Trial) -> Iterator[Comparison]:
     """Check A = d residual / dq, and that A qd = rate and A qdd = bias keep the residual constant.
 
-    Constraints on velocities only have no residual.
+    A constraint that applies only to velocities has no residual.
     """
     q, qd, units = trial.q, trial.qd, trial.units.closing
     still = np.array(trial.model.holonomic_rows)
@@ -74,22 +74,22 @@ def constrained_motion(trial: Trial) -> Iterator[Comparison]:
 def _ways(model: Model) -> list[Method]:
     """Return the methods of constrained dynamics that support a mechanism.
 
-    Methods that run only by name are omitted, because their inverse inertias mix units and lose
-    digits for robots that are thousands of meters long.
+    Methods that must be requested by name are omitted, because their inverse inertias mix units
+    and lose digits for robots that are thousands of meters long.
     """
     known = (way for way in CLOSED_LOOPS["constrained_dynamics"] if not way.by_name)
     return [way for way in known if not (way.needs and way.needs(model, {}))]
 
 
 def _near(margin: float, usual: float) -> Loss:
-    """Return the loss of digits near a singular configuration, infinite if too near."""
+    """Return the loss of digits near a singular configuration. It is infinite below `POOR`."""
     margin = abs(float(margin))
     times = max(1.0, usual / margin) if margin >= POOR else np.inf
     return Loss(times, f"the loops are near a singular configuration (margin {margin:.0e})")
 
 
 def _leading(model: Model) -> list[tuple[str, ...]]:
-    """Return a joint whose degrees of freedom are all independent, or nothing if there is none."""
+    """Return the first joint with only independent degrees of freedom, or an empty list."""
     slices = model.velocity_slices
     free = [
         i for i in model.movers if {*range(slices[i].start, slices[i].stop)} <= {*model.independent}
@@ -131,7 +131,7 @@ def freedoms(trial: Trial) -> Iterator[Comparison]:
 
 
 def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
-    """Check that actuator forces at all degrees of freedom do the right work with least norm."""
+    """Check the work and the minimal norm of actuator forces at all degrees of freedom."""
     model, name, units = trial.closed, "actuator_forces", trial.units
     everywhere = {"actuated": tuple(range(model.nv)), "weights": (1.0,) * model.nv}
     u, _ = trial.ask(model, name, trial.q, trial.qd, trial.qdd, **everywhere)
@@ -145,8 +145,9 @@ def _actuators(trial: Trial, G: np.ndarray, loss: Loss) -> Iterator[Comparison]:
 def health(trial: Trial) -> Iterator[Comparison]:
     """Check the closure error and the singularity margin that solvers report.
 
-    The closure error is the square of the scaled residual, or of the violation by velocities or
-    accelerations. The margin is the smallest pivot of K M^-1 K' relative to its diagonal.
+    The closure error is the sum of the squared scaled residuals of positions and, for some solvers,
+    of velocities and accelerations. The margin is the smallest pivot of K M^-1 K' relative to its
+    diagonal.
     """
     model, kept = trial.closed, list(trial.closed.closure.rows)
     at = replace(trial, q=trial.run("integrate", trial.q, 0.05 * trial.direction))

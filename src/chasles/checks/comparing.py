@@ -1,7 +1,7 @@
 """Differences between two arrays, and units that make their entries comparable.
 
 In SI units, the joint torques of a millimeter-sized hand are negligible compared with its joint
-forces, while the torques of a crane dominate. An error would be hidden, or hide all others.
+forces, while the torques of a crane dominate. Errors of the small entries would not be detected.
 Therefore lengths are measured relative to the robot's length, and each array is multiplied by
 factors that make its entries comparable.
 """
@@ -20,7 +20,10 @@ from chasles.model.spaces import freedom_units
 
 
 class Loss(NamedTuple):
-    """Digits that any method loses: the factor by which tolerances grow, and the reason."""
+    """A loss of digits that no method can avoid.
+
+    `times` is the factor that multiplies the tolerance, and `why` is the reason.
+    """
 
     times: float = 1.0
     why: str = ""
@@ -32,9 +35,10 @@ NOTHING = Loss()
 class Comparison(NamedTuple):
     """Two arrays that should be equal: results of a function, computed in two ways.
 
-    Differences are relative to the largest expected entry, or to `size` if that is larger (a zero
-    force has no size). `loss` increases the tolerance of the check if digits are lost. Both arrays
-    are multiplied by `units`, which makes their entries comparable; `size` refers to the products.
+    Differences are relative to the largest expected entry, or to `size` if `size` is larger (for
+    example, if all expected forces are zero). `loss` increases the tolerance of the check if digits
+    are lost. Both arrays are multiplied by `units`, which makes their entries comparable; `size`
+    refers to the products.
     """
 
     function: str
@@ -47,7 +51,7 @@ class Comparison(NamedTuple):
 
 
 def relative_error(compared: Comparison) -> float:
-    """Return the largest relative difference, infinite for unequal shapes."""
+    """Return the largest relative difference, or infinity if the shapes differ."""
     a, b = (np.asarray(x, dtype=float) for x in (compared.found, compared.expected))
     if a.shape != b.shape:
         return np.inf
@@ -59,7 +63,7 @@ def relative_error(compared: Comparison) -> float:
 
 
 def first_difference(compared: Comparison, tolerance: float) -> str:
-    """Describe the first entry that differs by more than the tolerance. Empty if there is none."""
+    """Describe the first entry that differs by more than the tolerance, or return ""."""
     a, b = (np.asarray(x, dtype=float) for x in (compared.found, compared.expected))
     if a.shape != b.shape:
         return f"shape {a.shape} instead of {b.shape}"
@@ -72,7 +76,7 @@ def first_difference(compared: Comparison, tolerance: float) -> str:
 
 
 def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, float]:
-    """Return the differences of the entries and their reference size. NaN entries make both NaN."""
+    """Return the absolute differences of the entries, and the size that they are relative to."""
     with np.errstate(all="ignore"):
         apart = np.abs((a - b) * compared.units)
         size = float(np.max(np.abs(b * compared.units), initial=compared.size))
@@ -80,7 +84,7 @@ def _apart(compared: Comparison, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarr
 
 
 INVERTING = ("forward_dynamics", "hybrid_dynamics")
-"""Functions that solve for accelerations. They are compared by the forces M qdd."""
+"""Functions that solve for accelerations. Their results are compared as forces M qdd."""
 
 
 # Units -----------------------------------------------------------------------------------------
@@ -92,8 +96,7 @@ class Units:
 
     `length` is the robot's length in m. `effort` (nv) is 1 for rotations and the length for
     translations. `position` (nq) is 1 over the length for coordinates in m, and 1 for other
-    coordinates.
-    `closing` applies to the equations of loops.
+    coordinates. `closing` applies to the equations of loops.
 
     Derived factors are `rate` (nv) for velocities, accelerations and steps; `inertia` and
     `mobility` (nv, nv) for a mass matrix and its inverse; `symbols` (nv, nv, nv) for Christoffel
@@ -149,14 +152,14 @@ _FUNCTIONS = {
 }
 OF = {"closed_form": ["inertia", "symbols", "effort"]}
 OF |= {function: [kind] for kind, functions in _FUNCTIONS.items() for function in functions}
-"""Kinds of the results of each function. Accelerations are compared as forces."""
+"""Field of `Units` for each result of a function. Accelerations are compared as forces."""
 
 
 def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
     """Return units based on the largest distance in the robot's data, or 1 m if there is none.
 
-    counted: factors of the loop equations. They are small for dropped equations, which the other
-    equations imply only approximately.
+    counted: weights of the loop equations. The weight of a dropped equation is small, because the
+    other equations imply it only approximately.
     """
     length = max(_lengths(model), default=0.0) or 1.0
     units = [unit for i in model.movers for unit in model.bodies[i].joint.units]
@@ -166,7 +169,9 @@ def units_of(model: Model, counted: np.ndarray | float = 1.0) -> Units:
 
 
 def _lengths(model: Model) -> Iterator[float]:
-    """Yield distances of joints, frames and loop ends, strokes, and radii of gyration (m)."""
+    """Yield distances of joints, frames and loop ends, limits of prismatic joints, and radii of
+    gyration (m).
+    """
     for X in (
         *(body.joint.placement for body in model.bodies),
         *(frame.placement for frame in model.frames.values()),

@@ -28,10 +28,10 @@ def evaluate(
     f_ext: Mapping[WrenchKey, Any] | None = None,
     **options: Any,
 ) -> tuple[np.ndarray, ...]:
-    """Return the results of a function at one state, from the source of a method.
+    """Return the results of a function at one state, by running a method on plain floats.
 
     `method` defaults to the method in `ORACLES`, or else to the first one in the function's table.
-    A function of any order uses all given rates. Damping and friction are those of the model.
+    A function of any order uses all given rates. The model's damping and friction are included.
     Evaluate a time-dependent model at a time (`Model.at`).
     """
     wanted = method or ORACLES.get(function, "")

@@ -13,7 +13,10 @@ from chasles.model.transmissions import tendons
 
 
 class Moving(NamedTuple):
-    """A moving link: body, mass, first moment, momentum (angular, linear) about the origin."""
+    """A moving link: its body index, mass, first moment, momentum and kinetic energy.
+
+    The first moment and the momentum (angular, then linear) are about the world's origin.
+    """
 
     body: int
     mass: float
@@ -116,7 +119,7 @@ def _place(trial: Trial, i: int, point: Vector) -> np.ndarray:
 
 
 def lifted_moment(trial: Trial) -> np.ndarray:
-    """Return the first moment of masses whose weight is compensated, but not by actuators."""
+    """Return the first moment of gravity-compensated mass, or 0 if actuators compensate it."""
     total = np.zeros(3)
     if any(joint.lifted for joint in trial.model.source.joints):
         return total
@@ -129,7 +132,7 @@ def lifted_moment(trial: Trial) -> np.ndarray:
 
 
 def lift(trial: Trial) -> np.ndarray:
-    """Return the joint torques of compensated weight, from Jacobians at the centers of mass."""
+    """Return gravity-compensation torques, computed from Jacobians at the centers of mass."""
     model, total = trial.model, np.zeros(trial.model.nv)
     g = np.array(list(model.gravity_vector))
     for link in model.source.links:
@@ -144,7 +147,7 @@ def lift(trial: Trial) -> np.ndarray:
 
 
 def newton_and_euler(trial: Trial) -> Iterator[Comparison]:
-    """Check that joints transmit the rate of momentum of the links they carry, minus loads."""
+    """Check that a joint's reaction is its links' rate of momentum minus the external forces."""
     if not trial.model.bodies:
         return
     model, g = trial.model, np.array(list(trial.model.gravity_vector))
@@ -253,7 +256,7 @@ def dissipation(trial: Trial) -> Iterator[Comparison]:
 
 
 def _efforts(model: Model, parts: dict[int, Vector]) -> np.ndarray:
-    """Return generalized forces (nv) from forces by body."""
+    """Convert joint forces by body to generalized forces (nv)."""
     found = np.zeros(model.nv)
     for i, part in model.efforts(parts).items():
         found[model.velocity_slices[i]] = list(part)

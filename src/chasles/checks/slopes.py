@@ -25,7 +25,7 @@ def poses_move(trial: Trial) -> Iterator[Comparison]:
 
 
 def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
-    """Check that accelerations are rates of velocities, and jerks rates of accelerations."""
+    """Check accelerations against rates of velocities, and jerks against rates of accelerations."""
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     for frame in trial.frames:
         for view in ({"at": "frame"}, {"at": trial.views[-1]["at"]}):
@@ -43,7 +43,7 @@ def velocities_accelerate(trial: Trial) -> Iterator[Comparison]:
 
 
 def jacobians_map_rates(trial: Trial) -> Iterator[Comparison]:
-    """Check that J qd is the velocity in every view, and that kinds of acceleration are related."""
+    """Check that J qd is the velocity in every view, and compare the kinds of acceleration."""
     q, qd, qdd = trial.q, trial.qd, trial.qdd
     g = np.array(list(trial.model.gravity_vector))
     for where in trial.places:
@@ -169,7 +169,7 @@ def _along(
 
 
 def forward_recursion(trial: Trial) -> Iterator[Comparison]:
-    """Check the recursion for derivatives of forward dynamics, and linearize, as forces."""
+    """Check derivatives of forward dynamics, and `linearize`, after multiplication by M."""
     if trial.model.idle:
         return
     q, qd, d, n, load = trial.q, trial.qd, trial.direction, trial.model.nv, trial.load
@@ -215,7 +215,7 @@ def _slopes(
     push: np.ndarray | None = None,
     **options: Any,
 ) -> list[np.ndarray]:
-    """Return the slopes of a function of three arrays.
+    """Return the derivatives of a function along the direction, one for each of three arrays.
 
     push: the direction for the last array.
     """

@@ -50,8 +50,9 @@ class Trial:
     """A robot and one of its states: t (s), q, qd and qdd.
 
     Loops are closed at q, and qd and qdd keep them closed. `whole` is the mechanism with damping,
-    `model` the mechanism without it, both at time t. Slopes are tested along `direction` (nv).
-    `wrench` acts on the tool frame. Lengths are comparable to the size of the robot (`units`).
+    and `model` is the mechanism without damping, both at time t. Slopes are tested along
+    `direction` (nv).
+    `wrench` acts on the tool frame. Random lengths are proportional to the robot's size (`units`).
     """
 
     robot: Robot
@@ -87,7 +88,7 @@ class Trial:
 
     @cached_property
     def misfit(self) -> Loss:
-        """Digits lost by dropped loop equations, which the others imply only approximately."""
+        """Digits lost by dropped loop equations, which are satisfied only approximately."""
         off = sum(misfit for _, misfit in self.robot.mechanism.loops.misfits)
         return (
             Loss(1.0 + off / 1e-12, f"the loops are closed to within {off:.0e}") if off else NOTHING
@@ -106,20 +107,23 @@ class Trial:
         return self.ask(self.model, function, *arrays, **options)
 
     def ask(self, model: Model, function: str, *arrays: Any, **options: Any) -> Any:
-        """Evaluate a function of a mechanism. Errors name the function."""
+        """Evaluate a function of a model. Errors include the function's name."""
         with raising(function, options.get("method", "")):
             found = evaluate(model, function, arrays, **options)
         return found[0] if len(found) == 1 else found
 
     def derivatives(self, function: str, *arrays: Any, **options: Any) -> tuple[np.ndarray, ...]:
-        """Return derivatives by recursion of a function with damping, for each array."""
+        """Return the derivatives of a function with respect to each array, with damping.
+
+        The derivatives are computed by recursion.
+        """
         with raising(function, "recursion"):
             return run(self.whole, DERIVATIVES[function].algorithm, arrays, **options)
 
     def ways(self, function: str, **options: Any) -> list[Method]:
         """Return the methods that support this mechanism.
 
-        Costly methods run only for arms or if `full`.
+        Costly methods are included only for small robots, or if `full` is True.
         """
         if self.model.source.massless and function not in KINEMATICS:
             return []
@@ -178,7 +182,7 @@ class Trial:
     ) -> Comparison:
         """Compare twists or their rates.
 
-        order: power of the speed that sets their size.
+        order: exponent n if the values scale with speed^n.
         """
         size = self.speed**order
         return Comparison(function, method, found, expected, size, units=self.units.twist)
@@ -220,7 +224,7 @@ class Trial:
     def assembling(self) -> Loss:
         """Digits lost by inverting the inertia of each link before the links are joined."""
         most = max(_carried(self.model, self.q), default=1.0)
-        why = f"the method inverts the inertia of a link that carries {most:.0e} times as much"
+        why = f"the method inverts link inertias, and one link carries {most:.0e} times its inertia"
         return max(self.inverting, Loss(float(max(1.0, min(most * most, 1e20) * 1e-4)), why))
 
     # Slopes -----------------------------------------------------------------------------------
@@ -247,7 +251,7 @@ class Trial:
 
 
 def _carried(model: Model, q: np.ndarray) -> Iterator[float]:
-    """Yield the ratio of each link's composite inertia to its own inertia."""
+    """Yield the ratio of each link's composite inertia to the link's inertia."""
     values, carried = model.positions(q.tolist()), {i: I for i, _, _, I in model.outward()}
     for i, p, joint, I in model.inward():
         if p != WORLD:
@@ -270,7 +274,7 @@ def _matrix(inertia: RigidInertia) -> np.ndarray:
 
 
 ARM = 12
-"""Degrees of freedom up to which closed forms are computed by default."""
+"""Largest number of degrees of freedom for which closed forms are computed by default."""
 
 
 def slope_at(value: Callable[[float], Any]) -> np.ndarray:
@@ -308,7 +312,11 @@ def trial(robot: Robot, seed: int, *, full: bool = False) -> Trial:
 
 
 def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarray:
-    """Return a random position between the limits, within a turn or the robot's length."""
+    """Return a random position within the joint limits.
+
+    Angles are in [-pi, pi] if the limits allow it. Lengths without limits are proportional to the
+    robot's length.
+    """
     q = robot.random(rng)
     for i, where in robot.model.position_slices.items():
         joint, limits = robot.model.bodies[i].joint, robot.model.bodies[i].data.limits
@@ -323,7 +331,10 @@ def _position(robot: Robot, length: float, rng: np.random.Generator) -> np.ndarr
 
 
 def _least(units: Units, A: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray:
-    """Return the smallest x with A x = b, in robot units. Singular values below `cut` are zero."""
+    """Return the least-norm solution of A x = b, scaled by `units`.
+
+    Singular values below `cut` (relative to the largest) are treated as zero.
+    """
     rows = units.closing
     scaled = rows[:, None] * A * units.effort
     return units.effort * (np.linalg.pinv(scaled, rcond=cut) @ (rows * b))
@@ -353,7 +364,7 @@ def _closed(model: Model, units: Units, rng: np.random.Generator) -> np.ndarray:
             step *= min(1.0, 0.5 / max(float(np.max(np.abs(step * units.rate))), 1e-300))
             q = evaluate(model, "integrate", (q, step))[0]
             if np.max(np.abs(units.closing * residual)) <= CLOSED:
-                return q  # after one more step, which squares the error
+                return q  # includes one more Gauss-Newton step, which squares the error
     problem = f"no configuration that closes the loops was found in {TRIES} attempts"
     remedy = "inspect the mechanism with robot.mobility()"
     raise InputError("E-VERIFY-001", problem, remedy, part=f"verify: robot {model.name!r}")

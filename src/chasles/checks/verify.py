@@ -153,7 +153,7 @@ class Verification:
 
     @property
     def unchecked(self) -> tuple[Result, ...]:
-        """Results that cannot be checked, because no digits are left. `detail` gives the reason."""
+        """Results that cannot be checked, because too many digits are lost. See `detail`."""
         return tuple(result for result in self.results if not result.checked)
 
     @property
@@ -179,7 +179,8 @@ def reasons(unchecked: Sequence[Result]) -> list[str]:
 def _rank(result: Result) -> tuple[bool, float]:
     """Return a sort key.
 
-    Checked results rank higher, then larger errors relative to the tolerance.
+    Results that can be checked have larger keys. Among these, the key increases with the ratio of
+    error to tolerance.
     """
     share = result.error / result.tolerance if result.tolerance else result.error * 1e300
     return result.checked, share
@@ -255,7 +256,7 @@ def left_out(at: Trial) -> tuple[str, ...]:
 
 
 def checks(*, full: bool = False, compiled: bool = True) -> list[Check]:
-    """Return the checks of the table that are to be run."""
+    """Return the checks to run: all checks, or without the full or compiled checks."""
     return [c for c in CHECKS if (full or not c.full) and (compiled or not c.compiled)]
 
 

@@ -1,4 +1,4 @@
-"""The `chasles` command: its subcommands and its behavior in a shell."""
+"""The command-line application `chasles`: its subcommands, signals and exit statuses."""
 
 import _thread
 import io
@@ -18,7 +18,7 @@ from chasles.version import VERSION
 
 
 class _Bare:
-    """A command whose help omits <bool> after flags, which some releases of Typer print."""
+    """Mixin that removes <bool>, which some releases of Typer print after flags, from the help."""
 
     def get_params(self, ctx: Any) -> Any:
         parameters = super().get_params(ctx)  # type: ignore[misc]
@@ -29,7 +29,7 @@ class _Bare:
 
 
 class One(_Bare, TyperCommand):
-    """A command."""
+    """Typer command without <bool> in its help."""
 
 
 class Commands(_Bare, TyperGroup):
@@ -56,8 +56,8 @@ def _heard() -> Iterator[None]:
     except OSError as error:
         command.leave(f"error: {command.worded(error)}", command.WRONG)
     except Exception as error:
-        if hasattr(error, "format_message") and hasattr(error, "message"):  # wrong use
-            error.message = shown(error.message)  # the message quotes what was typed
+        if hasattr(error, "format_message") and hasattr(error, "message"):  # a usage error
+            error.message = shown(error.message)  # it quotes the user's input
         raise
 
 
@@ -88,7 +88,7 @@ def _root(
 ) -> None:
     """Rigid-body kinematics and dynamics, compiled for one robot.
 
-    Every command takes --help, which has examples, and --json, for programs.
+    Every command accepts --help (with examples) and --json (for programs).
 
     Examples:
 
@@ -115,7 +115,7 @@ def main() -> None:
     except SystemExit as ended:
         unheard = 0
         try:
-            command.flush()  # the last output, for example the help text
+            command.flush()  # Typer's output, such as the help text, may still be buffered
         except OSError as error:
             command.hang_up()
             unheard = command.UNHEARD if isinstance(error, BrokenPipeError) else command.WRONG
@@ -125,11 +125,11 @@ def main() -> None:
 def _raised_again(dropped: Any) -> None:
     """Raise Ctrl-C again if it interrupted code that cannot raise, such as a finalizer."""
     if issubclass(dropped.exc_type, KeyboardInterrupt):
-        again = threading.Timer(0.3, _thread.interrupt_main)  # after this hook has returned
+        again = threading.Timer(0.3, _thread.interrupt_main)  # wait until this hook has returned
         again.daemon = True
         try:
             again.start()
-        except KeyboardInterrupt:  # another Ctrl-C in this hook
+        except KeyboardInterrupt:  # Ctrl-C was pressed again in this hook
             _raised_again(dropped)
     else:
         sys.__unraisablehook__(dropped)

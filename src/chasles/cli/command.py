@@ -1,4 +1,4 @@
-"""Functions as commands: readable and machine-readable output, one-line errors, output files."""
+"""Convert functions to commands, print their results and errors, and write output files."""
 
 import csv
 import errno
@@ -40,15 +40,15 @@ from chasles.plots.paper import check_picture, save
 from chasles.writing import check_target, whole
 
 FOUND, WRONG, FAULT, INTERRUPTED, UNHEARD = 1, 2, 3, 130, 141
-"""Exit statuses: failed check, wrong use or bad file, internal error, Ctrl-C, closed pipe."""
+"""Exit statuses: failed check, usage error or invalid file, internal error, Ctrl-C, closed pipe."""
 
 
 @dataclass(frozen=True)
 class Answer:
     """The result of a command.
 
-    `data` is the machine-readable output, `show` prints the readable one, and `status` is the exit
-    status. `then` runs afterwards, until Ctrl-C.
+    `data` is the machine-readable output, `show` prints the output as text, and `status` is the
+    exit status. `then` is called afterwards and runs until Ctrl-C.
     """
 
     data: Mapping[str, Any]
@@ -58,7 +58,10 @@ class Answer:
 
 
 def write(console: Console, *lines: str, whole: bool = False, **look: Any) -> None:
-    """Print lines without wrapping, so that paths can be copied. `whole` keeps long names."""
+    """Print lines without wrapping, so that paths can be copied.
+
+    Long names are shortened unless `whole` is True.
+    """
     for line in lines:
         text = Text(shown(line, sys.maxsize)) if whole else line
         console.print(text, markup=False, soft_wrap=True, **look)
@@ -70,13 +73,13 @@ def note(line: str) -> None:
 
 
 def write_saved(console: Console, files: Mapping[str, Path]) -> None:
-    """Print the paths of files with their kind."""
+    """Print the path and the kind of each saved file."""
     for what, path in files.items():
         write(console, f"{what.replace('_', ' ').capitalize()} saved to {path}")
 
 
 def said(*lines: str, whole: bool = False) -> Callable[[Console], None]:
-    """Return a function that prints lines without wrapping. `whole` keeps long names."""
+    """Return a function that prints lines with `write`."""
     return lambda console: write(console, *lines, whole=whole)
 
 
@@ -130,7 +133,7 @@ WRITTEN = ("output", "plot", "recorded", "report", "table", "write_scenario")
 
 
 def _check_outputs(given: Mapping[str, Any]) -> None:
-    """Raise an error if a file to write is also one that the same command reads."""
+    """Raise an error if the command would overwrite one of its input files."""
     read = {name: value for name, value in given.items() if name not in WRITTEN}
     files = [x for value in read.values() for x in (value if isinstance(value, list) else [value])]
     for name in WRITTEN:
@@ -140,7 +143,7 @@ def _check_outputs(given: Mapping[str, Any]) -> None:
 
 
 def _complete(name: str, default: Any, hint: Any) -> None:
-    """Name a flag without its negation, and hide empty defaults."""
+    """Give a flag only its positive name (no --no-NAME), and hide empty defaults."""
     for info in getattr(hint, "__metadata__", ()):
         if get_args(hint)[0] is bool and info.default is ...:  # Typer stores the first name here
             info.default = f"--{name.replace('_', '-')}"
@@ -189,11 +192,11 @@ LONGEST_LINE = 10_000
 
 
 class Terminal(Console):
-    """A console for text that contains names from files. Its reader may close the pipe.
+    """A console for text that contains names from files, and for pipes that may be closed.
 
-    All text, including that of tables, passes through `render_str`. It escapes unprintable
-    characters, so that no name controls the terminal, and shortens long names like
-    `chasles.errors.shown`. `guarded` handles a closed pipe.
+    All text, including text in tables, passes through `render_str`. It escapes unprintable
+    characters, so that no name controls the terminal, and shortens long names as
+    `chasles.errors.shown` does. `guarded` handles a closed pipe.
     """
 
     def __init__(self, *, stderr: bool = False) -> None:
@@ -260,7 +263,7 @@ def leave(line: str, status: int, error: BaseException | None = None) -> NoRetur
 
 
 def hang_up() -> None:
-    """Discard further output, including Python's last flush, after the reader closed the pipe."""
+    """Discard further output, including the flush at exit, after the reader closed the pipe."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

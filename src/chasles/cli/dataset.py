@@ -33,7 +33,8 @@ from chasles.version import VERSION
 from chasles.writing import whole
 
 Compute = Callable[["Job", np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""A function of a job and of the q, qd and qdd of a block. It returns one row per state."""
+"""Function that takes a job and the arrays q, qd and qdd of a block, and returns a row per state.
+"""
 
 
 def _by_frame(function: Callable[..., np.ndarray]) -> Compute:
@@ -66,7 +67,7 @@ QUANTITIES: dict[str, Compute] = {
     "reactions": _reactions,
     "energy": _energies,
 }
-"""Groups of columns, and the function that computes each."""
+"""Groups of columns, and the function that computes each group."""
 
 
 def groups(robot: Robot, frames: Sequence[str]) -> dict[str, list[str]]:
@@ -107,7 +108,7 @@ class Done:
 
 
 def _motion(logs: Iterator[Log], read: deque[Log]) -> Iterator[Motion]:
-    """Yield logs as blocks of one motion with consecutive instants. Append each log to `read`."""
+    """Yield logs as consecutive blocks of one motion. Append each log to `read`."""
     first = 0
     for log in logs:
         read.append(log)
@@ -183,7 +184,10 @@ class Job:
         return hashlib.sha256(repr(parts).encode()).hexdigest()
 
     def mark(self, source: Path) -> bytes:
-        """Return the origin of a table: the log's name, size and modification time; the recipe."""
+        """Return the origin of a table as JSON.
+
+        The origin is the log's name, size and modification time, and the recipe.
+        """
         found = source.stat()
         origin = {"source": source.name, "bytes": found.st_size, "changed": found.st_mtime_ns}
         return json.dumps({**origin, "recipe": self.recipe}).encode()
@@ -218,7 +222,10 @@ class Job:
                 reader.skipped.add("motions of less than three rows", 1)
 
     def table(self, log: Log) -> tuple[list[np.ndarray], np.ndarray]:
-        """Return the columns of a block (any time first), and its generalized forces."""
+        """Return the columns of a block and its generalized forces.
+
+        The first column is the time if the log has times.
+        """
         assert log.qd is not None, "needed"
         assert log.qdd is not None, "needed"
         tau, found = np.zeros((0, 0)), [] if log.t is None else [log.t]
@@ -237,7 +244,7 @@ class Job:
         return found, tau
 
     def __call__(self, partition: Partition, told: Told) -> Done:
-        """Compute the table of one file, unless it exists. Report numbers of states to `told`."""
+        """Compute the table of one file, unless it exists. Report counts of states to `told`."""
         source, target = partition
         mark = self.mark(source)
         if target.exists() and not self.overwrite:
@@ -281,7 +288,7 @@ def partitions(logs: Path, target: Path) -> list[Partition]:
 
 
 def is_dataset(path: Path) -> bool:
-    """Return True for a folder of logs, that is, one without a simulation's motion file."""
+    """Return True for a folder of logs. The folder of a simulation contains a motion file."""
     return path.is_dir() and not (path / MOTION_FILE).exists()
 
 

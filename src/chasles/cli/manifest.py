@@ -1,7 +1,8 @@
-"""The manifest of a simulation's folder, run.json: its identity, and the files that it wrote.
+"""The manifest run.json of a simulation: digests of its inputs, and a list of its files.
 
-Each file is listed with the SHA-256 of its bytes before it is written. A run can therefore identify
-its own files, even if it was killed at any moment. Other files are never replaced or removed.
+Each file is listed with the SHA-256 of its bytes before it is written. A resumed run can therefore
+recognize the files of the simulation, even after it was killed. Other files are never replaced or
+removed.
 """
 
 import hashlib
@@ -25,7 +26,7 @@ PRODUCTS = (SCENARIO, MOTION, MOTION_PLOT, ENERGY_PLOT, CONTACT_PLOT)
 PART = re.compile(r"part-(\d{6,})-([0-9a-f]{16})\.npz")
 FORMAT = "chasles-run-2"
 MOST_BYTES = 2**24
-"""Largest number of bytes read from a manifest: enough for some hundred thousand parts."""
+"""Largest number of bytes read from a manifest, enough for about a hundred thousand parts."""
 
 
 class Manifest:
@@ -81,13 +82,16 @@ class Manifest:
         collect(self.folder)
 
     def unlock(self) -> None:
-        """Release the folder."""
+        """Unlock the folder."""
         self._release()
 
     # Files -----------------------------------------------------------------------------------
 
     def is_own(self, name: str) -> bool:
-        """Return True if the run wrote this file and it is unchanged. Parts are known by name."""
+        """Return True if the simulation wrote this file and it is unchanged.
+
+        The contents of parts are not compared, because their names contain digests.
+        """
         path = self.folder / name
         try:
             if name not in self.files or not stat.S_ISREG(path.lstat().st_mode):

@@ -36,9 +36,9 @@ ARRAYS = ("t", "q", "qd", "qdd")
 """Fields of a motion that have one row per instant."""
 
 REACH = 3
-"""Largest distance, in instants, between a rate and a position that it is computed from.
+"""Largest offset, in instants, of a position that is used to compute a derivative.
 
-The second derivative at an end of the motion needs this distance.
+The second derivative at the ends of the motion uses this offset.
 """
 
 
@@ -51,9 +51,8 @@ class Task:
     `frames`). forces: file of external forces and couples on the frame `forces_on` (default: the
     tool), along its axes and at its origin. Without this file, the forces on the gripper in a .dat
     robot file apply. step: time step (s) of a motion without times. differentiate: compute missing
-    velocities and accelerations.
-    at: point whose velocity and acceleration are computed: the frame's origin, or the point at the
-    world's origin.
+    velocities and accelerations. at: point whose velocity and acceleration are computed: the
+    frame's origin, or the point at the world's origin.
     """
 
     robot: Robot
@@ -194,7 +193,7 @@ class Summary:
         self.end, self._power = float(t[-1]), power[-1]
 
 
-# The work --------------------------------------------------------------------------------------
+# Computation -----------------------------------------------------------------------------------
 
 
 def run(
@@ -280,7 +279,7 @@ def computed(task: Task, *, chunk: int = CHUNK) -> Iterator[States]:
 
 
 class _Loads:
-    """External forces from a file or a .dat robot: none, a constant one, or one per instant."""
+    """External forces from a file or a .dat robot: no row, one row, or one row per instant."""
 
     def __init__(self, task: Task) -> None:
         self.file, self.frame = str(task.forces or task.source), task.forces_on
@@ -309,7 +308,7 @@ class _Loads:
         return {self.frame: Wrench(np.roll(taken, 3, axis=-1), axes="frame", at="frame")}
 
     def check_end(self) -> None:
-        """Raise an error if forces are left after the last instant."""
+        """Raise an error if the file has more rows of forces than the motion has instants."""
         if self.count > 1 and next(self.rows, None) is not None:
             raise self._unequal(
                 "E-CLI-026", "the file has more rows of forces than the motion has instants"

@@ -123,7 +123,8 @@ def pairs(flag: str, words: list[str]) -> dict[str, str]:
     for word in words:
         name, equals, value = word.partition("=")
         if not (name and equals and value):
-            raise InputError("E-CLI-260", f"{word!r} has no =", "give NAME=VALUE", part=flag)
+            problem = f"{word!r} is not of the form NAME=VALUE"
+            raise InputError("E-CLI-260", problem, "give NAME=VALUE", part=flag)
         found[name] = value
     return found
 
@@ -195,7 +196,7 @@ def given(words: Sequence[str]) -> dict[str, str]:
 
 
 def listed(words: list[str]) -> list[str]:
-    """Return the names in an option's values. Each value may hold several, separated by commas."""
+    """Return the names in an option's values. A value may hold names separated by commas."""
     return [name.strip() for word in words for name in word.split(",") if name.strip()]
 
 
@@ -205,7 +206,7 @@ def has_frame(function: str) -> bool:
 
 
 def check_folder(output: Path) -> None:
-    """Raise at once if the folder of an output file does not exist."""
+    """Raise an error if the folder of an output file does not exist."""
     if not os.path.isdir(output.absolute().parent):
         problem = "the folder does not exist"
         raise InputError("E-CLI-027", problem, "create it first", file=output)

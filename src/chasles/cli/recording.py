@@ -1,8 +1,8 @@
-"""The folder of a simulation: numbered parts while it runs, one motion file when it is over.
+"""The folder of a simulation: numbered parts while it runs, one motion file when it has finished.
 
     run.json                digests of the scenario and the robot, version, list of files
     scenario.toml           the scenario
-    part-000001-DIGEST.npz  states, and the end state; DIGEST is that of the file's bytes
+    part-000001-DIGEST.npz  states, and the end state; DIGEST is computed from the file's bytes
     motion.npz              all states; it replaces the parts
 
 Files are written atomically: under another name, flushed to disk, then renamed. A run that was
@@ -30,15 +30,15 @@ from chasles.version import VERSION
 from chasles.writing import check_target
 
 END, MEMORY, LAST = "end.", "memory.", ("t", "q", "qd", "over")
-"""Prefixes of a part's arrays for the end state and its memory, and fields of the end state."""
+"""Prefixes of the arrays for the end state and the solver's memory; fields of the end state."""
 
 
 class Recording:
     """The folder of a simulation.
 
     `end` is the state at which its last part stopped, `notes` lists damaged or unexpected files,
-    and `finished` is True if the complete motion is in its file. As a context manager it releases
-    the folder.
+    and `finished` is True if the complete motion is in its file. Use it as a context manager, which
+    unlocks the folder on exit.
     """
 
     def __init__(self, folder: Path, scene: Scene) -> None:
@@ -86,7 +86,7 @@ class Recording:
         self._manifest.write(SCENARIO, text.encode())
 
     def go_on(self) -> None:
-        """Prepare to resume the simulation. Damaged parts and later ones are discarded."""
+        """Prepare to resume the simulation. Damaged parts and all later parts are discarded."""
         if not self._manifest.load():
             problem = "there is no simulation to continue"
             raise ModelError("E-CLI-032", problem, "omit --resume", file=self.folder)
@@ -96,7 +96,7 @@ class Recording:
             self._manifest.load()
             self._manifest.check_own([MOTION])
             self.finished = self._manifest.is_own(MOTION)
-            if not (self.folder / SCENARIO).exists():  # the run was killed before writing it
+            if not (self.folder / SCENARIO).exists():  # the run was killed before it was written
                 self._write_scenario()
             for path in self._found():
                 arrays = _intact(path)
@@ -111,7 +111,7 @@ class Recording:
 
     @contextmanager
     def _locking(self) -> Iterator[None]:
-        """Release the folder after an error."""
+        """Unlock the folder after an error."""
         try:
             yield
         except BaseException:
@@ -136,7 +136,7 @@ class Recording:
                     f"the simulation in this folder was made with another {what} "
                     f"({str(there.get(key))[:12]}, not {here[:12]})"
                 )
-                remedy = "use the original one, or choose another --output"
+                remedy = f"use the original {what}, or choose another --output"
                 raise ModelError("E-CLI-034", problem, remedy, file=self.folder)
 
     def _found(self) -> list[Path]:
@@ -294,7 +294,7 @@ def _intact(path: Path) -> dict[str, np.ndarray] | None:
         return None
     try:
         arrays = archive.arrays(io.BytesIO(data))
-        _end(arrays), str(arrays["after"])  # resuming needs both
+        _end(arrays), str(arrays["after"])  # check that both are present, for resuming
     except (ValueError, KeyError, TypeError):
         return None
     return arrays

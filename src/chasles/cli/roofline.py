@@ -33,9 +33,9 @@ The tolerance is relative to the largest result.
 
 @dataclass(frozen=True)
 class Row:
-    """Time (s) of a function on a batch, and the least times that the machine's limits allow.
+    """Time (s) of a function on a batch, and its lower bounds on this machine.
 
-    `arithmetic` and `memory` are these least times (s). `device` is "1 core", "N cores" or "GPU".
+    `arithmetic` and `memory` are the lower bounds (s). `device` is "1 core", "N cores" or "GPU".
     """
 
     function: str
@@ -87,7 +87,8 @@ class Roofline:
     ) -> Iterator[Row]:
         """Yield rows from known times per state.
 
-        times: of a single call, a batch on one core, on all cores, and on one core in float32.
+        times: for a single call, and for a batch on one core, on all cores, and on one core in
+        float32.
         """
         work = Work.of(compiled.program)
         call, one, every, single = times
@@ -121,7 +122,7 @@ class Roofline:
     def on_gpu(
         self, title: str, compiled: Compiled, arrays: Mapping[str, np.ndarray]
     ) -> Iterator[Row]:
-        """Time a function on the GPU, in graphs, after checking its results."""
+        """Time a function on the GPU, in CUDA graphs, after checking its results."""
         if self.gpu is None:
             return
         work = Work.of(compiled.program)
@@ -179,7 +180,7 @@ def _gpu() -> Limits | None:
 
 
 def _repeated(a: np.ndarray, count: int) -> np.ndarray:
-    """Return `count` states by repeating the given ones."""
+    """Return `count` states by repeating the given states."""
     return np.resize(a, (count, *a.shape[1:]))
 
 
@@ -197,8 +198,6 @@ def _launched(
         found = result[:CHECKED].get()
         error = float(np.max(np.abs(found - right)) / np.max(np.abs(right)))
         if not error <= TOLERANCE[dtype]:
-            problem = (
-                f"results of the GPU differ from those of the processor by a relative {error:.1e}"
-            )
+            problem = f"GPU results differ from the processor's results by {error:.1e} (relative)"
             raise InputError("E-CLI-046", problem, "timing was skipped", part=title)
     return cuda_limits.seconds(graph) / LAUNCHES

@@ -13,10 +13,10 @@ units and radians.
   neutral position, or the first position of a followed motion; random (a seed) makes it random, and
   keyframe (a name) sets q, qd, controls and activations. In closed loops, the dependent coordinates
   are computed from the independent ones.
-- [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), kp, kd (one number, or
-  one per degree of freedom), target (like q; by default the initial position) or follow (a motion
-  file), feedforward. The law "actuators" takes ctrl (constant controls) and act (initial
-  activations), each as a list of all values or as {actuator = number}.
+- [control]: law ("pd", "gravity", "computed-torque", "actuators" or "none"), stiffness, damping
+  (one number, or one per degree of freedom), target (like q; by default the initial position) or
+  follow (a motion file), feedforward. The law "actuators" takes ctrl (constant controls) and act
+  (initial activations), each as a list of all values or as {actuator = number}.
 - [disturbance]: effort (standard deviation of random joint torques, in N m or N: one number, or one
   per degree of freedom), hold (duration of each torque, in s), seed.
 - [[contact]]: body and surface, {kind = ..., frame = ...} with the parameters of the shape; law,
@@ -58,9 +58,9 @@ from chasles.writing import store
 class Scenario:
     """The checked values of a scenario, and their source for error messages.
 
-    `top` holds the top-level keys, `tables` the tables named in `TABLES`, which may be empty, and
-    `contacts` the rows. `placed(error, *path)` adds the file and table, or the flag, of a value to
-    an error.
+    `top` holds the top-level values, `tables` holds the tables listed in `TABLES`, which may be
+    empty, and `contacts` holds the rows of `contact`. `placed(error, *path)` adds the file and
+    table, or the flag, of a value to an error.
     """
 
     top: dict[str, Any]
@@ -81,7 +81,7 @@ class Scenario:
             raise self.placed(error.at(problem=error.fault), *path) from None
 
     def text(self, folder: Path) -> str:
-        """Return the scenario as text of a file in a folder."""
+        """Return the scenario as TOML text. The robot's path is relative to a folder."""
         robot = Path(self.top["robot"])
         if os.path.exists(robot):
             robot = Path(os.path.relpath(robot, folder))
@@ -95,7 +95,7 @@ class Scenario:
         return "\n".join(lines) + "\n"
 
     def digest(self) -> str:
-        """Return the SHA-256 of everything except the robot, which has its own digest."""
+        """Return the SHA-256 of everything except the robot, which has a separate digest."""
         text = replace(self, top=self.top | {"robot": ""}).text(Path())
         return hashlib.sha256(text.encode()).hexdigest()
 
@@ -121,7 +121,7 @@ def is_scenario(target: str) -> bool:
 
 @contextmanager
 def _own_code() -> Iterator[None]:
-    """Replace the error code for invalid field values by the one for scenarios."""
+    """Replace the error code for invalid field values by the error code for scenarios."""
     try:
         yield
     except ModelError as error:
@@ -155,11 +155,11 @@ def read(path: str | os.PathLike[str]) -> Scenario:
 
 @_own_code()
 def with_flags(base: Scenario | None, given: Mapping[str, Any]) -> Scenario:
-    """Return a scenario in which flags replace values, or one made of flags only.
+    """Return a scenario with values replaced by flags, or a scenario made of flags only.
 
     given: top-level values and tables by name, as in a file; contacts as rows. If a flag sets q,
-    random or keyframe, the file's values of all three are ignored. Contacts from flags replace
-    those of the file.
+    random or keyframe, the file's values of all three are ignored. Contacts from flags replace the
+    file's contacts.
     """
     top, tables, rows = (base.top, base.tables, list(base.contacts)) if base else ({}, {}, [])
     used: set[tuple[str | int, ...]] = {(n, key) for n in TABLES for key in given.get(n, {})}
@@ -241,7 +241,7 @@ def _checked_row(made: Scenario, i: int, row: Mapping[str, Any]) -> dict[str, An
 
 
 def _check_control(made: Scenario, control: Mapping[str, Any]) -> None:
-    """Raise an error unless a control law has exactly its parameters."""
+    """Raise an error if a control law is missing, or has missing or unknown parameters."""
     if "law" not in control:
         remedy = f"give one of {', '.join(CONTROLS)}"
         raise made.error("E-SCENARIO-006", "the control has no law", remedy, "control", "law")

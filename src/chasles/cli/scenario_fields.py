@@ -43,7 +43,7 @@ KINDS: dict[str, dict[str, type]] = {
 """Shapes and laws by name. Soft laws also take friction = {coefficient, stiffness, damping}."""
 
 OLD_GAINS = {"kp": "stiffness", "kd": "damping"}
-"""Names of gains in older scenarios, and their present names."""
+"""Names of gains in older scenarios, and their current names."""
 
 
 def _positive(value: Any) -> float:

@@ -31,7 +31,7 @@ LOADING = tuple(field.name for field in fields(Loading) if field.name != "trust"
 """Top-level keys that determine how the robot is loaded."""
 
 ROUNDING = 1e-6
-"""Tolerance, as a fraction of a disturbance interval, for times just before its start."""
+"""Rounding error allowed in times at which the disturbance changes, relative to `hold`."""
 
 Force = Callable[[float, np.ndarray, np.ndarray], np.ndarray]
 
@@ -62,7 +62,7 @@ class Scene:
         """
         top = self.scenario.top
         options = {key: top[key] for key in SETTINGS if key in top}
-        if "ground" in top and self.stepped:  # as with contacts="file"
+        if "ground" in top and self.stepped:  # the same defaults as for contacts="file"
             options = {"integrator": TIME_STEPPING, "limits": True, "dissipation": True} | options
         options |= {
             "control": self.control,
@@ -143,7 +143,7 @@ def digest(robot: Robot) -> str:
 def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Return the initial q and qd. Loops are closed near q by changing dependent coordinates.
 
-    By default, a robot that follows a motion starts at its first position.
+    By default, a robot that follows a motion starts at the first position of the motion.
     """
     given = scenario.tables["start"]
     q = robot.random(seed=given["random"]) if "random" in given else robot.neutral()
@@ -164,7 +164,7 @@ def _start(scenario: Scenario, robot: Robot) -> tuple[np.ndarray, np.ndarray]:
 def _coordinates(
     scenario: Scenario, where: Callable[[str], slice], default: np.ndarray, table: str, key: str
 ) -> np.ndarray:
-    """Return coordinates that a scenario gives as a list of all, or of some joints by name."""
+    """Return coordinates, given in the scenario as a list or as values of some joints by name."""
     given = scenario.tables[table].get(key, {})
     if isinstance(given, Mapping):
         with scenario.blamed(table, key):
@@ -190,7 +190,8 @@ def _keyframe(scenario: Scenario, robot: Robot) -> Any:
     if name is None:
         return None
     if name not in robot.keyframes:
-        problem, remedy = f"no keyframe {name!r}", suggest(name, dict.fromkeys(robot.keyframes))
+        problem = f"unknown keyframe {name!r}"
+        remedy = suggest(name, dict.fromkeys(robot.keyframes))
         raise scenario.error("E-SCENARIO-035", problem, remedy, "start", "keyframe")
     return robot.keyframes[name]
 
@@ -210,7 +211,8 @@ def _actuators(scenario: Scenario, robot: Robot) -> dict[str, np.ndarray]:
 
         def where(name: str, known: dict[str, slice] = place) -> slice:
             if name not in known:
-                raise InputError("E-SCENARIO-037", f"no actuator {name!r}", suggest(name, known))
+                problem = f"unknown actuator {name!r}"
+                raise InputError("E-SCENARIO-037", problem, suggest(name, known))
             return known[name]
 
         found[what] = _coordinates(scenario, where, default, "control", what)
@@ -257,8 +259,9 @@ def _disturbance(scenario: Scenario, robot: Robot) -> Force | None:
     if not given:
         return None
     if scenario.top["duration"] / given["hold"] > MOST_STEPS:
-        problem = f"hold = {given['hold']:g} s is too short for {scenario.top['duration']:g} s"
-        remedy = f"give at most {MOST_STEPS:,} intervals"
+        duration = scenario.top["duration"]
+        problem = f"hold = {given['hold']:g} s is too short for a duration of {duration:g} s"
+        remedy = f"increase hold; at most {MOST_STEPS:,} intervals are supported"
         raise scenario.error("E-SCENARIO-030", problem, remedy, "disturbance", "hold")
     effort, last = _each(scenario, robot, "disturbance", "effort"), (-1, np.zeros(robot.nv))
 
@@ -287,7 +290,7 @@ def _each(scenario: Scenario, robot: Robot, table: str, key: str) -> np.ndarray:
 
 
 def _contacts(scenario: Scenario, robot: Robot) -> tuple[Pair, ...] | Literal["file"]:
-    """Return the contact pairs. With joint limits or a rigid contact, all must be rigid."""
+    """Return the contact pairs. With joint limits or a rigid contact, all pairs must be rigid."""
     if "ground" in scenario.top:
         return _on_the_ground(scenario, robot)
     if not scenario.contacts:

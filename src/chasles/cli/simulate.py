@@ -20,7 +20,7 @@ PIECE = 100
 """Number of steps between updates of the progress bar and checks for signals."""
 
 DEEP = 1e-3
-"""Initial penetration of the ground (m) from which a note is printed."""
+"""Smallest initial penetration of the ground (m) that is reported in a note."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Task:
     """A motion to simulate, and the folder for it.
 
     target: a robot, a scenario file, or "" to continue with the scenario in the folder. given:
-    values of flags, which replace those of the scenario. save: wall-clock time (s) between parts.
+    values of flags, which override the scenario. save: wall-clock time (s) between parts.
     table: a file to write all states to. trust: allow a xacro file to run Python.
     """
 
@@ -60,10 +60,10 @@ class Task:
     def recording(self) -> Recording:
         """Return the folder, ready to start or to continue."""
         if self.resume and self.overwrite:
-            problem = "--resume and --overwrite exclude each other"
+            problem = "--resume and --overwrite cannot be combined"
             raise ModelError("E-CLI-040", problem, "give only one of them")
         scene = made(self.scenario(), trust=self.trust)
-        first = scene.simulate(1)  # errors appear before anything is written
+        first = scene.simulate(1)  # raise errors before any file is written
         recording = Recording(self.folder, scene)
         if self.resume:
             recording.go_on()
@@ -132,7 +132,10 @@ def run(
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns True after Ctrl-C or SIGTERM; a second signal acts at once."""
+    """Yield a function that returns True after Ctrl-C or SIGTERM.
+
+    A second signal is handled as usual.
+    """
     asked: list[int] = []
     before: dict[signal.Signals, Any] = {}
 
@@ -194,7 +197,7 @@ def disturbance(text: str | None) -> dict[str, Any]:
 
 
 def contacts(feet: Sequence[str], ground: str | None) -> dict[str, Any]:
-    """Return contacts with the plane z = 0 under a law of the form LAW,KEY=NUMBER,...
+    """Return contacts with the plane z = 0, with a contact law given as LAW,KEY=NUMBER,...
 
     With feet FRAME[:RADIUS], the contacts are rows of `contact`. Without feet, all collision shapes
     of the robot's file touch the ground, and the law is the value of `ground`.

@@ -1,7 +1,7 @@
 """The computation of `chasles sweep`: runs of a scenario with varied values, saved as tables.
 
 Each task simulates a range of runs and writes one table. Like the tables of `dataset`, each table
-is complete or missing, and an interrupted sweep continues with the missing ones.
+is complete or missing, and an interrupted sweep continues with the missing tables.
 """
 
 import hashlib
@@ -43,7 +43,7 @@ RESULTS = ("kinetic", "potential", "energy.change", *CONTACT, "failed")
 
 @dataclass(frozen=True)
 class Swept:
-    """Outcome of a table: the number of runs, and the number that did not converge."""
+    """Results of one table: the number of runs, and the number of runs that did not converge."""
 
     runs: int
     failed: int
@@ -54,7 +54,7 @@ class Swept:
 class Sweep:
     """The simulation of each run; it can be pickled and run in any process.
 
-    robot: the scenario's robot. motions: write every state of a run, not only its end.
+    robot: the scenario's robot. motions: write every state of a run, not only the last state.
     """
 
     scenario: Scenario
@@ -79,8 +79,8 @@ class Sweep:
     def simulated(self, run: int, before: Robot | None = None) -> tuple[Robot, Trajectory]:
         """Return the robot and the motion of a run.
 
-        before: the robot of the previous run. It is reused, with its compiled code, if this run has
-        the same robot parameters; often it does, since the first quantity varies slowest.
+        before: the robot of the previous run. It is reused, with its compiled code, if both runs
+        have the same robot parameters.
         """
         given, changed = self._given(run)
         scenario = with_flags(self.scenario, given)
@@ -94,7 +94,7 @@ class Sweep:
         return robot, made(scenario, robot=robot).simulate()
 
     def _shared(self, changed: Mapping[str, float]) -> bool:
-        """Return True if one program serves all values of the robot's changed parameters.
+        """Return True if one program can be used for all values of the changed parameters.
 
         A zero-valued parameter, such as a missing mass, may require a different program.
         """
@@ -147,8 +147,9 @@ class Sweep:
                 if part:
                     known = table.get(key, self.scenario.tables[first].get(key, {}))
                     if not isinstance(known, Mapping):
-                        problem = f"{first}.{key} is a list of numbers"
-                        raise InputError("E-SWEEP-006", problem, "name its joints", part=name)
+                        problem = f"the scenario gives {first}.{key} as a list of numbers"
+                        remedy = f"give {first}.{key} by joint name in the scenario"
+                        raise InputError("E-SWEEP-006", problem, remedy, part=name)
                     table[key] = {**known, part: value}
                 else:
                     table[key] = _whole(key, value)
@@ -184,7 +185,7 @@ class Sweep:
         return np.array([[*head, *table[-1], change, *contact, 0.0]]), robot
 
     def __call__(self, part: "Part", told: Told) -> Swept:
-        """Simulate the runs of a table, unless it exists. Report each finished run to `told`."""
+        """Simulate the runs of a table, unless it exists. Call `told` after each run."""
         runs, target = part
         origin = {"sweep": self.recipe, "first": runs.start, "last": runs.stop}
         mark = json.dumps(origin).encode()
@@ -210,7 +211,7 @@ Part = tuple[range, Path]
 
 
 def parts(sweep: Sweep, folder: Path) -> Iterator[Part]:
-    """Yield the parts of a sweep, whose tables are in a folder."""
+    """Yield the parts of a sweep, with the paths of their tables in a folder."""
     count = sweep.axes.count
     for k, first in enumerate(range(0, count, RUNS)):
         yield range(first, min(first + RUNS, count)), folder.absolute() / f"part-{k:06d}.parquet"

@@ -1,4 +1,4 @@
-"""Parquet tables of results: each is complete or missing, and identifies what it was made from."""
+"""Parquet tables of results. Each table is complete or missing, and stores its origin."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -18,7 +18,7 @@ GROUP = 65_536
 
 
 class Table:
-    """A Parquet table of doubles, written as a context manager."""
+    """Context manager that writes a Parquet table of doubles."""
 
     def __init__(self, path: Path, mark: bytes, names: Sequence[str]) -> None:
         self.path, self.mark, self.names = path, mark, names
@@ -47,7 +47,7 @@ class Table:
             self._write()
 
     def _write(self) -> None:
-        """Write the rows so far as a row group."""
+        """Write all buffered rows as one row group."""
         import pyarrow
 
         if self.held:
@@ -77,7 +77,7 @@ def resumed(target: Path, mark: bytes, source: str) -> dict[str, Any]:
 
 
 def unlike(target: Path, source: str) -> ExistingFileError:
-    """Return the error of a table that another command made."""
+    """Return the error for an existing table that another command wrote."""
     problem = f"the table was not made from this {source} by the same command"
     remedy = "choose another folder, or replace the tables with --overwrite"
     return ExistingFileError("E-CLI-272", problem, remedy, file=target)

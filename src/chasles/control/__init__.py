@@ -11,9 +11,9 @@ A task selects a part of a frame's motion, along the world axes, at the frame's 
 | "position" | linear velocity: 3 | x, y, z (m) |
 | "pose" | rates of chi: 6 | roll, pitch, yaw (rad; R = Rz Ry Rx), then x, y, z |
 
-"pose" has no rates where the pitch is a right angle. Leading shapes of arguments broadcast.
-Jacobians are those of the tree, with all nv rates; dynamics either keep loops closed or raise an
-error. See Balafoutis and Patel (1991), section 7.4; Khatib (1987).
+The rates of "pose" are undefined where the pitch is a right angle. Leading dimensions of arguments
+broadcast. Jacobians ignore closed loops and have nv columns. Dynamics functions keep loops closed,
+or raise an error. See Balafoutis and Patel (1991), section 7.4; Khatib (1987).
 """
 
 from chasles.control.operational import operational_dynamics, operational_torques

@@ -66,10 +66,9 @@ def operational_dynamics(
     Examples
     --------
     >>> import chasles
-    >>> robot = chasles.robots.planar(2).with_gravity((0, 0, 0))
-    >>> Lambda, bias = chasles.control.operational_dynamics(
-    ...     chasles.robots.puma560(), [0.3, 0.5, -1.0, 0.2, 0.9, -0.4], [0.0] * 6, frame="tool"
-    ... )
+    >>> robot = chasles.robots.puma560()
+    >>> q, qd = [0.3, 0.5, -1.0, 0.2, 0.9, -0.4], [0.0] * 6
+    >>> Lambda, bias = chasles.control.operational_dynamics(robot, q, qd, frame="tool")
     >>> Lambda.shape, bias.shape
     ((6, 6), (6,))
     """
@@ -149,8 +148,8 @@ def operational_torques(
 
     Notes
     -----
-    See Balafoutis and Patel (1991), Eq 7.4.5. Unlike `operational_dynamics`, there are no forces on
-    the frame.
+    See Balafoutis and Patel (1991), Eq 7.4.5. The result is in terms of joint torques, whereas
+    `operational_dynamics` uses forces on the frame.
 
     Examples
     --------

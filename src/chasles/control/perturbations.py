@@ -135,7 +135,7 @@ def operational_sensitivities(
     Parameters
     ----------
     robot : Robot
-        The robot, with as many degrees of freedom as the task has coordinates.
+        The robot. Its number of degrees of freedom must equal the number of task coordinates.
     q : array_like, shape (..., nq)
         Joint positions (rad or m).
     qd, qdd : array_like, shape (..., nv)
@@ -158,8 +158,8 @@ def operational_sensitivities(
 
     Notes
     -----
-    A twist is not supported, because its variation is not the rate of a variation. Source:
-    Balafoutis and Patel (1991), section 7.4.
+    Twists are not supported, because they are not time derivatives of coordinates. See Balafoutis
+    and Patel (1991), section 7.4.
 
     Examples
     --------

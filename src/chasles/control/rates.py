@@ -23,17 +23,19 @@ def resolved_rate(
 
     Parameters
     ----------
+    robot
+        The robot.
     tasks
-        {frame: "twist", "position" or "orientation"}, or a list of these, the first of which has
-        the highest priority. The key "center of mass" accepts "position". Velocities are along the
+        {frame: "twist", "position" or "orientation"}, or a list of such dictionaries in order of
+        decreasing priority. The key "center of mass" accepts "position". Velocities are along the
         world's axes, at the frame's origin; angular velocities come first.
     dt
         Time step (s), during which positions must not pass their limits.
     acceleration
         Largest joint acceleration (rad/s2 or m/s2): one number, or one per coordinate (nv,).
     weights
-        Weights of the squared errors: one number, or one for each row of the tasks. 0 ignores a
-        row.
+        Weights of the squared errors: one number, or one for each row of the tasks. A row with
+        weight 0 is ignored.
     damping, singular
         Damping near singularities. Rows of J are in rad, or relative to the robot's size. The
         damping is damping^2 (1 - (s / singular)^2)^2 where s < singular, and 1e-10 elsewhere, with
@@ -45,14 +47,15 @@ def resolved_rate(
     Returns
     -------
     ResolvedRate
-        `step(q, qd, rates, preferred=None, out=None)`. Limits of position and velocity are those
-        of the robot; `step.velocity[:] = 0.5` changes them.
+        `step(q, qd, rates, preferred=None, out=None)`. The robot's position and velocity limits
+        apply. Assign to the arrays of limits to change them, for example `step.velocity[:] = 0.5`.
 
     Notes
     -----
-    Each priority is a least-squares problem with bounds, solved by a primal active set within the
-    null space of the higher ones. Acceleration bounds take precedence over velocity bounds, which
-    take precedence over position bounds. The equations of closed loops have the highest priority.
+    Each priority is a least-squares problem with bounds. It is solved by a primal active-set method
+    in the null space of higher priorities. Acceleration bounds take precedence over velocity
+    bounds, and velocity bounds over position bounds. The equations of closed loops have the highest
+    priority.
 
     Examples
     --------

@@ -53,7 +53,7 @@ def task_coordinates(robot: Robot, q: Array, frame: str, *, task: Task = "pose")
         return robot.forward_kinematics(q, frame=frame)[..., :3, 3]
     time: tuple[Any, ...] = ()
     if robot.model.driven:
-        robot.forward_kinematics(q, frame=frame)  # raises an error without a time
+        robot.forward_kinematics(q, frame=frame)  # raise an error if no time is given
         time = (robot.mechanism.t,)
     return _pose(robot, frame, -1)(q, *time)
 
@@ -145,7 +145,7 @@ def square_jacobians(
 def task_jacobians(
     robot: Robot, motion: tuple[Array, ...], frame: str, task: Task
 ) -> tuple[np.ndarray, ...]:
-    """Return J of a task. Given qd, also return its rate; given qdd, also its second rate."""
+    """Return the task Jacobian J, also dJ/dt if qd is given, and d2J/dt2 if qdd is given."""
     _refuse_driven(robot)
     if task == "pose":
         orders = range(len(motion))

@@ -1,7 +1,7 @@
 """States, forces and matrices of a robot in the conventions of Pinocchio, MuJoCo and Drake.
 
-Each joint type lists its coordinates in each library, in order. All conversions follow from these
-lists.
+`chasles.model.JOINTS` lists the coordinates of each joint type in each library. All conversions are
+derived from these lists.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from chasles.robot import Array, Robot
 _OF_ANGLE = {"cos": "angle", "sin": "angle"}
 
 Words = list[tuple[str, str]]
-"""(joint, word) for each entry of a vector; the word names the coordinate, such as "qw"."""
+"""(joint, coordinate name) for each entry of a vector. An example of a name is "qw"."""
 
 
 def _library(name: str) -> dict[str, Numbers]:
@@ -42,10 +42,11 @@ FREE_IN_WORLD = ("MuJoCo",)
 
 
 class _Turn(NamedTuple):
-    """Three velocities of a joint (two in a plane) that the library gives along the parent's axes.
+    """Linear velocities of a joint that the library expresses along the parent's axes.
 
     attitude: indices of the quaternion (or angle) in q. spin: indices of the angular velocity in
-    qd. here, there: indices of the velocities in qd and in the library.
+    qd. here, there: indices of the three velocities (two for a planar joint) in qd and in the
+    library.
     """
 
     attitude: list[int]
@@ -62,7 +63,7 @@ class _Turn(NamedTuple):
         return stacked([[c, -s], [s, c]])
 
     def drift(self, qd: np.ndarray) -> np.ndarray:
-        """Return w x v, the part of the derivative along parent axes due to rotation."""
+        """Return w x v, the part of the acceleration that is due to the rotation of the axes."""
         w, v = qd[..., self.spin], qd[..., self.here]
         if w.shape[-1] == 3:
             return np.cross(w, v)
@@ -74,9 +75,9 @@ class Convention:
     """Conversion of one robot to another library (`to_...`) and back (`from_...`).
 
     `library` is the name of the library, `joints` are the joint names of chasles in the order of
-    the library, and `nq` and `nv` are the sizes in the library. The first arguments of `to_...` are
-    the state in chasles (q, qd, qdd), and those of `from_...` the state in the library (x, v, a),
-    with any leading dimensions. Both must describe the same mechanism, with equal link frames.
+    the library, and `nq` and `nv` are the sizes in the library. Methods `to_...` take the state in
+    chasles (q, qd, qdd) first, and methods `from_...` take the state in the library (x, v, a), with
+    any leading dimensions. Both models must describe the same mechanism, with equal link frames.
 
     Velocities in the library are T qd. T only permutes and rotates, so its inverse is its
     transpose: forces convert as T tau, Jacobians as J T', mass matrices as T M T'.
@@ -87,15 +88,15 @@ class Convention:
     nq: int
     nv: int
     _nq_here: int
-    _places: np.ndarray  # index in our q of each library position (that of the angle for cos, sin)
+    _places: np.ndarray  # for each library position, the index in q (of the angle for cos and sin)
     _cosines: list[int]  # indices of cosines among the library's positions
     _sines: list[int]
-    _quaternions: Mapping[str, list[int]]  # by joint
-    _order: np.ndarray  # index in our qd of each library velocity
+    _quaternions: Mapping[str, list[int]]  # indices of each joint's quaternion in the library
+    _order: np.ndarray  # for each library velocity, the index in qd
     _turns: tuple[_Turn, ...]
 
     def to_position(self, q: Array) -> np.ndarray:
-        """Return the library's positions.
+        """Convert joint positions to the library's positions.
 
         Parameters
         ----------
@@ -127,7 +128,7 @@ class Convention:
         return x
 
     def from_position(self, x: Array) -> np.ndarray:
-        """Return q from the library's positions.
+        """Convert the library's positions to joint positions.
 
         Parameters
         ----------
@@ -156,7 +157,7 @@ class Convention:
         return q
 
     def to_velocity(self, q: Array, qd: Array) -> np.ndarray:
-        """Return the library's velocities.
+        """Convert joint velocities to the library's velocities.
 
         Parameters
         ----------
@@ -182,7 +183,7 @@ class Convention:
         return self._there(numbers("q", q, self._nq_here), numbers("qd", qd, self.nv))
 
     def from_velocity(self, x: Array, v: Array) -> np.ndarray:
-        """Return qd from the library's state.
+        """Convert the library's velocities to joint velocities.
 
         Parameters
         ----------
@@ -208,7 +209,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("v", v, self.nv))
 
     def to_acceleration(self, q: Array, qd: Array, qdd: Array) -> np.ndarray:
-        """Return the time derivatives of the library's velocities.
+        """Convert joint accelerations to the time derivatives of the library's velocities.
 
         Parameters
         ----------
@@ -235,7 +236,7 @@ class Convention:
         return self._there(numbers("q", q, self._nq_here), qdd + self._drift(qd))
 
     def from_acceleration(self, x: Array, v: Array, a: Array) -> np.ndarray:
-        """Return qdd from the library's state and accelerations.
+        """Convert the library's accelerations to joint accelerations.
 
         Parameters
         ----------
@@ -263,7 +264,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("a", a, self.nv)) - self._drift(qd)
 
     def to_effort(self, q: Array, tau: Array) -> np.ndarray:
-        """Return the library's joint torques, which have the same power.
+        """Convert joint torques to the library's joint torques, which have the same power.
 
         Parameters
         ----------
@@ -288,7 +289,7 @@ class Convention:
         return self._there(numbers("q", q, self._nq_here), numbers("tau", tau, self.nv))
 
     def from_effort(self, x: Array, tau: Array) -> np.ndarray:
-        """Return tau from the library's positions and joint torques.
+        """Convert the library's joint torques to joint torques of chasles.
 
         Parameters
         ----------
@@ -314,7 +315,7 @@ class Convention:
         return self._here(self.from_position(x), numbers("tau", tau, self.nv))
 
     def to_jacobian(self, q: Array, J: Array) -> np.ndarray:
-        """Return a Jacobian in the library's velocities and row order.
+        """Convert a Jacobian to the library's velocities and row order.
 
         The centroidal momentum matrix converts in the same way.
 
@@ -342,7 +343,7 @@ class Convention:
         return self.spatial(self._there(q, numbers("J", J, self.nv)), axis=-2)
 
     def from_jacobian(self, x: Array, J: Array) -> np.ndarray:
-        """Return the Jacobian of chasles, angular rows first.
+        """Convert the library's Jacobian to the convention of chasles, angular rows first.
 
         Parameters
         ----------
@@ -368,7 +369,7 @@ class Convention:
         return self.spatial(self._here(q, numbers("J", J, self.nv)), axis=-2)
 
     def to_mass_matrix(self, q: Array, M: Array) -> np.ndarray:
-        """Return the library's mass matrix; its inverse converts the same way.
+        """Convert a mass matrix, or its inverse, to the library's coordinates.
 
         Parameters
         ----------
@@ -396,7 +397,7 @@ class Convention:
         return self._there(q, half).swapaxes(-1, -2)
 
     def from_mass_matrix(self, x: Array, M: Array) -> np.ndarray:
-        """Return the mass matrix of chasles; its inverse converts the same way.
+        """Convert the library's mass matrix, or its inverse, to the coordinates of chasles.
 
         Parameters
         ----------
@@ -438,7 +439,7 @@ class Convention:
         Returns
         -------
         value : ndarray
-            Array of the same shape, in the order of the other side.
+            Array of the same shape, in the converted order.
 
         Examples
         --------
@@ -449,14 +450,14 @@ class Convention:
         return swap(value, axis=axis) if self.library in LINEAR_FIRST else np.array(value)
 
     def _there(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T value."""
+        """Return the product of T and a value."""
         out = _spread(value, q)[..., self._order]
         for turn in self._turns:
             out[..., turn.there] = _product(turn.rotation(q), value[..., turn.here])
         return out
 
     def _here(self, q: np.ndarray, value: np.ndarray) -> np.ndarray:
-        """Return T' value."""
+        """Return the product of T' and a value."""
         out = np.empty_like(_spread(value, q))
         out[..., self._order] = value
         for turn in self._turns:
@@ -531,7 +532,7 @@ def mujoco(robot: Robot, joints: Sequence[str] | None = None) -> Convention:
     Notes
     -----
     Coordinates of a robot from an MJCF file include the `ref` of joints. For other robots `ref` is
-    unknown: MuJoCo's coordinate is that of chasles plus `ref`.
+    unknown: add `ref` to the coordinate in chasles to obtain MuJoCo's coordinate.
 
     Examples
     --------
@@ -598,19 +599,19 @@ def _convention(library: str, robot: Robot, joints: Sequence[str] | None) -> Con
 
 
 def _words(rows: Mapping[str, Numbers]) -> tuple[Words, Words]:
-    """Return the words of the position and velocity vectors, given the row of each joint."""
+    """Return the names of the coordinates and velocities of all joints, in order."""
     x = [(joint, word) for joint, row in rows.items() for word in row.position.split()]
     v = [(joint, word) for joint, row in rows.items() for word in row.velocity.split()]
     return x, v
 
 
 def _places(words: Words, joint: str, initials: str) -> list[int]:
-    """Return the indices of a joint's coordinates whose words begin with one of the initials."""
+    """Return the indices of a joint's coordinates whose names begin with one of the initials."""
     return [k for k, (name, word) in enumerate(words) if name == joint and word[0] in initials]
 
 
 def _row(library: str, robot: Robot, name: str) -> Numbers:
-    """Return a joint's row; raise an error if the library does not have an equivalent joint."""
+    """Return a joint's coordinates in a library; raise an error if it has no equivalent joint."""
     data, rows = robot.joint(name), LIBRARIES[library]
     at = f"joint {name!r} of robot {robot.name!r}"
     if data.reversed:
@@ -623,7 +624,7 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
         raise ModelError("E-CONVENTION-002", problem, remedy, part=library)
     across = data.traits.along and "x" in rows[data.kind].position.split()
     if across and tuple(data.axis) != (0.0, 0.0, 1.0):
-        problem = f"{at} is {data.kind} with normal {tuple(data.axis)}"
+        problem = f"{at} has type {data.kind} and normal {tuple(data.axis)}"
         remedy = "x and y agree only for the normal (0, 0, 1); rotate the joint's frame instead"
         raise ModelError("E-CONVENTION-003", problem, remedy, part=library)
     if library in FREE_IN_WORLD and data.traits.floating:
@@ -636,10 +637,10 @@ def _row(library: str, robot: Robot, name: str) -> Numbers:
 
 
 def _matched(library: str, robot: Robot, joints: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of all joints in the library's order, without fixed ones.
+    """Return the names of all joints except fixed joints, in the library's order.
 
-    The name of a floating base differs between libraries: if all other joints are found, the
-    remaining one is the base.
+    The floating base may have different names in different libraries. If all other joints are
+    found, the remaining joint is the base.
     """
     ours = robot.joints
     fixed = {data.name for data in robot.model.source.joints if data.kind == "fixed"}

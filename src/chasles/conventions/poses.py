@@ -25,7 +25,7 @@ def reference_frame(word: Any) -> dict[str, str]:
     Parameters
     ----------
     word : str or pinocchio.ReferenceFrame
-        "LOCAL", "WORLD" or "LOCAL_WORLD_ALIGNED", or Pinocchio's own value.
+        "LOCAL", "WORLD" or "LOCAL_WORLD_ALIGNED", or a member of pinocchio.ReferenceFrame.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def unit(what: str, quaternion: np.ndarray) -> np.ndarray:
     size = np.max(np.abs(quaternion), axis=-1, keepdims=True)
     if not np.all(size):
         raise InputError("E-CONVENTION-008", f"the quaternion of {what} is zero")
-    scaled = quaternion / size  # so that its squares do not overflow
+    scaled = quaternion / size  # avoid overflow of the squares
     return scaled / np.linalg.norm(scaled, axis=-1, keepdims=True)
 
 

@@ -22,10 +22,11 @@ from chasles.motion.geometry.closed_forms import Sphere
 PART = "avoid"
 
 FINE, MANY = 0.01, 64
-"""Largest excess (m), and largest number, of the spheres that enclose an obstacle."""
+"""Largest distance (m) by which spheres extend beyond an obstacle, and largest number of spheres.
+"""
 
 POSTURES = 256
-"""Number of random configurations, of which at least one must separate each pair of links."""
+"""Number of random configurations. A pair of links that overlaps in all of them is ignored."""
 
 
 class Posing(Machine, Protocol):
@@ -79,7 +80,10 @@ class Avoid:
 
 
 def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
-    """Return targets of inverse kinematics with a clearance; `avoid` is an `Avoid` or obstacles."""
+    """Return targets of inverse kinematics and a clearance target.
+
+    avoid: an `Avoid`, or a mapping of obstacle names to shapes.
+    """
     if isinstance(avoid, Mapping):
         avoid = Avoid(avoid)
     if not isinstance(avoid, Avoid):
@@ -89,7 +93,7 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
         )
         raise ArgumentError("E-DIST-051", problem, part="inverse_kinematics")
     given = dict(a_mapping("targets", targets, "inverse_kinematics"))
-    frame = robot.model.source.links[0].name  # the clearance needs the name of some frame
+    frame = robot.model.source.links[0].name  # targets have frame names; any frame will do
     before = given.get(frame)
     if before is None:
         others = []
@@ -102,12 +106,12 @@ def with_clearance(robot: Posing, targets: Any, avoid: Any) -> dict[str, Any]:
 
 
 def clearance(robot: Posing, avoid: Avoid) -> Clearance:
-    """Return the clearance target."""
+    """Return the clearance target for an `Avoid`."""
     plain, batched = _sorted(avoid.obstacles)
     shapes = enclosing_shapes(robot) if avoid.shapes is None else avoid.shapes
     scene = Scene(robot, avoid.pairs, obstacles=plain, shapes=shapes)
     if scene.uses_coal:
-        problem = "only spheres and capsules can be kept apart, and boxes only from spheres"
+        problem = "clearance supports spheres and capsules, and boxes only against spheres"
         remedy = "use spheres as shapes, for example robot.enclosing_shapes('spheres')"
         raise InputError("E-DIST-052", problem, remedy, part=PART)
     rows = [batched.get(e.owner, e.numbers()) for e in scene.closed_obstacles]
@@ -122,7 +126,7 @@ def clearance(robot: Posing, avoid: Avoid) -> Clearance:
 
 
 def _sorted(obstacles: Any) -> tuple[dict[str, Any] | None, dict[str, np.ndarray]]:
-    """Return the obstacles of a scene, and the arrays of those that differ between problems."""
+    """Return the obstacles of a scene, and the arrays of spheres that differ between problems."""
     if obstacles is None:
         return None, {}
     plain: dict[str, Any] = {}
@@ -147,14 +151,14 @@ def _balls(name: str, given: np.ndarray) -> np.ndarray:
 
 
 def _round(element: Element) -> list[Any]:
-    """Return an obstacle itself, or spheres around it."""
+    """Return an obstacle unchanged if its kind is supported, or spheres that enclose it."""
     if element.kind in OBSTACLES:
         return [element]
     return list(enclosed(element, "spheres", FINE, MANY))
 
 
 def _separable(robot: Posing, scene: Scene, margin: float) -> list[tuple[tuple[int, int], ...]]:
-    """Return groups of pairs, without pairs that no random configuration separates."""
+    """Return groups of pairs, except pairs of links that overlap in all random configurations."""
     names = {e.owner for e in scene.closed_obstacles}
     inner = [p for p, pair in enumerate(scene.pairs) if not names & {*pair}]
     kept = dict(scene.groups)

@@ -1,4 +1,4 @@
-"""Shapes between which distances are computed: shapes of links, of files and of the world."""
+"""Shapes of links and obstacles, as used to compute distances."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,7 +35,7 @@ class Element:
     """Shape of a link or obstacle (`owner`), with axes R and origin r in a frame or the world.
 
     kind and size are as in `ShapeData`; further kinds are "plane" (the half-space below z = 0),
-    "hull" and "triangles", which have vertices (n, 3) and faces (m, 3) in the shape's own axes.
+    "hull" and "triangles", which have vertices (n, 3) in the shape's frame, and faces (m, 3).
     """
 
     owner: str
@@ -66,7 +66,7 @@ class Element:
 
     @cached_property
     def solid(self) -> Any:
-        """Shape as a coal geometry, in its own axes."""
+        """Shape as a coal geometry, in the shape's frame."""
         coal = optional("coal")
         if self.kind in ("hull", "triangles"):
             assert self.vertices is not None
@@ -156,7 +156,10 @@ def of_file(model: Model, meshes: str, links: Iterable[str] | None) -> list[Elem
 
 
 def planes_of_file(model: Model, links: Iterable[str] | None) -> list[Element]:
-    """Return planes of a robot's file, for some links or all; fixed ones are in the world frame."""
+    """Return the planes of a robot's file, for some links or all.
+
+    Planes that do not move are expressed in the world frame.
+    """
     wanted = None if links is None else set(links)
     found = []
     for shape in model.source.planes:
@@ -187,7 +190,7 @@ def _absent(model: Model, missing: Sequence[ShapeData]) -> ModelError:
 
 
 def of_data(shape: ShapeData, owner: str, frame: str | None, file: str, meshes: str) -> Element:
-    """Return the element of a shape of a file."""
+    """Return the `Element` for a shape from a file."""
     R, r = np.array(shape.pose.R.rows, dtype=float), np.array([*shape.pose.r], dtype=float)
     size = tuple(map(float, shape.size))
     if shape.kind != "mesh":
@@ -232,11 +235,11 @@ def _mesh(shape: ShapeData, file: str) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(vertices), np.concatenate(faces)
 
 
-# Shapes of the user -----------------------------------------------------------------------------
+# User-defined shapes ----------------------------------------------------------------------------
 
 
 def of_shape(shape: Any, owner: str, frame: str | None, pose: np.ndarray) -> Element:
-    """Return the element of a shape of `chasles.contact` or `chasles.model`, in a frame."""
+    """Return the `Element` for a shape of `chasles.contact`, or a `ShapeData`, in a frame."""
     if isinstance(shape, ShapeData):
         made = of_data(shape, owner, frame, "", "hull")
         kind, size, R, r = made.kind, made.size, made.R, made.r
@@ -272,7 +275,7 @@ def _plain(
 
 
 def of_user(model: Model, shapes: Any) -> list[Element]:
-    """Return the elements of user-defined shapes on links, each with its link or frame name."""
+    """Return an `Element` for each user-defined shape on a link or frame of the robot."""
     if not isinstance(shapes, Iterable) or isinstance(shapes, str | bytes | Mapping):
         problem = f"shapes must be a sequence of shapes, not {type(shapes).__name__}"
         raise ArgumentError("E-DIST-006", problem, part=PART)

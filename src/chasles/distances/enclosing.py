@@ -58,7 +58,7 @@ def enclosing_shapes(
 
 
 def enclosed(element: Element, kind: str, excess: float, count: int) -> Iterator[Sphere | Capsule]:
-    """Yield shapes that contain an element."""
+    """Yield spheres or capsules that together contain an element."""
     frame = element.frame
     if element.kind == "plane":
         return
@@ -107,7 +107,7 @@ def _capsule(element: Element, kind: str, excess: float, count: int) -> Iterator
 
 
 Fit = tuple[np.ndarray, np.ndarray, float]
-"""Two ends of an axis, which coincide for a sphere, and a radius."""
+"""Start, end and radius of a capsule. The start and the end of a sphere are equal."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class Cell:
     def beyond(self, fit: Fit) -> float:
         """Return the largest distance by which a shape extends beyond the faces of this polyhedron.
 
-        If the axis of the shape leaves the polyhedron, the end that is farther outside counts.
+        The result is the larger distance of the two ends of the shape.
         """
         start, end, radius = fit
         if self.hull is None:
@@ -163,7 +163,7 @@ class Cell:
 
 
 def ball(cell: Cell) -> Fit:
-    """Return a sphere around a cell, nearly the smallest (Badoiu and Clarkson 2003)."""
+    """Return an approximately smallest sphere around a cell (Badoiu and Clarkson 2003)."""
     center = 0.5 * (cell.corners.min(axis=0) + cell.corners.max(axis=0))
     best, radius = center, np.inf
     for k in range(CENTERED):
@@ -176,9 +176,10 @@ def ball(cell: Cell) -> Fit:
 
 
 def rod(cell: Cell) -> Fit:
-    """Return a capsule around a cell, along the principal axis with the least volume.
+    """Return a capsule around a cell, or a sphere if its volume is smaller.
 
-    It is a sphere if that has a smaller volume. Both are nearly the smallest.
+    The axis of the capsule is the principal axis of the cell that gives the smallest volume. Radii
+    are approximately minimal.
     """
     middle = 0.5 * (cell.corners.min(axis=0) + cell.corners.max(axis=0))
     axes = np.linalg.svd(cell.corners - cell.corners.mean(axis=0), full_matrices=False)[2]
@@ -192,7 +193,7 @@ def rod(cell: Cell) -> Fit:
 
 
 def _disc(points: np.ndarray) -> np.ndarray:
-    """Return the center of nearly the smallest circle around points (n, 2)."""
+    """Return the center of an approximately smallest circle around points (n, 2)."""
     center = 0.5 * (points.min(axis=0) + points.max(axis=0))
     best, radius = center, np.inf
     for k in range(CENTERED):

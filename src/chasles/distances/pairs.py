@@ -78,7 +78,10 @@ def _disabled(model: Model, srdf: Any) -> list[Pair]:
 
 
 def checked_pairs(given: Any, known: Mapping[str, object]) -> list[Pair]:
-    """Check pairs of names and return them; `known` has the links with shapes, and obstacles."""
+    """Check pairs of names and return them.
+
+    The keys of `known` are the names of obstacles and of links with shapes.
+    """
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         problem = f"pairs must be a sequence of pairs of names, not {given!r:.60}"
         raise ArgumentError("E-DIST-021", problem, part="distance")

@@ -1,8 +1,8 @@
-"""Scenes: shapes of a robot, obstacles, pairs of these, and their distances.
+"""Distances between pairs of shapes of a robot and obstacles.
 
-One compiled program (`functions.rounds`) handles pairs of spheres and capsules, pairs of these with
-planes of the world, and pairs of spheres with boxes of the world. Coal (extra `contact`) computes
-all other pairs.
+One compiled program (`functions.rounds`) handles pairs of spheres and capsules, pairs of a sphere
+or capsule and a fixed plane, and pairs of a sphere and a fixed box. Coal (extra `contact`) computes
+the distances of all other pairs.
 """
 
 from collections.abc import Sequence
@@ -24,8 +24,11 @@ from chasles.motion.contract import Array, Machine
 from chasles.motion.solvers import optional
 
 PRECISION = 1e-10
-"""Tolerance (m) of distances computed by coal. For penetrations, the tolerance remains 1e-6,
-because coal's iterations fail for ellipsoids with a smaller one."""
+"""Tolerance (m) of distances computed by coal.
+
+For penetrations, the tolerance remains 1e-6, because coal's iterations fail for ellipsoids with a
+smaller tolerance.
+"""
 
 ITERATIONS = 512
 """Largest number of iterations in coal."""
@@ -82,7 +85,7 @@ class Distances:
 
     @property
     def nearest(self) -> Any:
-        """Pair with the smallest distance. For a batch, an array (...) of its index in `pairs`."""
+        """Pair with the smallest distance, or for a batch an array (...) of indices in `pairs`."""
         if not self.pairs:
             raise InputError(
                 "E-DIST-030",
@@ -109,7 +112,10 @@ class Distances:
 
 
 class _Casting(NamedTuple):
-    """Pair of elements for coal: the index of its pair in the scene, and of both elements."""
+    """Pair of elements for coal.
+
+    pair: index of the pair of links or obstacles. first, second: indices of the elements.
+    """
 
     pair: int
     first: int
@@ -118,7 +124,7 @@ class _Casting(NamedTuple):
 
 
 class Scene:
-    """Shapes of a robot, obstacles of the world, and pairs of them, prepared for distances.
+    """Shapes of a robot and obstacles, prepared for computing the distances of pairs.
 
     `scene(q)` is `robot.distance(q, ...)` with the same options.
     """
@@ -173,7 +179,7 @@ class Scene:
             if min(first) >= count and min(second) >= count:
                 problem = f"{a!r} and {b!r} are both obstacles"
                 raise InputError("E-DIST-033", problem, "name a link of the robot", part=PART)
-            self.swapped[p] = max(first) >= count  # in the world, or a fixed link with a plane
+            self.swapped[p] = max(first) >= count  # an obstacle, or a fixed link with a plane
             if self.swapped[p]:
                 first, second = second, first
             group = []
@@ -327,7 +333,7 @@ class Scene:
     def _by_coal(
         self, q: np.ndarray, far: np.ndarray, places: np.ndarray, ways: np.ndarray
     ) -> None:
-        """Update distances, points and normals where a pair of elements of coal is nearer."""
+        """Update distances, points and normals from coal where coal finds a smaller distance."""
         coal, n = optional("coal"), len(self.pairs)
         request, result = coal.DistanceRequest(), coal.DistanceResult()
         request.gjk_tolerance = PRECISION
@@ -422,9 +428,9 @@ def _align(far: np.ndarray, places: np.ndarray, ways: np.ndarray) -> None:
 def _own(
     robot: Machine, shapes: Any, meshes: str, pairs: Any, world: set[str]
 ) -> tuple[list[Element], list[Element]]:
-    """Return the robot's elements: the given ones, or those of its file that the pairs need.
+    """Return the robot's elements, and the fixed planes of its file.
 
-    Also returns the planes of its file that are at rest.
+    The elements are the given shapes, or the shapes of the file that the pairs need.
     """
     if shapes is not None:
         return elements.of_user(robot.model, shapes), []

@@ -26,14 +26,14 @@ def jacobian(
     wrt : sequence of str
         Names of inputs.
     mode : {"forward", "reverse"}, optional
-        Forward mode suits few inputs, reverse mode few outputs. Both compute the same values, at
-        different cost.
+        Forward mode costs less for few inputs, and reverse mode costs less for few outputs. Both
+        modes compute the same values.
 
     Returns
     -------
     derivatives : Program
         Program with the same inputs. Output `d_<out>_d_<in>` has the shape of the output, followed
-        by that of the input.
+        by the shape of the input.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def _variable(program: Program, name: str) -> Variable:
 
 
 def _extended(program: Program, extra: Sequence[Variable]) -> tuple[Variable, ...]:
-    """Return the program's inputs followed by the extra ones. Raise an error for equal names."""
+    """Return the program's inputs followed by extra inputs. Raise an error for duplicate names."""
     inputs = (*program.inputs, *extra)
     for name, times in Counter(v.name for v in inputs).items():
         if times > 1:

@@ -20,7 +20,7 @@ class Lane(NamedTuple):
 
 
 def packs(order: Sequence[Scalar], seats: Mapping[Scalar, Seat]) -> list[tuple[Scalar, ...]]:
-    """Return groups of nodes that do the same work for all limbs of a kind, one node per limb.
+    """Return groups of nodes that perform the same operation for limbs of a kind, one per limb.
 
     The nodes of a group are in the order of lanes. Each argument of a group is either the same node
     for all limbs, or another group. order: all nodes, each after its arguments. seats: `Seat` of

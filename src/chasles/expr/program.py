@@ -71,7 +71,7 @@ class Count:
         Parameters
         ----------
         ops : iterable of str
-            Names of operations, such as "mul". Inputs and constants are free.
+            Names of operations, such as "mul". Inputs and constants are not counted.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class Interface:
 
 @dataclass(frozen=True)
 class Program(Interface):
-    """Instructions, ordered such that each one follows its arguments.
+    """Instructions, ordered such that each instruction follows its arguments.
 
     `results` has, for each output, the instruction numbers of its entries in C order. A program is
     a value: it holds no node of the trace that made it, and can be pickled, printed and hashed.
@@ -134,8 +134,10 @@ class Program(Interface):
     This is a hint for dividing a program; no result depends on it.
     """
     alike: tuple[tuple[int, ...], ...] = field(default=(), compare=False, repr=False)
-    """Groups of instructions that do the same for limbs of the same form, one per limb
-    (`expr.lanes`). This is a hint for computing them together; no result depends on it."""
+    """Groups of instructions that perform the same operation for limbs of the same form.
+
+    Each group has one instruction per limb (`expr.lanes`). This is a hint for computing them
+    together; no result depends on it."""
 
     tiled: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     """Names of inputs and outputs that pass between the programs of an iteration as whole vectors
@@ -258,7 +260,7 @@ class Program(Interface):
 
     @property
     def interface(self) -> Interface:
-        """The program without its instructions."""
+        """Name, inputs and outputs of the program, without its instructions."""
         return Interface(self.name, self.inputs, self.outputs, self.nonzero)
 
     def replay(self, inputs: Mapping[str, Sequence[Number]], arena: Arena | None) -> list[Number]:
@@ -347,12 +349,12 @@ class Program(Interface):
 
     @cached_property
     def count(self) -> Count:
-        """Operations after simplification. Sines, cosines and signs are counted separately."""
+        """Operations after simplification. Trigonometry and sign changes are counted separately."""
         return Count.of(i.op for i in self.code)
 
     @cached_property
     def depth(self) -> int:
-        """Number of operations on the longest path (signs are free)."""
+        """Number of operations on the longest path, without sign changes."""
         depths: list[int] = []
         for op, args, _ in self.code:
             below = max((depths[a] for a in args), default=0)
@@ -416,7 +418,7 @@ def _depth_first(roots: Iterable[Scalar]) -> list[Scalar]:
 
 
 def _as_traced(arena: Arena, roots: Iterable[Scalar]) -> list[Scalar]:
-    """Return the nodes on which the roots depend: inputs and constants, then the others by age."""
+    """Return the nodes on which the roots depend: inputs and constants, then operations by age."""
     needed = set(roots)
     for node in reversed(list(arena.nodes)):
         if node in needed and node.args:

@@ -14,7 +14,7 @@ Number = Any
 """A `float` or a `Scalar`. `mathematics`, `model` and `algorithms` work with both."""
 
 Rule = Callable[..., "Number | None"]
-"""Simplification rule: takes an arena and arguments, returns a simpler expression or None."""
+"""Rule that takes an arena and arguments, and returns a simpler expression or None."""
 
 
 def _digest(text: bytes) -> int:
@@ -136,9 +136,9 @@ def _plain(a: Number) -> Number:
 class Seat(NamedTuple):
     """Position of an input among limbs of the same form.
 
-    `kind` is the kind of the limb, `lane` its index among the `lanes` limbs of this kind, and
-    `place` the index of the input in its limb. Inputs with the same place have the same digest, so
-    that the limbs have the same trace.
+    `kind` is the kind of the limb, `lane` is its index among the `lanes` limbs of this kind, and
+    `place` is the index of the input in its limb. Inputs with the same place have the same digest,
+    so that the limbs have the same trace.
     """
 
     kind: int
@@ -150,7 +150,7 @@ class Seat(NamedTuple):
 class Arena:
     """The nodes of one trace. One trace has one arena, which threads do not share.
 
-    As a context manager, the arena forgets its nodes on exit. This breaks the reference cycle
+    As a context manager, the arena releases its nodes on exit. This breaks the reference cycle
     between arena and nodes, so that the nodes are freed at once. The garbage collector, which would
     have to visit all nodes, is disabled inside the context.
 
@@ -280,7 +280,7 @@ class Arena:
         op : str
             Name of the operation, such as "add".
         *args : Number
-            Arguments. Those of commutative operations are sorted, so that a + b and b + a are the
+            Arguments. Commutative operations sort their arguments, so that a + b and b + a are the
             same node.
 
         Returns
@@ -367,7 +367,7 @@ class Arena:
         rule = self._rules.get(op)
         if rule is not None:
             simpler = rule(self, *args)
-            if type(simpler) is Scalar:  # a constant as a float, so that it can fold
+            if type(simpler) is Scalar:  # return constants as floats, for constant folding
                 return simpler.data if simpler.op == "const" else simpler
             if simpler is not None:
                 return float(simpler)

@@ -238,8 +238,10 @@ BOOK: dict[str, Rule] = {
     "neg": lambda arena, a: a.args[0] if a.op == "neg" else None,
     "select": _select,
 }
-"""Rules for counting by hand: zeros, ones, signs and the difference of a number with itself are
-free, and a doubling is an addition.
+"""Rules for counting operations as by hand.
+
+Trivial operations with 0 and 1, sign changes, and x - x are not counted. Multiplication by
+2 counts as an addition.
 """
 
 RULES: dict[str, Rule] = {

@@ -1,4 +1,4 @@
-"""Programs that end with the factors of their results. The backend multiplies the matrices."""
+"""Programs whose results are matrix products. The backend multiplies the matrices."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,8 +11,8 @@ from chasles.expr.program import Count, Instruction, Interface, Program, Variabl
 class Staged(Interface):
     """A straight-line program, followed by products of its outputs, which are matrices.
 
-    Result k is the product of the outputs of `head` with indices chains[k]. Entries that are the
-    constant zero cost nothing.
+    Result k is the product of the outputs of `head` with indices chains[k]. Products with entries
+    that are constant zeros are skipped.
     """
 
     head: Program
@@ -44,7 +44,7 @@ class Staged(Interface):
         Parameters
         ----------
         factor : int
-            Number of an output of `head`, which is a matrix.
+            Index of an output of `head`, which is a matrix.
 
         Returns
         -------
@@ -69,14 +69,14 @@ class Staged(Interface):
         ]
 
     def chosen(self, outputs: Sequence[Variable], numbers: Sequence[int]) -> "Staged":
-        """Return the same program with only some results, which are renamed.
+        """Return the program of a subset of the results, with new names.
 
         Parameters
         ----------
         outputs : sequence of Variable
             Names and shapes of the results.
         numbers : sequence of int
-            Their numbers in this program.
+            Indices of these results in this program.
 
         Returns
         -------

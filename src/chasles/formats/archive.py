@@ -31,8 +31,8 @@ def arrays(
 ) -> dict[str, np.ndarray]:
     """Read the arrays in `names`, or all arrays, from a .npz file; pickled arrays are refused.
 
-    Any fault of the file raises ValueError. The arrays may take at most `MOST_TIMES` times the
-    size of the file (plus 1 MiB); larger arrays are refused before memory is allocated.
+    A damaged file raises ValueError. The arrays may take at most `MOST_TIMES` times the size of the
+    file (plus 1 MiB); larger arrays are refused before memory is allocated.
     """
     try:
         with ZipFile(source) as archive:

@@ -57,14 +57,14 @@ _ACTION = ("fx", "fy", "fz", "cx", "cy", "cz")
 """Names of the numbers in each record, in order."""
 
 _ROUNDING = 1e-12
-"""Numbers up to this size count as zero after frames are rotated and moved (m, or no unit)."""
+"""Largest rounding error of poses (m, or dimensionless); smaller numbers are treated as zero."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read a robot from a data file.
 
     Links are named base, link1, ..., joints joint1, ..., and frames dh1, ... The frame "gripper"
-    equals the last of them. snap: an angle printed as a rounded multiple of a right angle is taken
+    equals the last dh frame. snap: an angle printed as a rounded multiple of a right angle is taken
     as that multiple, and a note names the place. floating: raises an error, because the format does
     not store the mass of the base. Forces and couples on the gripper are checked, but are not part
     of the robot; use `actions` to read them.
@@ -236,7 +236,7 @@ def write(description: Description, path: str | os.PathLike[str], *, gripper: st
 
 def _refused(code: str, joint: JointData, problem: str) -> ModelError:
     problem += ", which a .dat file cannot represent"
-    return ModelError(code, problem, "write a URDF", part=f"joint {joint.name!r}")
+    return ModelError(code, problem, "write a URDF file", part=f"joint {joint.name!r}")
 
 
 def _serial(description: Description) -> tuple[JointData, ...]:
@@ -294,7 +294,7 @@ def _far_end(description: Description, link: str, gripper: str) -> tuple[float, 
             rows: np.ndarray = np.array(frame.pose.R.rows, dtype=float)
             a, b, z = map(float, frame.pose.r)
             if max(abs(z), abs(rows[0, 1]), abs(rows[0, 2]), 1.0 - rows[0, 0]) > _ROUNDING:
-                problem = "its pose cannot end a Denavit-Hartenberg table"
+                problem = "its pose on the last link is not of the form T(a, b, 0) Rx(alpha)"
                 raise ModelError(
                     "E-DAT-020", problem, "choose another frame", part=f"frame {gripper!r}"
                 )

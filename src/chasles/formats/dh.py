@@ -86,8 +86,8 @@ def write(
 ) -> None:
     """Write the table of a serial arm in SI units and radians; reading it gives the same arm.
 
-    convention, tool: as for `chasles.to_dh`, which also describes the arms that raise an error.
-    Fixed links and frames other than the tool are not written.
+    convention, tool: as for `chasles.to_dh`, which also lists the requirements on the arm. Fixed
+    links and frames other than the tool are not written.
     """
     table = dh_table(build(description), convention, tool)
     top = {"convention": table.convention, "name": table.name, "gravity": table.gravity}

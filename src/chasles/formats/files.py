@@ -24,7 +24,7 @@ class Format(NamedTuple):
 
     reader: module with `read`, which takes a path and the options of `formats.read`. writer: module
     with `write`, which takes a description and a path. arguments: True if files take arguments.
-    installed: True if packages of robots install files of this format. survey: the function
+    installed: True if `registry` searches for installed files of this format. survey: the function
     ("module:function") that reads the raw content of a file for lint. seen: the content that lint
     checks if a file loads: the text of the file ("raw"), the loaded robot ("loaded"), or "both".
     """
@@ -89,7 +89,7 @@ def read(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Description:
-    """Read a robot file as a description, before any choice of numbering or frames.
+    """Read a robot file as a `Description`, in the order and frames of the file.
 
     Values that are impossible for a mechanism are refused, or replaced with a note, as
     `chasles.model.ranges` defines. snap: replace angles printed as a rounded multiple of a right
@@ -111,7 +111,7 @@ def written(
     arguments: Mapping[str, str] | None = None,
     trust: bool = False,
 ) -> Description:
-    """Read a robot file and keep all its values, even those impossible for a mechanism."""
+    """Read a robot file and keep all its values, including values that no mechanism can have."""
     options: dict[str, Any] = {"snap": snap, "floating": floating}
     if arguments:
         taking = [suffix for row in FORMATS.values() if row.arguments for suffix in row.suffixes]
@@ -167,7 +167,7 @@ def inputs(description: Description) -> set[str]:
 
 
 def row_of(path: str | os.PathLike[str], *, written: bool = False) -> Format:
-    """Return the format of a file from its suffix; with `written`, only writable formats count."""
+    """Return the format of a file from its suffix; with `written`, only a format with a writer."""
     suffix, known = Path(os.fsdecode(path)).suffix.lower(), suffixes(written=written)
     if suffix not in known:
         fault = (
@@ -263,7 +263,7 @@ def short(text: str) -> str:
 
 
 def renamed(name: str, robot_file: str, other: str) -> str:
-    """Return the name that a mesh, called `name` in `robot_file`, has in another robot file."""
+    """Return the name of a mesh in the robot file `other`, given its name in `robot_file`."""
     folder, place = (os.path.dirname(os.path.abspath(file)) for file in (robot_file, other))
     if not robot_file or folder == place or "://" in name or os.path.isabs(name):
         return name
@@ -279,7 +279,7 @@ def renamed(name: str, robot_file: str, other: str) -> str:
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 RIGHT_ANGLE, _RADIAN = 15707963267948966192313216916397514420985, 10**40
-"""A right angle and a radian in the same unit, as integers, to compare digits without rounding."""
+"""A right angle and a radian as integers, in units of 1e-40 rad, to compare digits exactly."""
 
 _MOST_RIGHT_ANGLES = 8
 
@@ -293,7 +293,7 @@ _PRINTED = re.compile(rb"(?<![\w.])(\d+)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?(?![\
 
 
 def printed(files: Iterable[str]) -> Precision:
-    """Return the largest numbers of significant digits and of decimals printed in the files."""
+    """Return the largest number of significant digits, and of decimal places, in the files."""
     significant = decimals = 0
     for file in filter(os.path.isfile, files):
         for whole, part, exponent in set(_PRINTED.findall(load(file))):
@@ -340,7 +340,11 @@ def radians(k: int) -> float:
 
 
 def angle_word(angle: Any) -> str:
-    """Return an angle (rad) as text, with enough digits that only right angles are snapped."""
+    """Return an angle (rad) as text.
+
+    An angle that is only close to a multiple of a right angle has more digits, so that it is not
+    snapped when it is read.
+    """
     plain = repr(float(angle) + 0.0)
     k = right_angles(plain)
     return f"{angle:.20f}" if k and float(angle) != radians(k) else plain

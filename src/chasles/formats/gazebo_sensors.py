@@ -147,7 +147,7 @@ def _angles(sensor: etree._Element, path: str) -> list[float]:
 
 
 def _noise(sensor: etree._Element, path: str) -> NoiseData:
-    """Return the `<noise>` of a sensor; if each axis has its own, that of the first axis."""
+    """Return the `<noise>` of a sensor, or the noise of the first axis if it differs by axis."""
     part = sensor.find("/".join(f"{{*}}{tag}" for tag in (*path.split("/"), "noise")))
     if part is None:
         return NoiseData()

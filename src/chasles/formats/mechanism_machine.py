@@ -134,7 +134,7 @@ def keyframes(rows: Rows) -> tuple[KeyframeData, ...]:
 
 
 def fluid(rows: Rows, boxes: Rows, pose: Callable[[Row], Transform], file: str) -> FluidData | None:
-    """Return the fluid, with the boxes that represent links in it; None without a fluid."""
+    """Return the fluid and the boxes that represent links in it; None if there is no fluid."""
     found = tuple(BoxData(row["link"], pose(row), row["edges"]) for row, _ in boxes)
     given = tuple(rows)
     if len(given) > 1 or (found and not given):

@@ -20,7 +20,7 @@ MOST_TIMES, BASE = 20, 40 * 2**20
 """Factor and offset of the limit on the expanded size (bytes): factor * file size + offset."""
 
 INSTANCE = 20_000.0
-"""Bytes that trimesh needs for each additional copy of a mesh, even of the smallest one."""
+"""Smallest number of bytes that trimesh needs for each additional copy of a mesh."""
 
 _FAULTS = (ValueError, LookupError, TypeError, RecursionError, SyntaxError, struct.error)
 

@@ -1,8 +1,8 @@
 """Read MJCF files (MuJoCo's XML), compiled by MuJoCo: bodies, joints, sites and equalities.
 
 MuJoCo's compiler resolves defaults, includes, frames, angles and inertias from shapes. This module
-translates the compiled model. Quantities have their names in mjModel; mujoco.readthedocs.io defines
-them in "Computation" and "XML Reference".
+translates the compiled model. The names of arrays are fields of mjModel; mujoco.readthedocs.io
+defines them in "Computation" and "XML Reference".
 """
 
 import os
@@ -45,27 +45,28 @@ WORLD = "world"
 """MuJoCo's name of body 0, the fixed root of all bodies."""
 
 _ABOUT_A_POINT = ("hinge", "ball")
-"""Joint types for which `pos` matters."""
+"""Joint types whose motion depends on `pos`."""
 
 _SHOWN = (0, 1, 2)
-"""Groups that MuJoCo's viewer shows; shapes used only for contact are usually in others."""
+"""Groups that MuJoCo's viewer shows; shapes used only for contact are usually in other groups."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
     """Read an MJCF file as MuJoCo's compiler interprets it; requires the package mujoco.
 
-    Every body becomes a link, "world" being the first; named sites become frames. Coordinates are
-    those of MuJoCo, including `ref`, in MuJoCo's order; `chasles.conventions.mujoco` converts the
-    coordinates of free joints. If a body has several joints, massless links "body.joint" are
-    inserted between them. The equalities `connect` and `weld` close loops. An equality between
-    joints becomes a mimic joint if it is linear, a fixed joint if it is constant, and a coupling
-    otherwise; equalities of fixed tendons become couplings. The armature of an actuator is added to
-    its joint; the armature of a fixed tendon over several joints becomes a rotor. Springs, tendons,
-    actuators, gravity compensation, fluid and keyframes are read with MuJoCo's meaning. Inactive
-    equalities and contacts are omitted with a note, other parts with a warning.
+    Every body becomes a link; the first link is "world". Named sites become frames. Coordinates are
+    the same as in MuJoCo, including `ref`, and in the same order; `chasles.conventions.mujoco`
+    converts the coordinates of free joints. If a body has several joints, massless links
+    "body.joint" are inserted between them. The equalities `connect` and `weld` close loops. An
+    equality between joints becomes a mimic joint if it is linear, a fixed joint if it is constant,
+    and a coupling otherwise; equalities of fixed tendons become couplings. The armature of an
+    actuator is added to its joint; the armature of a fixed tendon over several joints becomes a
+    rotor. Springs, tendons, actuators, gravity compensation, fluid and keyframes are read as MuJoCo
+    defines them. Inactive equalities and contacts are omitted with a note, other parts with a
+    warning.
 
-    snap: has no effect, because MuJoCo reads the angles. floating: put the single body
-    that worldbody contains without a joint on a free joint named root_joint.
+    snap: has no effect, because MuJoCo reads the angles. floating: put the single body in worldbody
+    on a free joint named root_joint; the body must not have joints.
     """
     source = opened(os.fsdecode(path))
     links = [LinkData(WORLD, RigidInertia.zero(), source.file)]
@@ -191,7 +192,7 @@ def _displaced(joint: JointData, q: float) -> JointData:
 
 
 def _tied(joint: JointData, found: Equalities) -> JointData:
-    """Return a joint as changed by equalities: fixed, with a mimic, or unchanged."""
+    """Return a joint after applying equalities: a fixed joint, a mimic joint, or the same joint."""
     if joint.name in found.held:
         fixed = _displaced(joint, found.held[joint.name])
         held = JointData(fixed.name, "fixed", fixed.parent, fixed.child, fixed.pose)

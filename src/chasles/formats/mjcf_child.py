@@ -25,7 +25,7 @@ ARRAYS = (
     *("geom_friction", "geom_condim"),
     *("mesh_pos", "mesh_quat", "mesh_scale", "hfield_size"),
 )
-"""Arrays of mjModel that are returned under their own names; see MuJoCo's documentation."""
+"""Arrays of mjModel that are returned under the same names; see MuJoCo's documentation."""
 
 KINDS = {
     "body_sameframe": mujoco.mjtSameFrame,
@@ -40,7 +40,7 @@ KINDS = {
     "sensor_objtype": mujoco.mjtObj,
     "sensor_reftype": mujoco.mjtObj,
 }
-"""Arrays that are returned as words."""
+"""Arrays of enumeration values, which are returned as strings such as "hinge"."""
 
 MOST_HEIGHTS = 200_000
 """Largest number of heights of a height field; larger fields do not collide."""
@@ -99,7 +99,7 @@ def found(spec: Any, folder: str, file: str) -> bool:
 
 
 def numbers(model: Any, parts: int) -> dict[str, Any]:
-    """Return a compiled model as arrays; kinds of joints, equalities, etc. are words."""
+    """Return a compiled model as arrays; types of joints, equalities, etc. are strings."""
     size = model.nbody + model.njnt + model.nsite + model.neq + model.ngeom
     if size > parts:
         raise ValueError(f"too many parts: {size} bodies, joints, sites, equalities and shapes")
@@ -156,7 +156,7 @@ def heights(model: Any) -> list[list[list[float]]]:
 
 
 def triangles(model: Any) -> dict[str, list[list[float]]]:
-    """Return the triangle corners of each mesh, in its frame; empty without rangefinders."""
+    """Return the triangle corners of each mesh, in its frame; empty if there is no rangefinder."""
     if not (model.sensor_type == mujoco.mjtSensor.mjSENS_RANGEFINDER).any():
         return {}
     found = {}
@@ -168,11 +168,11 @@ def triangles(model: Any) -> dict[str, list[list[float]]]:
 
 
 def reflected(model: Any, what: str) -> dict[str, list[float]]:
-    """Return armature or damping by joint and tendon: the tendons' own, plus that of actuators.
+    """Return the armature or damping of tendons and actuators, by joint and by tendon.
 
     The armature or damping of an actuator is multiplied by the square of its first gear, and
     applies to all degrees of freedom of a joint. Before version 3.5 of MuJoCo, actuators have
-    neither.
+    neither armature nor damping.
     """
     ends = {"joint": "joint", "jointinparent": "joint", "tendon": "tendon"}
     found = {"joint": [0.0] * model.njnt, "tendon": [0.0] * model.ntendon}
@@ -215,7 +215,7 @@ def path(model: Any, start: int) -> str:
 
 
 def word(member: Any) -> str:
-    """Return MuJoCo's word for a kind: "hinge" for mjJNT_HINGE."""
+    """Return the name of an enumeration value, for example "hinge" for mjJNT_HINGE."""
     return str(member.name).partition("_")[2].lower()
 
 
@@ -278,7 +278,7 @@ def acting(model: Any, name: str, word: str) -> list[Any]:
 
 
 def passive(model: Any, word: str) -> bool:
-    """Return True if the file disables springs (word "SPRING") or dampers ("DAMPER")."""
+    """Return True if the file disables springs (`word` is "SPRING") or dampers ("DAMPER")."""
     single = hasattr(mujoco.mjtDisableBit, f"mjDSBL_{word}")  # before 3.4, one bit disables both
     return disabled(model, word if single else "PASSIVE")
 
@@ -298,7 +298,7 @@ def damped(model: Any, found: Any) -> Any:
 
 
 def fluid(model: Any) -> dict[str, Any]:
-    """Return the surrounding fluid and the edges of each body's box; empty without a fluid."""
+    """Return the surrounding fluid and the edges of each body's box; empty if there is no fluid."""
     idle = passive(model, "SPRING") and passive(model, "DAMPER")
     if idle or not (model.opt.density or model.opt.viscosity):
         return {}
@@ -395,5 +395,5 @@ def turns(model: Any, k: int, words: dict[str, str]) -> bool:
 
 
 def count(model: Any, name: str) -> int:
-    """Return the number of nonzero rows of an array; 0 if this MuJoCo lacks the array."""
+    """Return the number of nonzero rows of an array; 0 if this version of MuJoCo lacks it."""
     return sum(bool(np.any(row)) for row in getattr(model, name, ()))

@@ -31,7 +31,7 @@ _LOOPS = spelled("MJCF equality")
 _STIFF = {"weld": {"torquescale": "100"}}
 """Attributes that make an equality stiff.
 
-MuJoCo scales the rotational part of a weld by the inertias of the two bodies alone, which often
+MuJoCo scales the rotational part of a weld by the inertias of only the two bodies, which often
 makes it a hundred times too soft.
 """
 
@@ -41,7 +41,7 @@ _POWERS = 4
 _ELSE = "save the robot as .toml"
 
 _ROUNDED = 1e-12
-"""Entries of poses that differ by at most this count as equal (m, or no unit for rotations)."""
+"""Largest difference between entries of equal poses (m, or dimensionless for rotations)."""
 
 Bodies = Mapping[str | None, etree._Element]
 
@@ -78,7 +78,7 @@ class _Equality:
 
 
 def equalities(source: Source) -> Equalities:
-    """Return all active equalities; notes name the inactive ones."""
+    """Return all active equalities; add a note for each inactive equality."""
     found = Equalities()
     for equality in _active(source):
         if equality.kind in _LOOPS:
@@ -95,7 +95,7 @@ def equalities(source: Source) -> Equalities:
 
 
 def _active(source: Source) -> Iterator[_Equality]:
-    """Yield the active equalities, except those that attach a body to a mocap body."""
+    """Yield the active equalities, except equalities that attach a body to a mocap body."""
     for k, name in enumerate(source["equality"]):
         name, kind = name or source.tie(f"equality{k}"), str(source["eq_type"][k])
         ends, data = (source["eq_obj1id"][k], source["eq_obj2id"][k]), list(source["eq_data"][k])
@@ -121,9 +121,9 @@ def _bodies(equality: _Equality) -> list[int]:
 def _loop(equality: _Equality) -> LoopData:
     """Return the loop joint of an equality between bodies, with z along a hinge if there is one.
 
-    The same rotation may be applied to both frames of the joint. With z along a hinge of the
-    bodies, the equations of a planar loop separate into those in the plane, which affect its
-    motion, and the redundant others.
+    Rotating both frames of the joint equally does not change the loop. With z along a hinge of the
+    bodies, the equations of a planar loop separate into equations in the plane, which affect its
+    motion, and redundant equations.
     """
     source, ends = equality.source, _frames(equality)
     axes = next(filter(None, (_hinge(source, *end) for end in reversed(ends))), Matrix.identity())
@@ -134,7 +134,7 @@ def _loop(equality: _Equality) -> LoopData:
 
 
 def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
-    """Return the rotation E from a frame `at` on a body to one with z along its last hinge."""
+    """Return the rotation E from a frame `at` on a body to a frame with z along its last hinge."""
     first, count = source["body_jntadr"][body], source["body_jntnum"][body]
     axes = [source["jnt_axis"][j] for j in range(first, first + count)
             if source["jnt_type"][j] == "hinge"]  # fmt: skip
@@ -142,7 +142,7 @@ def _hinge(source: Source, body: int, at: Transform) -> Matrix | None:
 
 
 def _frames(equality: _Equality) -> list[tuple[int, Transform]]:
-    """Return the two bodies of an equality, and the frames on them that it makes coincide."""
+    """Return the two bodies of an equality, and on each body the frame that it aligns."""
     source, data = equality.source, equality.data
     if source["eq_objtype"][equality.k] == "site":
         owners = _bodies(equality)
@@ -250,7 +250,10 @@ def _add_loop(
     bodies: Bodies,
     taken: set[str],
 ) -> None:
-    """Write an equality of two sites, because one of two bodies would keep an open loop open."""
+    """Write an equality of two sites.
+
+    An equality of two bodies would not close a loop that is open in the initial configuration.
+    """
     if not (tag := spelling(loop.kind, "MJCF equality")):
         remedy = f"{_ELSE}, or close it with a spherical or revolute joint, or a weld"
         raise refusal("E-MJCF-014", loop, f"is {loop.kind}", remedy)
@@ -294,7 +297,7 @@ def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
     if not loop.traits.hinge:
         return [loop]
     ball = replace(loop, kind=spelled("MJCF equality")["connect"])
-    along = Transform.from_pose(Matrix.identity(), loop.axis)  # by 1 m
+    along = Transform.from_pose(Matrix.identity(), loop.axis)  # move 1 m along the axis
     pose, child_pose = (compose(along, place) for place in (loop.pose, loop.child_pose))
     name = unused_name(f"{loop.name}.axis", taken)
     return [ball, replace(ball, name=name, pose=pose, child_pose=child_pose)]

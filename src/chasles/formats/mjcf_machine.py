@@ -36,7 +36,7 @@ _KINDS = {
     "site": "site",
     "slidercrank": "crank",
 }
-"""Transmissions by MuJoCo's words."""
+"""Kind of transmission for each of MuJoCo's names."""
 
 _SIZES = {"free": (7, 6), "ball": (4, 3), "slide": (1, 1), "hinge": (1, 1)}
 """Numbers of positions and velocities of each joint type."""
@@ -104,7 +104,10 @@ class Tendons:
         self._used |= {t for kind, t in kinds if kind == "tendon"}
 
     def read(self, joints: list[JointData]) -> tuple[list[JointData], list[RotorData]]:
-        """Return the joints, with the armature of single-joint tendons, and the acting tendons."""
+        """Return the joints and the tendons that act on the robot or are used.
+
+        The armature of a single-joint tendon is added to its joint.
+        """
         source, own, found = self.source, dict[str, float](), list[RotorData]()
         for t, name in enumerate(source["tendon"]):
             data = RotorData(
@@ -214,7 +217,10 @@ def _acts(data: RotorData) -> bool:
 
 
 def actuators(source: Source, tied: Tendons, held: Mapping[str, float]) -> tuple[ActuatorData, ...]:
-    """Return all actuators in the order of MuJoCo's controls; unsupported ones have no kind."""
+    """Return all actuators in the order of MuJoCo's controls.
+
+    The `kind` of an unsupported actuator is empty.
+    """
     return tuple(
         _actuator(source, tied, held, row, name)
         for name, row in zip(_names(source), source["actuators"], strict=True)

@@ -145,10 +145,11 @@ def _actuator(data: ActuatorData) -> dict[str, str]:
 
 
 def add_keyframes(root: etree._Element, source: Description, order: Sequence[str]) -> list[str]:
-    """Write keyframes. The written joints, in MuJoCo's order, are `order`.
+    """Write keyframes; return notes.
 
-    If a joint that is not floating starts away from zero, the initial coordinates are written as
-    the keyframe "start", because MuJoCo would start it at zero.
+    order: names of the written joints, in MuJoCo's order. If a joint that is not floating does not
+    start at zero, the initial coordinates are written as the keyframe "start", because MuJoCo would
+    start the joint at zero.
     """
     joints = {joint.name: joint for joint in source.joints}
     keys, notes = list(source.keyframes), []

@@ -23,7 +23,7 @@ Bodies = Mapping[str | None, etree._Element]
 def add_sensors(
     root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
 ) -> list[str]:
-    """Write sensors and return notes on omitted ones. The file contains the given `joints`."""
+    """Write sensors; return notes on omitted sensors. `joints` are the joints in the file."""
     writer, notes = _Writer(root, source, bodies, joints), []
     sensors = added(root, "sensor")
     for sensor in source.sensors:
@@ -44,7 +44,7 @@ def add_sensors(
 
 
 class _Writer:
-    """Writer of the sites that carry sensors; a site is added where there is none."""
+    """Writer of sensors. It adds the sites to which sensors are attached."""
 
     def __init__(
         self, root: etree._Element, source: Description, bodies: Bodies, joints: list[str]
@@ -108,7 +108,7 @@ class _Writer:
         return found
 
     def _site(self, name: str, frame: str, pose: Transform) -> str:
-        """Return the site at a pose in a frame; it is added unless it is the site of the frame."""
+        """Return the name of a site at a pose in a frame; add the site if it does not exist."""
         if frame in self.frames and pose.is_identity:
             return frame
         return self._made(name, frame, pose)

@@ -12,7 +12,7 @@ from chasles.model.sensors import SENSORS, SURFACES, NoiseData, SensorData, Surf
 from chasles.model.shapes import SHAPE_TRAITS
 
 _KINDS = {row.mjcf: kind for kind, row in SENSORS.items() if row.mjcf}
-"""Kinds of sensors by MuJoCo's words."""
+"""Kind of sensor for each of MuJoCo's names."""
 
 MOST_TRIANGLES = 2000
 """Largest number of triangles, over all meshes, that the ray of one sensor may hit."""
@@ -28,7 +28,7 @@ class _Unsupported(Exception):
 def sensors(
     source: Source, held: set[str], tendons: Mapping[int, str]
 ) -> tuple[list[SensorData], list[str]]:
-    """Return the sensors of a file, and sentences about omitted or incomplete ones.
+    """Return the sensors of a file, and sentences about omitted or incomplete sensors.
 
     held: joints that equalities fix. tendons: names of the tendons that are read, by number.
     """
@@ -51,7 +51,7 @@ def sensors(
 
 
 def _pulled(source: Source) -> bool:
-    """Return True if some spatial tendon exerts a force that does not follow from its motion."""
+    """Return True if a spatial tendon has an actuator, limits or friction."""
     driven = {row["ends"][0] for row in source["actuators"] if row["trn"] == "tendon"}
     return any(
         source["tendon_limited"][t] or source["tendon_frictionloss"][t] or t in driven
@@ -152,7 +152,7 @@ def _frame(source: Source, kind: str, i: int) -> tuple[str, Transform]:
 
 
 def _at_rest(source: Source, kind: str, i: int) -> Vector:
-    """Return the quaternion of a frame at the joints' references, with the sign in the file."""
+    """Return the quaternion of a frame in the reference configuration, with MuJoCo's sign."""
     body, _, quaternion = _owner(source, kind, i)
     found = Vector(tuple(quaternion))
     while body > 0:
@@ -189,7 +189,7 @@ def _zone(source: Source, site: int) -> Surface:
 
 
 def _size(kind: str, halves: list[float]) -> tuple[float, ...]:
-    """Convert MuJoCo's sizes to those of `ShapeData`."""
+    """Convert a size in MuJoCo to a size in `ShapeData`."""
     if kind == "plane":
         return tuple(2.0 * x if x > 0.0 else math.inf for x in halves[:2])
     halved = SHAPE_TRAITS[kind].halved

@@ -55,8 +55,8 @@ class Source:
 
     numbers: arrays of the compiled model, by their names in mjModel. model: the name of the model,
     "" if it has none. lines: lines of parts in the file, by kind and name. bodies, joints: names of
-    all bodies and joints; unnamed ones get MuJoCo's number, such as body3 or joint0. left_out:
-    parts that are not supported. frames: names of the frames of sites, by index.
+    all bodies and joints; unnamed parts are named by MuJoCo's index, such as body3 or joint0.
+    left_out: parts that are not supported. frames: names of the frames of sites, by index.
     """
 
     file: str
@@ -89,7 +89,7 @@ class Source:
         return self.file if line is None else f"{self.file}:{line}"
 
     def is_mocap(self, i: int) -> bool:
-        """Return True if a body is a mocap body, or fixed to one."""
+        """Return True if a body is a mocap body, or is fixed to a mocap body."""
         while i > 0 and self["body_mocapid"][i] < 0 and not self["body_jntnum"][i]:
             i = self["body_parentid"][i]
         return bool(self["body_mocapid"][i] >= 0)

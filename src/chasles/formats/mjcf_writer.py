@@ -37,12 +37,12 @@ WORLD = "world"
 """MuJoCo's name of the fixed world."""
 
 _LEAST = 1e-15
-"""MuJoCo refuses moving bodies with smaller masses or principal moments (mjMINVAL)."""
+"""Smallest mass and principal moment of a moving body that MuJoCo accepts (mjMINVAL)."""
 
 _ROUNDING = 1e-12
 """Rounding error allowed in principal moments, relative to the moments about the link's origin.
 
-Principal moments about the center of mass are differences of those, so they lose digits.
+Principal moments about the center of mass lose digits, because they are computed by subtraction.
 """
 
 _ELSE = "save the robot as .toml"
@@ -108,7 +108,10 @@ def _apart(joint: JointData) -> bool:
 
 @dataclass
 class _Writer:
-    """A mechanism being written; `named` are the user's links, `written` the joints so far."""
+    """A mechanism being written.
+
+    named: names of the user's links. written: names of the joints that are already written.
+    """
 
     source: Description
     notes: list[str]
@@ -150,7 +153,7 @@ class _Writer:
         return found
 
     def _series(self, joint: JointData) -> tuple[str, list[JointData]]:
-        """Return the link of the next body and the joints leading to it, past massless links."""
+        """Return the link of the next body, after massless links, and the joints leading to it."""
         series = [joint]
         while self._passed(series[-1]):
             (after,) = self.children[series[-1].child]
@@ -262,7 +265,10 @@ class _Writer:
         added(body, "inertial", mass=words([mass]), diaginertia=words(moments), **place)
 
     def _heavy(self, name: str) -> bool:
-        """Return True if a body, or one fixed to it, has the mass and inertia that MuJoCo needs."""
+        """Return True if a body has the mass and inertia that MuJoCo needs.
+
+        The mass may also belong to a body that is fixed to it.
+        """
         mass, moments = self.links[name].inertia.m, _principal(self.links[name])[0]
         if min(mass, *moments) >= _LEAST:
             return True
@@ -367,7 +373,7 @@ def _add_shapes(
             given["rgba"] = words(shape.color)
         body = bodies[shape.link]
         if body.find("inertial") is None:
-            given["mass"] = "0"  # MuJoCo would take it from the shape
+            given["mass"] = "0"  # otherwise MuJoCo computes the mass from the shape
         added(body, "geom", type=shape.kind, **given, **placed(shape.pose))
     if meshes:
         assets = added(root, "asset")
@@ -378,7 +384,7 @@ def _add_shapes(
 
 
 def _mesh(shape: ShapeData, file: str) -> tuple[str, str]:
-    """Return the name of a mesh file for MuJoCo, and its fault ("" if it has none)."""
+    """Return the name of a mesh file for MuJoCo, and a reason if MuJoCo cannot read it."""
     path = mesh_file(shape.file, file)
     if path is None:
         return "", "was not found"

@@ -40,8 +40,8 @@ QUANTITIES = ("q", "qd", "qdd")
 REACHED = ("solved", "angle_error", "distance_error")
 """Further columns of motions that `chasles reach` writes.
 
-`solved` is 1 where a pose is reached; the errors are in rad and m. An instant that does not reach
-its pose is refused.
+`solved` is 1 where a pose is reached; the errors are in rad and m. Reading an instant with `solved`
+0 raises an error.
 """
 
 SIMULATED = re.compile(r"kinetic|potential|contact\d+\.(gap|fx|fy|fz)")
@@ -114,7 +114,7 @@ def read(
 def _recorded(
     file: str, model: Model, blocks: Iterable[Block], step: float | None
 ) -> Iterator[Motion]:
-    """Yield the motion of a binary file; `end` is its size, because it may be read at once."""
+    """Yield the motion of a binary file in blocks; `end` of each block is the file's size."""
     first, end = 0, size(file)
     for block in blocks:
         count = len(block["q"])

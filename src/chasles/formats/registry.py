@@ -13,7 +13,7 @@ from chasles.errors import ModelError
 from chasles.formats.files import suffixes
 
 _MOST_FILES = 100_000
-"""Largest number of files examined in one folder; a cache of robots has some thousands."""
+"""Largest number of files examined in one folder; a cache of robots has a few thousand files."""
 
 
 BUILT_IN = (

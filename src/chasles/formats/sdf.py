@@ -36,7 +36,7 @@ UNBOUNDED = 1e16
 _PERPENDICULAR = 1e-9
 
 GRAVITY = Vector.of(0.0, 0.0, -9.8)
-"""Gravity (m/s2) of a `<world>` that does not state one."""
+"""Gravity (m/s2) of a `<world>` without `<gravity>`."""
 
 
 def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = False) -> Description:
@@ -45,8 +45,8 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     The first link is "world". If models are nested, or there are several, their parts are named
     `model::part`. A joint between links that are already connected closes a loop. Parts that no
     joint connects to the world float on a free joint (root_joint, if there is only one), with a
-    note. Static models are fixed. Gravity is that of the `<world>`, or (0, 0, -9.81) if the file
-    has only a model.
+    note. Static models are fixed. Gravity is taken from the `<world>`, or is (0, 0, -9.81) if the
+    file has only a model.
 
     snap: as for URDF files. floating: free a model that a single fixed joint attaches to the world.
     """
@@ -130,7 +130,7 @@ def _frames(document: Document) -> Iterator[FrameData]:
 
 
 def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkData]]:
-    """Return the joint of a node; if its two axes differ, two joints and the link between."""
+    """Return the joint of a node. A joint with two different axes becomes two joints and a link."""
     part = node.part
     given, kinds = part.text("type"), spelled("SDF")
     if given not in kinds:
@@ -156,7 +156,7 @@ def _joints(document: Document, node: Node) -> tuple[list[JointData], list[LinkD
 
 
 def _two_axes(first: JointData, second: JointData) -> tuple[list[JointData], list[LinkData]]:
-    """Return one joint if its axes are perpendicular and have equal data, and otherwise two."""
+    """Return one joint if its axes are perpendicular and have equal data, or else two joints."""
     alike = replace(second, axis=first.axis) == first and first.mimic is None
     if alike and abs(first.axis.dot(second.axis)) < _PERPENDICULAR:
         return [replace(first, second_axis=second.axis)], []
@@ -184,7 +184,7 @@ def _with_axis(joint: JointData, node: Node, tag: str) -> JointData:
 
 
 def _resistance(axis: Part | None) -> dict[str, Any]:
-    """Return damping, friction and spring; a ball joint too has them in `<axis>`, as in Drake."""
+    """Return the damping, friction and spring in `<axis>`, which may belong to a ball joint."""
     dynamics = None if axis is None else axis.find("dynamics")
     if dynamics is None:
         return {}

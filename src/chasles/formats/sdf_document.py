@@ -17,7 +17,10 @@ from chasles.formats.xml_file import Part, Source, parse
 from chasles.model import CouplingData, JointData, gear
 
 OLDEST, NEWEST = 4, 12
-"""Minor versions that are read without a note. Older files are converted as by sdformat."""
+"""Oldest and newest minor version that is read without a note.
+
+Older files are converted as in sdformat.
+"""
 
 _KEPT = {"name", "type", "version"}
 _INLINE = {"origin", "parent", "child", "gravity", "ambient", "diffuse", "specular", "emissive"}
@@ -48,7 +51,7 @@ MANIFEST = "model.config"
 
 @dataclass
 class Document:
-    """A file being read. `world` is `<world>` or else `<sdf>`; `ties` are joint names in use."""
+    """A file being read. `world` is `<world>` or else `<sdf>`; `ties` holds the joint names."""
 
     file: str
     world: Part
@@ -296,9 +299,9 @@ def _main(part: Part, folder: Path) -> Path:
 def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingData]:
     """Yield a coupling theta2 = -gearbox_ratio theta1 for each gearbox (sdformat.org/spec).
 
-    theta1 is the angle of the gearbox's parent about `<axis>`, and theta2 that of its child about
-    `<axis2>`, both relative to `gearbox_reference_body`. They are the coordinates of the joints
-    between these links.
+    theta1 is the angle of the gearbox's parent about `<axis>`, and theta2 is the angle of its child
+    about `<axis2>`, both relative to `gearbox_reference_body`. They are the coordinates of the
+    joints between these links.
     """
     nodes = {node.name: node for node in document.of("joint")}
     turning: Turning = {}
@@ -322,7 +325,8 @@ def gears(document: Document, joints: Iterable[JointData]) -> Iterator[CouplingD
 def _angle(node: Node, tag: str, axis: str, turning: Turning) -> tuple[str, float]:
     """Return the joint that connects one end of a gearbox to the reference body, and a sign.
 
-    The sign is that of the end's rotation about the gearbox axis when the joint angle increases.
+    The sign is +1 if the end rotates about the gearbox axis in the positive direction when the
+    joint angle increases, and -1 otherwise.
     """
     ends = (end(node, x) for x in (tag, REFERENCE))
     link, reference = (WORLD if x is None else x.name for x in ends)

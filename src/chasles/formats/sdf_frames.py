@@ -24,13 +24,14 @@ MODEL, WORLD = "__model__", "world"
 
 @dataclass(eq=False)
 class Node:
-    """A frame. name: its unique name in the file, `model::part` where models are nested.
+    """A frame of an SDF file.
 
-    scope: the model or world that contains the frame, where names are looked up; None for the
-    world. given: its pose in the frame `base`. on: the frame that it is attached to. static: True
-    if it never moves. Models and the world also have: version, the minor version of the file (9 for
-    SDF 1.9); nodes, the parts by name; placement, the inner frame that `given` places ("" for the
-    model frame); into, the scope into which the parts are merged.
+    name: unique name in the file, `model::part` if models are nested. scope: the model or world
+    that contains the frame, where names are looked up; None for the world. given: its pose in the
+    frame `base`. on: the frame that it is attached to. static: True if it never moves. Models and
+    the world also have: version, the minor version of the file (9 for SDF 1.9); nodes, the parts by
+    name; placement, the inner frame that `given` places ("" for the model frame); into, the scope
+    into which the parts are merged.
     """
 
     part: Part
@@ -47,7 +48,7 @@ class Node:
     into: "Node | None" = None
 
     def beside(self, name: str, part: Part) -> "Node":
-        """Return the frame with a name in the scope of this frame."""
+        """Return the frame with the given name in the scope of this frame."""
         assert self.scope is not None, "all parts belong to a model or a world"
         return self.scope.find(name, part)
 
@@ -58,7 +59,7 @@ class Node:
 
     @cached_property
     def pose(self) -> Transform:
-        """Return the pose in the frame `above`."""
+        """Return the pose of this frame in the frame `above`."""
         if not self.placement:
             return self.given
         node, placed = self.find(self.placement, self.part), Transform.identity()
@@ -103,7 +104,7 @@ class Node:
 
     @property
     def prefix(self) -> str:
-        """Return the prefix of the names of the parts in the whole file."""
+        """Return the prefix that makes the names of the parts unique in the file."""
         if self.into is not None:
             return self.into.prefix
         return f"{self.name}::" if self.name else ""
@@ -121,7 +122,7 @@ class Node:
         return node
 
     def find(self, name: str, part: Part) -> "Node":
-        """Return the frame with a name, as written in this scope: part or model::part."""
+        """Return the frame with the given name in this scope: part or model::part."""
         if name in ("", MODEL):
             return self
         if name in self.nodes:
@@ -137,8 +138,8 @@ class Node:
 def relative(a: Node, b: Node) -> Transform:
     """Return the pose of frame a in frame b, by way of their nearest common ancestor.
 
-    Unlike products of world poses, this takes a time per joint that does not grow with the file,
-    and loses no digits.
+    Compared with products of world poses, the time per joint does not depend on the size of the
+    file, and no digits are lost.
     """
     sides = {a: Transform.identity()}, {b: Transform.identity()}
     ends, meet = [a, b], a if a is b else None
@@ -161,7 +162,7 @@ def relative(a: Node, b: Node) -> Transform:
 
 
 def truth(part: Part, tag: str, default: bool) -> bool:
-    """Return the truth value in a child element."""
+    """Return the boolean value of a child element."""
     text, child = part.content(tag).lower(), part.find(tag)
     if child is None or not text:
         return default

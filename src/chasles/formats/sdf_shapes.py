@@ -25,9 +25,9 @@ def is_auto(inertial: Part) -> bool:
 def uniform(node: Node, inertial: Part, file: str) -> RigidInertia:
     """Return the inertia of the collision shapes with uniform density, scaled to a given mass.
 
-    As in sdformat's Link::ResolveAutoInertials, the density is that of the `<collision>`, or else
-    of the `<inertial>`, or else 1000 kg/m3. A shape without volume counts as 1 kg, and 1 kg m2
-    about each axis.
+    As in sdformat's Link::ResolveAutoInertials, the density is taken from the `<collision>`, or
+    else from the `<inertial>`, or else is 1000 kg/m3. A shape of unknown volume has a mass of 1 kg,
+    and moments of inertia of 1 kg m2.
     """
     plain = replace(node.part, source=replace(node.part.source, snap=False))
     parts, total, unknown = list(plain.all("collision")), RigidInertia.zero(), 0
@@ -110,7 +110,7 @@ def drawn(part: Part, link: str, file: str) -> tuple[ShapeData, str]:
 
 
 def _color(visual: Part) -> tuple[float, ...] | None:
-    """Return red, green, blue and opacity; None if the file has no such numbers."""
+    """Return red, green, blue and opacity; None if the file does not give a color."""
     material = visual.find("material")
     if material is None or material.find("diffuse") is None:
         return None

@@ -25,7 +25,7 @@ from chasles.model.graph import in_series, taken_names, unused_name
 from chasles.writing import store
 
 VERSION = "1.11"
-"""Version of written files, the first with mimic joints and screw pitch in meters per turn."""
+"""Version of written files: the first that supports mimic joints and pitch in meters per turn."""
 
 _CLOSED = 1e-12
 """Largest rounding error (m or rad) between the frames of a closed loop."""
@@ -52,7 +52,7 @@ def write(description: Description, path: str | os.PathLike[str]) -> tuple[str, 
         _check(joint)
     for joint in free:
         _check_free(joint)
-        what = "is implied: an SDF model floats unless attached; when read back, it comes first"
+        what = "needs no element, because SDF models float by default; a reader lists it first"
         notes.append(f"joint {joint.name!r} {what}")
     root = xml.added(None, "sdf", version=VERSION)
     outer = root

@@ -161,7 +161,7 @@ def together(solids: Iterable[Solid]) -> Solid | None:
 
 
 def outer(*roles: Sequence[Solid | None]) -> tuple[Solid, ...]:
-    """Return the collision shapes or the visual shapes, whichever include the largest one.
+    """Return either the collision shapes or the visual shapes: those with the largest shape.
 
     The result is empty if a shape is unknown.
     """

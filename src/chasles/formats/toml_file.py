@@ -83,7 +83,7 @@ class _Printed(float):
 class Lines:
     """Line numbers of the headers and keys of a file, which `tomllib` does not provide.
 
-    Keys that are not on a line of their own, such as keys of inline tables, are not found.
+    Keys that are not at the start of a line, such as keys of inline tables, are not found.
     """
 
     def __init__(self, text: str) -> None:
@@ -204,7 +204,7 @@ class TomlFile:
         return value
 
     def _angle(self, raw: Any, value: float, *path: str | int) -> float:
-        """Return an angle in rad; the rounded digits of a right angle mean a right angle."""
+        """Return an angle in rad; a rounded multiple of a right angle is snapped."""
 
         def note(what: str) -> None:
             self.notes.append(": ".join(filter(None, (self.where(*path), _part(*path), what))))
@@ -277,7 +277,7 @@ def lines(row: Mapping[str, Any]) -> list[str]:
 
 
 def word(value: Any, *, angular: bool = False) -> str:
-    """Return a value in TOML with all digits; an `angular` one has enough not to be snapped."""
+    """Return a value in TOML with all digits; `angular` values are written by `angle_word`."""
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
     if isinstance(value, int):

@@ -54,8 +54,8 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
     """Read a URDF file.
 
     snap: an angle printed with five or more digits is taken as a multiple of a right angle, with
-    exact sine and cosine, if its digits are those of the multiple, rounded or truncated. A note
-    names the place. floating: put the root link on a free joint named root_joint.
+    exact sine and cosine, if it equals the multiple rounded or truncated to that number of digits.
+    A note names the place. floating: put the root link on a free joint named root_joint.
     """
     file, notes = os.fsdecode(path), list[str]()
     root = xml.parse(file, load(file), notes)
@@ -65,7 +65,7 @@ def read(path: str | os.PathLike[str], *, snap: bool = True, floating: bool = Fa
 def described(
     file: str, root: etree._Element, notes: list[str], *, snap: bool, floating: bool
 ) -> Description:
-    """Return the robot in a document, with the `notes` of the parser and further ones."""
+    """Return the robot in a document; its notes begin with the `notes` of the parser."""
     if root.tag.rpartition("}")[2] != "robot":
         problem = f"the root element is <{root.tag}>"
         remedy = "use <robot> as the root element of a URDF file"
@@ -108,7 +108,10 @@ def _named(robot: Part, tag: str) -> Iterator[Part]:
 
 
 def _distinct(element: Part, first: dict[str, str]) -> Part:
-    """Return a link or joint as a named part; `first` has the places of earlier names."""
+    """Return a link or joint as a named part; raise an error if its name is not distinct.
+
+    first: places of earlier names.
+    """
     part, name = element.named(), element.text("name")
     if name in first:
         problem = f"{first[name]} has a {part.tag} of the same name"
@@ -118,7 +121,7 @@ def _distinct(element: Part, first: dict[str, str]) -> Part:
 
 
 def refusals(robot: Part) -> Iterator[ModelError]:
-    """Yield the first error of every link and joint; `read` raises only the first of all."""
+    """Yield the first error of every link and joint; `read` raises only the first error."""
     for tag, reader in (("link", _link), ("joint", _joint)):
         first: dict[str, str] = {}
         for element in robot.all(tag):
@@ -255,7 +258,7 @@ def drawn(part: Part, link: str, named: Mapping[str, Color]) -> ShapeData:
 
 
 def _color(material: Part, named: Mapping[str, Color]) -> Color | None:
-    """Return red, green, blue and opacity; None if the file has no such numbers."""
+    """Return red, green, blue and opacity; None if the file does not give a valid color."""
     color = material.find("color")
     if color is None:
         return named.get(material.element.get("name", ""))

@@ -23,7 +23,7 @@ _OUT_OF_TIME = tuple(-getattr(signal, name, 1000) for name in ("SIGXCPU", "SIGKI
 
 
 PATIENCE, TURNS = 10.0, 100
-"""Allowed ratio of elapsed time to processor time, and number of turns of waiting (see `run`).
+"""Allowed ratio of elapsed time to processor time, and number of waiting periods (see `run`).
 
 Elapsed time exceeds processor time on a busy machine.
 """
@@ -38,9 +38,8 @@ class Tool:
     """Reader of a format. It needs `package`, which the extra `extra` of chasles installs.
 
     program: Python file in this folder whose function `answer` runs the reader. seconds: limit on
-    processor time. A process that waits for something else is stopped after `PATIENCE` times as
-    long, not counting time in which the machine sleeps or this process is stopped. memory: limit on
-    the address space in bytes.
+    processor time. The limit on elapsed time is `PATIENCE * seconds`, without time in which the
+    machine sleeps or this process is stopped. memory: limit on the address space in bytes.
     """
 
     name: str
@@ -88,8 +87,8 @@ def run(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command; raise TimeoutExpired after `timeout` seconds.
 
-    The waiting time is divided into turns. A turn counts once, even if this process is stopped or
-    the machine sleeps during the turn.
+    The timeout is divided into short waiting periods. Each period is counted once, even if this
+    process is stopped or the machine sleeps during the period.
     """
     pipe = subprocess.PIPE
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, cwd=cwd, env=env) as process:

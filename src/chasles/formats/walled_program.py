@@ -32,7 +32,7 @@ def limit(seconds: int, memory: int) -> None:
             try:
                 resource.setrlimit(what, (most, most))
             except (ValueError, OSError):
-                continue  # macOS defines the limit of memory, but refuses to set it
+                continue  # macOS defines the memory limit, but does not let a process set it
 
 
 if __name__ == "__main__":

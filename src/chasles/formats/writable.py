@@ -42,7 +42,7 @@ def _check_inertia(link: LinkData) -> None:
     if not m and any(h):
         problem = f"link {link.name!r} has a first moment of mass, but no mass"
         raise ModelError("E-FILE-041", problem, "give the link a mass")
-    if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # false for NaN too
+    if not all(abs(x) <= LARGEST for x in (m, *center, *h, *I)):  # also refuses NaN
         problem = f"link {link.name!r} has a mass, center or inertia above {LARGEST:g}"
         raise ModelError("E-FILE-042", problem, "correct the values")
 
@@ -129,7 +129,7 @@ _UNTURNED = (1.0, 0.0, 0.0, 0.0)
 
 
 def lacking(joint: JointData) -> str:
-    """Return a phrase for a joint that a format lacks: "is spherical", "is reversed planar"."""
+    """Return a phrase for an unsupported joint, such as "is spherical" or "is reversed planar"."""
     return f"is {'reversed ' if joint.reversed else ''}{joint.kind}"
 
 

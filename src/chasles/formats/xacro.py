@@ -56,7 +56,7 @@ def expanded(
     file: str, arguments: Mapping[str, str] | None = None, trust: bool = False
 ) -> etree._Element:
     """Return the URDF document that a xacro file expands to; elements keep their file and line."""
-    parse(file, load(file))  # checks sizes; xacro itself has only the limits of its process
+    parse(file, load(file))  # check sizes, which the xacro package does not check
     given = {str(key): str(value) for key, value in (arguments or {}).items()}
     answer = XACRO.ask(file, json.dumps(given), str(MAX_BYTES), "yes" if trust is True else "no")
     if "error" in answer:

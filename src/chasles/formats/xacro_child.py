@@ -83,7 +83,7 @@ def parsed(given: Any, filename: str | None = None) -> Any:
 
 
 def elements(node: Any) -> Iterator[Any]:
-    """Yield the elements of a document or an element, including itself, in document order."""
+    """Yield all elements of a document, or an element and its descendants, in document order."""
     pending = [node]
     while pending:
         node = pending.pop()
@@ -112,10 +112,10 @@ def place(error: BaseException) -> str:
 
 
 def found(package: str, file: str) -> str:
-    """Return the folder of a package: one above the file, or next to a folder above it.
+    """Return the folder of a package: a folder above the file, or a folder next to one of these.
 
-    A folder with the package's name counts even without package.xml, except the home folder, the
-    folders above it, and folders next to these that do not contain the file.
+    A folder with the package's name is accepted without package.xml. Exceptions are the home
+    folder, the folders above it, and folders next to these that do not contain the file.
     """
     home = Path(os.path.expanduser("~"))
     shared = (home, *home.parents)
@@ -145,7 +145,7 @@ _Loader = substitution_args.yaml.SafeLoader
 _flatten = _Loader.flatten_mapping
 
 reach: list[Path] = []
-"""Folders of packages whose files may be read, the file's own first; unused if it is trusted."""
+"""Folders of packages that an untrusted file may read, beginning with the file's package."""
 
 
 def distrust(file: str) -> None:
@@ -184,7 +184,7 @@ def distrust(file: str) -> None:
 
 
 def argument(name: str) -> Any:
-    """Return an argument of the file, as $(eval arg(name)) sees it."""
+    """Return the value of $(eval arg(name)): an argument of the file, converted from text."""
     given = xacro.substitution_args_context["arg"]
     return substitution_args.convert_value(substitution_args._eval_arg(name, given), "auto")
 
@@ -207,7 +207,7 @@ def check_reach(filename: str) -> None:
 
 
 def load_yaml(filename: str) -> Any:
-    """Return the values of a YAML file, as xacro wraps them."""
+    """Return the values of a YAML file in xacro's wrapper types."""
     check_reach(xacro.abs_filename_spec(filename))
     if os.path.getsize(xacro.abs_filename_spec(filename)) > MOST_YAML:
         raise Refused(f"{filename} is larger than {MOST_YAML} bytes")
@@ -225,7 +225,10 @@ def flattened(self: Any, node: Any) -> None:
 
 
 def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
-    """Split a text at separators; xacro uses them in a pattern, so special ones are refused."""
+    """Split a text at separators.
+
+    Separators with a special meaning in regular expressions are refused.
+    """
     if set(sep) & set("[]^\\"):
         raise Refused(f"separators {sep!r} are not supported")
     parts: list[str] = xacro.tokenize(text, sep, skip_empty)
@@ -233,7 +236,7 @@ def tokenize(text: str, sep: str = ",; ", skip_empty: bool = True) -> list[str]:
 
 
 def refusal(error: BaseException | None) -> Any:
-    """Return the refusal that caused an error, or None."""
+    """Return the `Refused` exception that caused an error, or None."""
     while error is not None and not isinstance(error, Refused):
         error = getattr(error, "exc", None) or error.__context__
     return error
@@ -243,7 +246,10 @@ def refusal(error: BaseException | None) -> Any:
 
 
 def complaint(file: str, what: str, at: str = "", refused: bool = False) -> ValueError:
-    """Return an error with its place and macros; if `refused`, trusting the file might help."""
+    """Return an error with its place and macros.
+
+    refused: True if the expression may be valid in a trusted file.
+    """
     files = [name for name in xacro.filestack or [] if name] or [file]
     called = [macro.body.getAttribute("name") for macro in xacro.macrostack or []]
     macros = list(dict.fromkeys(called[::-1]))[:4]

@@ -118,7 +118,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "round": _round,
     **{f.__name__: _small(f) for f in (math.factorial, math.comb, math.perm)},
 }
-"""Functions by name: built-in functions and those of `math`, with bounded work."""
+"""Functions by name: built-in functions and functions of `math`, with limits on their work."""
 
 _BY_KEY = (FUNCTIONS["min"], FUNCTIONS["max"], FUNCTIONS["sorted"])
 _BY_FIRST = (FUNCTIONS["map"], FUNCTIONS["filter"])
@@ -164,13 +164,13 @@ class Evaluator:
             raise Refused("the expression is nested too deeply") from None
 
     def spend(self, work: int) -> None:
-        """Count work; raise an error if the file takes too much."""
+        """Subtract work from the file's limit; raise an error if the limit is exceeded."""
         self.left -= work
         if self.left < 0:
             raise Refused("the expressions of the file take too long to evaluate")
 
     def weigh(self, *values: Any) -> None:
-        """Count the entries (at all depths) and characters of values as work."""
+        """Subtract work for the entries (at all depths) and characters of values."""
         pending = list(values)
         while pending:
             value = pending.pop()
@@ -353,7 +353,7 @@ class _Walk(ast.NodeVisitor):
     def _called(
         self, function: Callable[..., Any], given: Iterable[Any], named: dict[str, Any]
     ) -> Any:
-        """Call an allowed function; arguments and results count as work."""
+        """Call an allowed function; the sizes of its arguments and results are limited."""
         given = list(given)
         self._bounds.weigh(given, named)
         if function in _BY_KEY and named.get("key") is not None:
@@ -384,7 +384,7 @@ class _Walk(ast.NodeVisitor):
     def _method(self, owner: Any, method: Callable[..., Any]) -> Callable[..., Any]:
         def call(*given: Any, **named: Any) -> Any:
             sizes = [len(x) for x in given if isinstance(x, str | list | tuple)]
-            if method in (str.join, str.replace):  # one text for every entry or character
+            if method in (str.join, str.replace):  # may copy a text for every entry or character
                 self._bounds.spend((len(owner) + 1) * (max(sizes, default=0) + 1))
             return method(owner, *given, **named)
 

@@ -1,4 +1,4 @@
-"""The commands in the order of the help text, with one file and one row per command."""
+"""All commands, in the order of the help text. Each command is defined in a separate file."""
 
 from collections.abc import Callable
 

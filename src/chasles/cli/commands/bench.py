@@ -1,9 +1,10 @@
-"""The command `chasles bench`: a robot's main functions, timed on this machine.
+"""The command `chasles bench`: time a robot's main functions on this machine.
 
 Each time is the minimum of many runs. Runs are interleaved, so that all methods are subject to the
-same noise. One core is timed by the processor time of this process, which excludes waiting for
-other programs. Several cores are timed by wall-clock time. Pinocchio is called from Python once per
-state, after its results have been compared. Its results are discarded, which favors it.
+same noise. Times on one core are processor times of this process, which exclude waiting for other
+programs. Times on several cores are wall-clock times. Pinocchio is called from Python once per
+state, after its results have been compared. The timed calls discard its results, which gives
+Pinocchio a small advantage.
 """
 
 import os
@@ -73,11 +74,11 @@ SECONDS = 0.7
 
 EXACT = 1e-8
 SNAPPED = 1e3
-"""Largest relative error, and its increase per radian of the angles that snapping changed."""
+"""Largest accepted relative error, and its increase per radian of change by snapped angles."""
 
 
 class WrongAnswer(InputError):
-    """Pinocchio's result for the same robot and state differs, so times are meaningless."""
+    """Error for a result that differs from Pinocchio's result."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class Speed:
 class Bench:
     """All speeds of a robot, and their ratios to the limits of the machine.
 
-    `note` explains why Pinocchio's times are missing, and is empty if they are not.
+    `note` explains why Pinocchio's times are missing, and is empty if Pinocchio was timed.
     """
 
     robot: Robot
@@ -114,13 +115,13 @@ class Bench:
 
 
 class Peer(NamedTuple):
-    """The same robot in Pinocchio."""
+    """The robot in Pinocchio, and the conversion of its states."""
 
     robot: Pinocchio
     convention: conventions.Convention
 
     def call(self, function: Function) -> Callable[..., Any]:
-        """Return Pinocchio's function of one state."""
+        """Return a function that calls Pinocchio for one state."""
         there = self.robot
         return partial(getattr(there.library, function.pinocchio), there.model, there.data)
 
@@ -247,7 +248,7 @@ def _speed(
     peer: Peer | None,
     seconds: float,
 ) -> Speed:
-    """Check and time a function. On one core, the faster of the two ways to call it counts."""
+    """Check and time a function. On one core, the faster of two calling methods is reported."""
     arrays = [states[name] for name in function.inputs]
     short = [x.astype(np.float32) for x in arrays]
     out, short_out = compiled(*arrays, threads=1), compiled(*short, threads=1)
@@ -256,7 +257,7 @@ def _speed(
     processor, wall = time.process_time, time.perf_counter
     if function.derivatives:
         call: Callable[..., Any] = compiled.fast
-    else:  # as users call it for one state: the method, after its first call
+    else:  # time the robot's method, as users call it for one state, after a first call
         getattr(robot, function.name)(*rows[0])
         call = getattr(robot, function.name)
     ways = [
@@ -292,7 +293,7 @@ def _checked(
             worst = max(worst, float(np.max(np.abs(a[k] - b)) / np.max(np.abs(b))))
             if not np.all(np.isfinite(a[k])) or not worst <= allowed:
                 problem = (
-                    f"{function.title} differs from Pinocchio's by a relative {worst:.1e}, "
+                    f"{function.title} differs from Pinocchio's result by {worst:.1e} (relative), "
                     f"more than {allowed:.1e}"
                 )
                 raise WrongAnswer("E-CLI-001", problem, "timing was skipped", part=robot.name)

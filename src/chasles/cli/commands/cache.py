@@ -52,7 +52,7 @@ def cache(clear: Annotated[bool, option("Remove all entries.")] = False) -> Answ
 
 
 def _show(data: Mapping[str, Any], console: Console) -> None:
-    """Print the folder, the number and size of its entries, and the most recent ones."""
+    """Print the folder, the number and size of its entries, and the most recent entries."""
     console.print(f"[bold]folder[/]: {escape(str(data['folder']))}", soft_wrap=True)
     if data["problem"]:
         console.print(data["problem"], markup=False)

@@ -25,11 +25,14 @@ COLUMNS = {
     "sqrt": "square_roots",
     "sin, cos": "sines_and_cosines",
 }
-"""Kinds of operations: headings of the tables, and the fields of `Count`."""
+"""Headings of the tables, and the field of `Count` in each column."""
 
 NONE = "·"
 MANY = 12
-"""Degrees of freedom above which closed forms take about a hundred thousand operations."""
+"""Number of degrees of freedom above which closed forms are counted only on request.
+
+Closed forms of larger robots take more than about a hundred thousand operations.
+"""
 
 MAIN = (
     "forward_kinematics",
@@ -41,7 +44,7 @@ MAIN = (
 )
 
 Row = tuple[str, str, Cost | None]
-"""A function, a method, and its operations; None if the method does not support mimic joints."""
+"""Function, method and cost. The cost is None if the method does not support mimic joints."""
 
 
 def cost(
@@ -67,7 +70,7 @@ def cost(
 
     Counts are for one state of the robot and for the program that runs, after
     simplification. --rules book counts like Balafoutis and Patel (1991): sines
-    and signs are free, and equations do not share results.
+    and sign changes are not counted, and equations do not share results.
 
     Examples:
         chasles cost puma560
@@ -95,7 +98,8 @@ def _checked(rules: str) -> Rules:
     for known in get_args(Rules):
         if rules in ("", known):
             return known
-    raise InputError("E-CLI-006", f"no rules {rules!r}", f"use one of {', '.join(get_args(Rules))}")
+    remedy = f"use one of {', '.join(get_args(Rules))}"
+    raise InputError("E-CLI-006", f"unknown counting rules {rules!r}", remedy)
 
 
 def _listed(
@@ -145,7 +149,9 @@ def _compared(robot: Robot, functions: Sequence[str], method: str, frame: str) -
         console.print(
             "ratio: relative to the cheapest method, by operations of the compiled program."
         )
-        console.print("book: no terms shared between equations; sines, signs and zeros are free.")
+        console.print(
+            "book: equations share no terms; sines, sign changes and zeros are not counted."
+        )
 
     return Answer(_about(robot, frame) | {"counts": counts}, show)
 
@@ -157,7 +163,7 @@ def rows(
     frame: str,
     rules: Rules = "simplified",
 ) -> Iterator[Row]:
-    """Count the operations of the given functions, by default the main ones.
+    """Count the operations of the given functions, by default of the main functions.
 
     The count is None if a method does not support the robot's mimic joints.
     """
@@ -181,11 +187,15 @@ def rows(
                 yield function, name, None
     if not found:
         known = dict.fromkeys(name for function in named for name in _methods(robot, function))
-        raise InputError("E-CLI-008", f"no method {method!r}", f"use one of {', '.join(known)}")
+        remedy = f"use one of {', '.join(known)}"
+        raise InputError("E-CLI-008", f"unknown method {method!r}", remedy)
 
 
 def _methods(robot: Robot, function: str, wanted: str = "") -> tuple[str, ...]:
-    """Return the methods that support a robot, `wanted`, and "fastest" if there is a choice."""
+    """Return the methods that support a robot, the method `wanted`, and "fastest".
+
+    "fastest" is included if there is a choice of methods or of inertias.
+    """
     methods = [
         m
         for m in METHODS[that_runs(robot.model, function)]

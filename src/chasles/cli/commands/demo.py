@@ -35,7 +35,7 @@ def demo(
     ] = None,
     overwrite: Overwrite = False,
 ) -> Answer:
-    """Move an arm, check its torques three ways, save a plot.
+    """Move an arm, check its torques in three ways, and save a plot.
 
     The built-in PUMA 560 follows a smooth motion. Its torques are computed by
     inverse dynamics.
@@ -146,7 +146,10 @@ def run(*, steps: int = STEPS, batch: int = BATCH) -> Demo:
 def minimum_jerk(
     start: np.ndarray, end: np.ndarray, t: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions, velocities and accelerations at times t, from rest to rest (Flash, Hogan 1985)."""
+    """Return positions, velocities and accelerations of a minimum-jerk motion at times t.
+
+    See Flash and Hogan (1985).
+    """
     duration = t[-1] - t[0]
     u, way = ((t - t[0]) / duration)[:, None], end - start
     s = u**3 * (10.0 - 15.0 * u + 6.0 * u**2)
@@ -169,7 +172,7 @@ def _speed(name: str, batch: int, compiled: Compiled, compile_time: float) -> Sp
     rng = np.random.default_rng(1)
     inputs = [rng.uniform(-1.0, 1.0, (batch, *v.shape)) for v in compiled.program.inputs]
     out = np.empty((batch, *compiled.program.outputs[0].shape))
-    single = partial(compiled.fast, out=out[0])  # as methods of Robot are called
+    single = partial(compiled.fast, out=out[0])  # methods of Robot call `fast` too
     states = [tuple(x[0] for x in inputs)] * CALLS
     ways = [
         Way(CALLS, partial(loop, single, states), time.perf_counter),

@@ -95,7 +95,8 @@ def _viewpoint(
         if needed:
             words = " and ".join(needed)
             remedy = "use the Python function chasles.export"
-            raise InputError("E-CLI-011", f"it needs {words}", remedy, part=f"--function {name}")
+            problem = f"the function needs {words}"
+            raise InputError("E-CLI-011", problem, remedy, part=f"--function {name}")
     if frame or any(map(has_frame, known)):
         given["frame"] = frame or robot.tool
     return given

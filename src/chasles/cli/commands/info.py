@@ -158,7 +158,7 @@ def _span(where: slice) -> str:
 
 
 def _kind(body: Body) -> str:
-    """Return the type as files name it, or the class of a user-defined joint."""
+    """Return the joint type as it is named in files, or the class of a user-defined joint."""
     own = body.data.custom
     kind = body.data.kind if own is None else type(own).__name__
     return f"reversed {kind}" if body.data.reversed else kind

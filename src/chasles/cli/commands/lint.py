@@ -44,7 +44,7 @@ def lint(
     no_meshes: Annotated[bool, option("Do not open mesh files.")] = False,
     trust: Trust = False,
 ) -> Answer:
-    """Find errors and oddities in robot files, even if they do not load.
+    """Find errors and suspicious values in robot files, even if they do not load.
 
     Checks inertias, units, symmetry, limits, names, loops and shapes.
 
@@ -85,7 +85,7 @@ class Report:
 
 
 def _report(target: str, *, fix: bool, how: Mapping[str, Any]) -> Report:
-    """Check a file, and repair a copy of it if requested. `how` holds options of `surveyed`."""
+    """Check a file and, with `fix`, write a repaired copy. `how` is passed to `surveyed`."""
     try:
         sheet = surveyed(target, **how)
     except ModelError as error:
@@ -130,7 +130,7 @@ def _status(reports: Sequence[Report], fail_on: str) -> int:
 
 
 def _plain(report: Report) -> dict[str, Any]:
-    """Return a report as machine-readable data, with errors as their fields."""
+    """Return a report as machine-readable data. Errors are dictionaries of their fields."""
     errors = {"unreadable": report.unreadable, "unwritten": report.unwritten}
     told = {key: None if error is None else error.fields() for key, error in errors.items()}
     return asdict(replace(report, unreadable=None, unwritten=None)) | told

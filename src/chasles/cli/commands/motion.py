@@ -97,7 +97,7 @@ def motion(
         return _logs(asked, given, motion, output, others, cluster)
     if cluster is not None:
         problem = "--cluster needs a folder of logs, or --columns"
-        raise InputError("E-CLI-275", problem, "omit it, or give --columns")
+        raise InputError("E-CLI-275", problem, "omit --cluster, or give --columns")
     if output is not None:
         command.check_new_table(output, overwrite=overwrite)
     if plot is not None:
@@ -146,7 +146,8 @@ def _logs(
             raise InputError("E-CLI-273", problem, "omit it, or give one motion file")
     if output is None or (output.suffix.lower() != ".parquet" and not logs.is_dir()):
         kind = "a folder" if logs.is_dir() else "a .parquet file"
-        raise InputError("E-CLI-274", "the tables need a valid output", f"give --output, {kind}")
+        problem = f"the output of this command must be {kind}"
+        raise InputError("E-CLI-274", problem, f"name {kind} with --output")
     given = job(asked.robot())
     tables = partitions(logs, output)
     with command.counting(count_of([source for source, _ in tables])) as told:

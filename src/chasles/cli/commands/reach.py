@@ -50,7 +50,7 @@ def reach(
     ] = None,
     overwrite: Overwrite = False,
 ) -> command.Answer:
-    """Find joint positions that place a frame, within the joint limits.
+    """Find joint positions that move a frame to a pose, within the joint limits.
 
     A pose without an orientation constrains only the position.
     A table of poses with a column t is a path: each solution starts from the
@@ -65,7 +65,8 @@ def reach(
         chasles reach robot.urdf --frame tool --poses path.csv -o postures.csv
     """
     if (not pose) == (poses is None):
-        raise InputError("E-CLI-070", "no single target was given", "give --pose or --poses")
+        problem = "exactly one of --pose and --poses is required"
+        raise InputError("E-CLI-070", problem, "give --pose or --poses")
     if every and poses is not None:
         raise InputError("E-CLI-071", "--all takes one pose", "give the pose with --pose")
     if output is not None:
@@ -108,7 +109,7 @@ def _only_solutions(found: Solution) -> dict[str, Any]:
 
 
 def _typed(text: str) -> np.ndarray:
-    """Return the pose of --pose: a position (3,), or a position and a quaternion (7,)."""
+    """Parse the value of --pose: return a position (3,), or a position and a quaternion (7,)."""
     found = _numbers("--pose", text, (3, 6, 7))
     if len(found) == 6 and np.abs(found[3:]).max() > 2.0 * np.pi:
         command.note("note: roll, pitch and yaw of --pose exceed a turn; they are in rad")
@@ -134,7 +135,7 @@ def _numbers(name: str, text: str, counts: Sequence[int]) -> np.ndarray:
 
 
 def _target(goals: np.ndarray, tolerance: float) -> Pose | Position:
-    """Return the target of positions (..., 3), or of positions and quaternions (..., 7)."""
+    """Return a target from positions (..., 3), or from positions and quaternions (..., 7)."""
     if goals.shape[-1] == 3:
         return Position(goals, tolerance=tolerance)
     return Pose((goals[..., :3], goals[..., 3:]), tolerance=tolerance)
@@ -158,7 +159,7 @@ def _followed(
 def _write(
     robot: Robot, t: np.ndarray | None, found: Solution, output: Path, *, overwrite: bool
 ) -> None:
-    """Write the solutions as a motion file, with the errors of each."""
+    """Write the solutions as a motion file, with the errors of each solution."""
     rows = [
         found.q.reshape(-1, robot.nq),
         found.solved.reshape(-1, 1),
@@ -200,7 +201,7 @@ def _show_pose(
 def _show_table(
     robot: Robot, frame: str, found: Solution, files: Mapping[str, Path], console: Console
 ) -> None:
-    """Print the number of poses reached, and list those that were not."""
+    """Print the number of reached poses, and list the poses that were not reached."""
     missed = np.flatnonzero(~found.solved)
     name = f"[bold]{escape(robot.name)}[/], frame {escape(repr(frame))}"
     console.print(f"{name}: {len(found.solved) - len(missed)} of {len(found.solved)} poses reached")

@@ -41,8 +41,8 @@ def sweep(
 ) -> command.Answer:
     """Simulate a scenario many times with different values.
 
-    Values of the scenario can vary, such as duration, start.q.JOINT and
-    control.stiffness, and parameters of the robot, such as LINK.mass.
+    Vary values of the scenario, such as duration, start.q.JOINT and
+    control.stiffness, or parameters of the robot, such as LINK.mass.
 
     Writes a folder of Parquet tables, one dataset with a row per run. Run the
     same command again to continue an interrupted sweep.
@@ -56,7 +56,7 @@ def sweep(
     scenario = with_flags(read(target), {}) if is_scenario(target) else None
     scenario = scenario or with_flags(None, {"robot": target})
     work = Sweep(scenario, loaded(scenario, trust=trust), axes, motions, overwrite)
-    work.simulated(0)  # errors appear before anything is written
+    work.simulated(0)  # raise errors before any file is written
     done = failed = resumed = 0
     with command.counting(axes.count) as told:
         for some in tasks.run(work, parts(work, output), cluster=cluster, told=told):

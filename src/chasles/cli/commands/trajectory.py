@@ -145,7 +145,7 @@ def trajectory(
 
 
 def _posture(robot: Robot, flag: str, words: list[str] | None, default: np.ndarray) -> np.ndarray:
-    """Return a posture from a list of all coordinates, or from some joints by name."""
+    """Return a posture, given as a list of all coordinates or as values of some joints by name."""
     given = coordinates(flag, words)
     if given is None:
         return default

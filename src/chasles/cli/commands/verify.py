@@ -12,7 +12,7 @@ from chasles.cli.command import FOUND, Answer, steps, table
 from chasles.cli.options import Asked, option
 
 WIDE = 120
-"""Console width from which function and method are printed next to the check, not below it."""
+"""Smallest console width at which function and method are printed next to the check."""
 
 
 def verify(

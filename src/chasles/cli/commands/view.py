@@ -95,7 +95,8 @@ def view(
         shadows=shadows,
     )
     ended = threading.Event()
-    before = signal.signal(signal.SIGINT, lambda *_: ended.set())  # before anything is printed
+    # Handle Ctrl-C before the address is printed.
+    before = signal.signal(signal.SIGINT, lambda *_: ended.set())
 
     def serve() -> None:
         try:
