@@ -22,10 +22,11 @@ MAX_BYTES = 8 * 2**20
 """Largest size of a document in bytes; a robot file without meshes has less than 1 MB."""
 
 MAX_MARKS = 500_000
-"""Largest number of "<" and "=" in a document.
+"""Largest number of the characters "<" and "=" in a document.
 
-They bound the number of elements and attributes in any encoding; an element takes a hundred times
-the memory of its text. The largest model of dm_control has 24,000.
+This number bounds the number of elements and attributes in any encoding. A parsed element takes
+about a hundred times the memory of its text. The largest model of dm_control has 24,000 of these
+characters.
 """
 
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
@@ -50,7 +51,7 @@ def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Elem
         raise _too_large(file, f"{marks} tags and attributes", f"{MAX_MARKS}")
     if b"<!ENTITY" in data:
         raise _declares(file, data)
-    # By default lxml opens no network, loads no DTD and refuses huge trees.
+    # By default, lxml does not access the network, does not load DTDs, and rejects huge trees.
     parser = etree.XMLParser(resolve_entities=False, remove_comments=True, remove_pis=True)
     try:
         root = etree.fromstring(data, parser)
@@ -108,7 +109,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Part:
-    """An element with values in attributes or texts of children; messages name `owner`."""
+    """An XML element whose values are attributes or texts of child elements.
+
+    owner: name of the part in error messages.
+    """
 
     source: Source
     element: etree._Element
@@ -116,7 +120,7 @@ class Part:
 
     @property
     def where(self) -> str:
-        """Return the file and line; for expanded files, those where the element was written."""
+        """Return the file and line of the element, in the xacro file if it was expanded."""
         return self.element.get(ORIGIN) or f"{self.source.file}:{self.element.sourceline}"
 
     @property
@@ -137,14 +141,14 @@ class Part:
         self.source.notes.append(f"{self.where}: {self.owner}: {what}")
 
     def all(self, *tags: str) -> "Iterator[Part]":
-        """Yield the children with some tags, in the order of the file."""
+        """Yield the children with any of the given tags, in file order."""
         wanted = {self.source.space + tag for tag in tags}
         for element in self.element:
             if element.tag in wanted:
                 yield replace(self, element=element)
 
     def find(self, *tags: str) -> "Part | None":
-        """Return the first child whose tag is among the given ones."""
+        """Return the first child with any of the given tags, or None."""
         return next(self.all(*tags), None)
 
     def of_drake(self, tag: str) -> "Part | None":
@@ -164,7 +168,7 @@ class Part:
         return part
 
     def named(self) -> "Part":
-        """Return the same element with its tag and name as the owner in messages."""
+        """Return the same element with its tag and name as `owner`."""
         return replace(self, owner=f"{self.tag} {self.text('name')!r}")
 
     # Values ------------------------------------------------------------------------------------
@@ -175,7 +179,7 @@ class Part:
         return default if child is None else (child.element.text or "").strip() or default
 
     def text(self, key: str, default: str = "") -> str:
-        """Return the value of an attribute or child; without a default, it is required."""
+        """Return an attribute or the text of a child; fail if both and the default are missing."""
         text = self.element.get(key)
         if text is None:
             text = self.content(key, default)
@@ -185,7 +189,7 @@ class Part:
         return text
 
     def words(self, key: str, count: int, default: str = "") -> list[str]:
-        """Return the finite numbers of a value, as printed."""
+        """Return the finite numbers in an attribute or child, as strings."""
         text = self.text(key, default)
         if not text:  # `text` has recorded any fault
             return default.split() or ["0"] * count
@@ -201,7 +205,7 @@ class Part:
         return float(self.words(key, 1)[0])
 
     def value(self, key: str) -> float:
-        """Return the number of an attribute, or of the element's text if the key is empty."""
+        """Return an attribute as a number, or the element's text if the key is empty."""
         if key:
             return self.number(key)
         return float(self.numerals(self.tag, self.element.text or "", 1)[0])
@@ -210,7 +214,7 @@ class Part:
         return Vector(tuple(map(float, self.words(key, 3, default))))
 
     def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
-        """Return the finite numbers of a text as printed, or the default if they are unreadable."""
+        """Return the finite numbers in a text as strings, or the default if the text is invalid."""
         words = text.split()
         if not all(map(is_number, words)) and "'" in (bare := text.replace('"', "'")):
             words = bare.replace("'", " ").split()
@@ -237,7 +241,7 @@ class Part:
         return Transform(Rotation.of(E), position)
 
     def _turn(self, angle: str) -> tuple[float, float]:
-        """Return the cosine and sine of an angle, exact if its digits mean right angles."""
+        """Return the cosine and sine of an angle, exact if it is printed as a right angle."""
         k = snapped(angle, "angle", self.note) if self.source.snap else 0
         return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 
@@ -280,8 +284,9 @@ class Inertial(NamedTuple):
 def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
     """Return a joint with its rotor inertia times the squared gear ratio added to its armature.
 
-    `drake:rotor_inertia` and `drake:gear_ratio` are children of the part. Their number is the text,
-    or the attribute `key`. As in Drake, a joint with an effort limit of 0 has no motor.
+    The values are read from the child elements `drake:rotor_inertia` and `drake:gear_ratio`: from
+    the attribute `key`, or from the text if the key is empty. As in Drake, a joint with an effort
+    limit of 0 has no motor.
     """
     inertia, gear = part.of_drake("rotor_inertia"), part.of_drake("gear_ratio")
     if inertia is None:
@@ -303,13 +308,13 @@ def each(numbers: Mapping[str, Number]) -> dict[str, str]:
 
 
 def sizes(shape: ShapeData) -> dict[str, str]:
-    """Return the sizes of a shape as texts, by key."""
+    """Return the dimensions of a shape as strings, by attribute name."""
     numbers = iter(shape.size)
     return {key: words(islice(numbers, n)) for key, n in SHAPE_TRAITS[shape.kind].sizes}
 
 
 def angles(pose: Transform) -> str:
-    """Return roll, pitch, yaw of a pose as text, with enough digits that they are not snapped."""
+    """Return roll, pitch and yaw of a pose as text, with enough digits to avoid snapping."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 

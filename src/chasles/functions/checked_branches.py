@@ -67,9 +67,9 @@ def _largest(errors: list[Number]) -> Number:
 def _gathered(
     rows: list[list[Number]], flags: list[Number], nothing: list[Number]
 ) -> tuple[list[list[Number]], Number]:
-    """Return the rows with flag 1, then rows of `nothing`, and the number of rows with flag 1.
+    """Return the rows with flag 1, and their number.
 
-    Row j of the result is the flagged row that follows j other flagged rows.
+    The rows keep their order and are padded with copies of `nothing`.
     """
     before: list[Number] = [0.0]
     for flag in flags:

@@ -68,7 +68,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """The choice in words."""
+        """The choice of device, as text."""
         if self.gpu is None:
             return "always on the CPU, because no GPU is available"
         if not self.turns:
@@ -90,8 +90,9 @@ class Report:
 def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
     """Return the batch sizes at which the faster device changes, first from the CPU to the GPU.
 
-    Between two timed sizes, both times are interpolated as powers of the size; above the largest,
-    the faster device stays the same. Ties go to the CPU.
+    Between two timed sizes, the logarithms of both times are interpolated linearly in the logarithm
+    of the size. Above the largest size, the faster device does not change. If both devices are
+    equally fast, the CPU is used.
     """
     found = [timings[0].states] if timings and timings[0].gpu < timings[0].cpu else []
     for a, b in itertools.pairwise(timings):
@@ -105,9 +106,10 @@ def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
 class Automatic:
     """A function compiled for one robot that runs each batch on the faster device.
 
-    Call it like a `Compiled`, which is its `function`. Batches of NumPy arrays and lists run on the
-    CPU or on the GPU. Arrays of CuPy, PyTorch and JAX are processed on their own device. The first
-    call with either dtype measures both devices (`report`). The function can be pickled.
+    Call it like its attribute `function`, a `Compiled`. Batches of NumPy arrays and lists run on
+    the CPU or on the GPU. Arrays of CuPy, PyTorch and JAX are processed on the device where they
+    are stored. The first call with either dtype measures both devices (`report`). The function can
+    be pickled.
     """
 
     def __init__(self, function: Compiled) -> None:
@@ -169,7 +171,7 @@ class Automatic:
         return self._reports[dtype]
 
     def _count(self, arguments: Sequence[Any]) -> int:
-        """Return the number of states in a batch; 0 for invalid shapes, which the CPU reports."""
+        """Return the number of states in a batch; 0 for invalid shapes, so that the CPU runs."""
         try:
             leads = [
                 np.shape(a)[: max(np.ndim(a) - len(v.shape), 0)]
@@ -211,7 +213,7 @@ def report(function: Compiled) -> Report:
 
 
 def measured(function: Compiled) -> tuple[Timing, ...]:
-    """Time both devices on random numbers."""
+    """Measure the times of a function on both devices, with random inputs."""
     rng = np.random.default_rng(0)
     inputs, outputs = function.interface.inputs, function.interface.outputs
     dtype = np.dtype(function.recipe.dtype)
