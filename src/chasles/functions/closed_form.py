@@ -230,9 +230,8 @@ def _slides(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
 def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
     """Return the solutions of six joints whose last three axes intersect.
 
-    They intersect at the point of the fourth joint.
-
-    The first three joints move this point to its goal; the last three set the orientation.
+    The axes intersect at the point of the fourth joint. The first three joints move this point to
+    its goal; the last three joints set the orientation.
     """
     a, b, c, d, e, f = joints
     found = []

@@ -5,8 +5,8 @@ whose parameters are inputs.
 
 A capsule contains all points within a radius of a segment; a sphere is a capsule of length zero.
 The nearest points of two segments follow Ericson (2005), *Real-Time Collision Detection*, 5.1.9,
-without branches. The distance between round shapes is that of their centers or axes minus both
-radii; it is negative if the shapes overlap.
+without branches. The distance between round shapes is the distance between their centers or axes
+minus both radii; it is negative if the shapes overlap.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -110,17 +110,20 @@ class Rounds:
 
     @cached_property
     def distances(self) -> Kernel:
-        """Kernel: q, obstacles (, t) -> the distance of each group."""
+        """Kernel that maps q, obstacles (and t) to the distance of each group."""
         return self._compiled(nearest=False)
 
     @cached_property
     def nearest(self) -> Kernel:
-        """Kernel: q, obstacles (, t) -> distances, points (groups, 2, 3), normals (groups, 3)."""
+        """Kernel that maps q, obstacles (and t) to distances, nearest points and normals.
+
+        Points have shape (groups, 2, 3), and normals (groups, 3).
+        """
         return self._compiled(nearest=True)
 
     @cached_property
     def resident(self) -> Callable[[str, bool], DeviceKernel]:
-        """Function: dtype, nearest -> `nearest` or `distances` as a GPU kernel."""
+        """Function of dtype and `nearest` that returns `nearest` or `distances` as a GPU kernel."""
 
         @cache
         def made(dtype: str, nearest: bool) -> DeviceKernel:
@@ -162,7 +165,7 @@ class Rounds:
         return Program.from_outputs("nearest", inputs, outputs)
 
     def traced(self) -> tuple[list[Variable], list[Solid]]:
-        """Return the inputs, and all shapes in the world: those of the robot, then obstacles."""
+        """Return the inputs, and all shapes in the world: shapes of the robot, then obstacles."""
         arena = Arena(RULES)
         numbers = Variable("obstacles", (sum(OBSTACLES[kind] for kind in self.obstacles),))
         inputs = [Variable("q", (self.model.nq,)), numbers, *clock(self.model)]
@@ -213,7 +216,10 @@ def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid
 
 
 def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
-    """Return the smallest distance of all pairs. For equal sums of radii, squares are compared."""
+    """Return the smallest distance of all pairs.
+
+    Among pairs with the same sum of radii, squared distances are compared, to save square roots.
+    """
     squares: dict[float, Number] = {}
     least: list[Number] = []
     for i, j in pairs:
@@ -309,7 +315,10 @@ def _clamped(x: Number) -> Number:
 
 
 def _box(a: Segment, b: Box) -> Nearest:
-    """Return distance and nearest points of a sphere and a box (its nearest face from inside)."""
+    """Return the distance and nearest points of a sphere and a box.
+
+    If the center is inside the box, the nearest face determines the result.
+    """
     assert a.along is None, "distances between capsules and boxes have no closed form here"
     c = b.R.T @ (a.start - b.center)
     depths = [h - absolute(x) for x, h in zip(c, b.half, strict=True)]

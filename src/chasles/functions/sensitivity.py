@@ -2,7 +2,7 @@
 
 At a solution, the errors e(q, g) of the targets with numbers g are zero. They remain zero if
 J dq = (de/dg) dg, where J is the matrix of the errors (`functions.targets`) with the rows of closed
-loops below it. Coordinates at a limit are held. Of all such dq, the derivative is the shortest,
+loops below it. Coordinates at a limit are held. The derivative is the solution of minimum norm,
 dq = J^+ (de/dg) dg, which is the limit of Gauss-Newton steps from a solution.
 """
 

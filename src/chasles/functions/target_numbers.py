@@ -18,7 +18,10 @@ FARTHEST = 1e100
 
 
 def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) -> np.ndarray:
-    """Return an array of finite numbers up to `most`; `shape` is the shape of its last axes."""
+    """Return an array of finite numbers, after checking its size.
+
+    shape: shape of the last axes. most: largest absolute value.
+    """
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
         problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"

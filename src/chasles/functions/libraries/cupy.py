@@ -53,7 +53,7 @@ def _turned(like: Any, *shape: int) -> Any:
 
 
 _LIBRARY = Library("cupy", (cupy.ndarray,), _new, _turned, cupy.cuda.get_current_stream)
-"""Access to CuPy arrays for machine code."""
+"""Functions with which compiled code reads and creates CuPy arrays."""
 
 
 def captured(
