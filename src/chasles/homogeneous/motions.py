@@ -1,4 +1,7 @@
-"""Positions M, displacements Q, screws L, velocities W, accelerations H; exact near 0 and pi."""
+"""Functions of positions M, displacements Q, screws L, velocities W and accelerations H.
+
+They are accurate for angles near 0 and pi.
+"""
 
 import math
 from typing import NamedTuple
@@ -17,7 +20,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import General, Rotation
 
 _NONE = 1e-300
-"""Squared speeds below this count as rest."""
+"""Squared speeds below this value count as zero."""
 
 _Z = Vector.of(0.0, 0.0, 1.0)
 
@@ -62,7 +65,7 @@ def position_from_extended_dh(
     q: Number | Array = 0.0,
     pitch: Number = 0.0,
 ) -> Position:
-    """Return M(i-1, i) of a joint from five constants (Legnani II, fig. 6) and its coordinate.
+    """Return M(i-1, i) of a joint from its coordinate and five constants (Legnani II, fig. 6).
 
     M has R = Rz(theta) Rx(alpha) and the translation (a cos - b sin, a sin + b cos, s).
 
@@ -75,7 +78,7 @@ def position_from_extended_dh(
         "helical": q (rad) is added to theta and pitch times q to s. "cylindrical": q is a pair
         (rad, m), added to theta and to s.
     q : float or array_like, shape (2,), optional
-        Coordinate of the joint, or both of a cylindrical joint (0 stands for both).
+        Coordinate of the joint, or the two coordinates of a cylindrical joint. Default: zero.
     pitch : float, optional
         Advance of a helical joint (m/rad).
 
@@ -225,7 +228,7 @@ def position_from_angles(
 def angles_from_position(
     M: Array, sequence: str, *, axes: About = "moving"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both triples of angles, each in (-pi, pi], of the rotation of M.
+    """Return the two solutions for the angles of the rotation of M.
 
     Parameters
     ----------
@@ -239,8 +242,8 @@ def angles_from_position(
     Returns
     -------
     first, second : ndarray, shape (3,)
-        Angles (rad). The first triple has its middle angle in [-pi/2, pi/2] (Cardan) or [0, pi]
-        (Euler).
+        Angles (rad) in (-pi, pi]. The middle angle of the first solution is in [-pi/2, pi/2]
+        (Cardan) or [0, pi] (Euler).
 
     Raises
     ------
@@ -249,9 +252,9 @@ def angles_from_position(
 
     Notes
     -----
-    Where the first and third axes are parallel (middle angle +-pi/2, or 0 and pi), only the sum or
-    difference of their angles is determined. The first moving (third fixed) angle of the first
-    triple is then zero.
+    If the first and third axes are parallel (middle angle +-pi/2, or 0 and pi), only the sum or
+    difference of their angles is determined. The angle about the first moving axis (or the third
+    fixed axis) is then zero in the first solution.
 
     Examples
     --------
@@ -274,7 +277,7 @@ def _sequence(sequence: str, axes: str) -> None:
 
 
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:
-    """Return M of the frame with these unit axes and this origin: AO_H (Mitra, section 2).
+    """Return M of the frame with given unit axes and origin (AO_H in Mitra, section 2).
 
     Parameters
     ----------
@@ -378,7 +381,7 @@ def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
     typed("X", X, Screw, Velocity)
     k = number("amount", amount)
     w, v = X.w * k, X.v * k
-    R = General(rotations.matrix_from_vector(w))  # small entries are not rounding errors
+    R = General(rotations.matrix_from_vector(w))  # keep small entries
     return Rototranslation(Rotation((R,)), rotations.translation_of_screw(w, v))
 
 
@@ -393,7 +396,7 @@ def logarithm(Q: Rototranslation) -> Velocity:
     Returns
     -------
     W : Velocity
-        Velocity (rad/s, m/s), with a rotation by at most pi.
+        Velocity (rad/s, m/s). Its angle of rotation in unit time is at most pi.
 
     Examples
     --------
@@ -421,8 +424,8 @@ class ScrewAxis(NamedTuple):
 class Displacement(NamedTuple):
     """A screw motion: a rotation by an angle in [0, pi] about an axis, and travel (m) along it.
 
-    axis: unit direction. point: point on the axis nearest to the origin (m). A pure translation has
-    angle 0 and point 0; without motion, the axis is z.
+    axis: unit direction. point: point on the axis nearest to the origin (m). For a pure
+    translation, the angle and the point are zero. For a zero displacement, the axis is z.
     """
 
     axis: np.ndarray
@@ -531,14 +534,14 @@ def screw_of_velocity(W: Velocity) -> tuple[Screw, Number]:
 
 
 def screw_motion(Q: Rototranslation, *, tolerance: float = 1e-15) -> Displacement:
-    """Return axis, angle and travel of a displacement (Chasles' theorem), exact at every angle.
+    """Return the screw motion of a displacement (Chasles' theorem), accurate at every angle.
 
     Parameters
     ----------
     Q : Rototranslation
         Displacement.
     tolerance : float, optional
-        Angles (rad) below this are taken as rounding, and Q as a pure translation.
+        Smallest angle (rad). If the angle of Q is smaller, Q counts as a pure translation.
 
     Returns
     -------
@@ -647,7 +650,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     InputError
-        If u and p x u are not perpendicular: the coordinates of a screw with pitch.
+        If u and p x u are not perpendicular, so that the coordinates describe a screw with pitch.
 
     Examples
     --------
@@ -662,7 +665,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     if not any(type(x) is Scalar for x in sizes):
         uu, mm, um = sizes
         if um * um > 1e-18 * uu * mm:
-            problem = "the coordinates do not describe a line: u.m is not zero (a screw with pitch)"
+            problem = "the coordinates (u, m) are not a line: u and m must be perpendicular"
             raise InputError("E-MATH-021", problem)
     return array(u.cross(m) * (1.0 / u.dot(u))), array(_unit(u, _Z)[0])
 
@@ -748,7 +751,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
     Raises
     ------
     InputError
-        If A is not an acceleration with the w of W.
+        If A is not an acceleration matrix with the angular velocity of W.
 
     Examples
     --------

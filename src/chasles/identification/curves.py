@@ -42,7 +42,7 @@ class FourierSeries:
         return np.asarray(np.append(fall, fall)[:, None] * free)
 
     def at(self, t: np.ndarray) -> Rates:
-        """Return the functions at times."""
+        """Return the values and derivatives of the functions at times t."""
         w = 2.0 * np.pi / self.duration * np.arange(1, self.harmonics + 1)
         s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
         parts = [np.hstack([s, c]), np.hstack([w * c, -w * s]), -np.hstack([w**2 * s, w**2 * c])]
@@ -59,8 +59,9 @@ class FourierSeries:
 class Spline:
     """Splines of fifth degree through equidistant points, with zero qd and qdd at both ends.
 
-    A spline has as many free points as a Fourier series has coefficients. Unlike the series, it may
-    end at a position other than the first.
+    A spline with 2 harmonics points corresponds to a Fourier series with the same number of sine
+    and cosine coefficients. Unlike a series, a spline may end at another position than the initial
+    one.
     """
 
     harmonics: int
@@ -79,7 +80,7 @@ class Spline:
         return scipy.interpolate.make_interp_spline(self.times, through, 5, bc_type=(still, still))
 
     def at(self, t: np.ndarray) -> Rates:
-        """Return the functions at times."""
+        """Return the values and derivatives of the functions at times t."""
         return _with_constant([self.curve(t, order) for order in range(3)])
 
     def move(self, theta: np.ndarray, robot: Robot) -> Move:

@@ -2,8 +2,8 @@
 
 Row j of the equations is W_j (beta - beta_0) = e_j, where W_j holds the columns of the base
 regressor that are nonzero in that row, and e_j is the measured torque minus the torque of the given
-robot. The Gram matrix of [W_j, e_j] contains everything that least squares needs from any number of
-samples, for any weights of the rows.
+robot. The Gram matrix of [W_j, e_j] is sufficient for least squares with any number of samples and
+any weights of the rows.
 """
 
 from collections.abc import Iterable, Iterator
@@ -163,7 +163,7 @@ class Equations:
         return sum(ahead(self.grams, samples, threads), self.none())
 
     def none(self) -> Grams:
-        """Return the sum over no samples."""
+        """Return Gram matrices of zero, for the start of a sum."""
         size = len(self.base) + 1
         return Grams(np.zeros((self.model.robot.nv, size, size)), 0)
 
