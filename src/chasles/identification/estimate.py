@@ -213,8 +213,8 @@ def identify(
     if data is not None:
         if cluster is not None:
             problem = (
-                "a cluster requires loss='squares', a tree, and a number as stribeck_velocity, and "
-                "does not support f_ext and gain"
+                "a cluster supports only trees and loss='squares', without f_ext, gain and an "
+                "estimated Stribeck velocity"
             )
             raise InputError("E-IDENT-041", problem, "omit cluster", part="identify")
         q, qd, qdd, tau, measured = _whole(logs.samples(data))

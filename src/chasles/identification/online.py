@@ -72,7 +72,7 @@ class OnlineEstimator:
 
     @cached_property
     def initial(self) -> np.ndarray:
-        """State before the first sample: the robot's own parameters."""
+        """State before the first sample, with the parameters of the robot."""
         model, b = self.equations.model, len(self.equations.base)
         if self.method == "least-squares":
             spread = [UNKNOWN * float(i == j) for i, j in upper(b)]

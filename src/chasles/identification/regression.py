@@ -29,7 +29,7 @@ class Factors:
 
     @classmethod
     def empty(cls, rows: int, k: int) -> "Factors":
-        """Return the factors of no data, which are zero."""
+        """Return factors of zero, before any data are added."""
         return cls(np.zeros((rows, k + 1, k + 1)), np.zeros(rows))
 
     def with_data(
@@ -55,13 +55,13 @@ class Factors:
     def joined(self, noise: np.ndarray) -> np.ndarray:
         """Return one factor (k + 1, k + 1) of all rows, each divided by its noise.
 
-        Raises an error if states and torques differ so much in magnitude that the factor is not
-        finite, since the subsequent linear algebra might not terminate.
+        Raise an error if states and torques differ so much in magnitude that the factor is not
+        finite, because later computations might not terminate.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             weighted = self.R / noise[:, None, None]
         if not (np.all(np.abs(weighted) < LARGEST) and np.all(np.isfinite(noise))):
-            problem = "states and torques are so large or so small that they cannot be squared"
+            problem = "states or torques are too large or too small to be squared"
             remedy = "check the units: rad, m, s, N m, N"
             raise InputError("E-IDENT-010", problem, remedy, part="identify")
         return _triangle(weighted.reshape(-1, self.R.shape[-1]))

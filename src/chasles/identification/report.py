@@ -26,7 +26,7 @@ STYLE = (
 def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> str:
     """Return the HTML page. The samples come from the logs or, if `validated`, held-out logs."""
     robot = found.model.robot
-    what = "Validation on logs that were left out" if validated else "Torques of the logs"
+    what = "Validation on held-out logs" if validated else "Torques of the logs"
     q, qd, qdd, tau, loads = (np.concatenate(x)[:SHOWN] for x in zip(*samples, strict=True))
     f_ext = external(found.model.wrenches, loads)
     predicted, measured = found.predict(q, qd, qdd, f_ext=f_ext), found.model.rows(q, tau)

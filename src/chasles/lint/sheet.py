@@ -29,8 +29,8 @@ class Finding:
 
     `check` is the name of the check, and `severity` is "error", "warning" or "note". `where` is
     "file:line", or the file if the line is unknown, and `part` is the part, such as "link 'hand'".
-    `what` states the problem, `why` its effect on results, and `remedy` the action. `repairable` is
-    True if `chasles lint --fix` can repair it.
+    `what` describes the problem, `why` describes its effect on results, and `remedy` is the action
+    to take. `repairable` is True if `chasles lint --fix` can repair the problem.
     """
 
     check: str
@@ -58,7 +58,7 @@ def at_least(finding: Finding, severity: str) -> bool:
 
 
 class Found(NamedTuple):
-    """Result of a check: part, "file:line", problem, and a remedy if not that of the check."""
+    """Result of a check: part, "file:line", problem, and a remedy (default: the check's remedy)."""
 
     part: str
     where: str
@@ -115,9 +115,9 @@ class Link(_Part):
     def second_moments(self) -> np.ndarray:
         """Second moments of mass about the principal planes, the smallest first.
 
-        For a possible body, none is negative. Together with the mass, they are the eigenvalues of
-        the pseudo-inertia about the center of mass (Wensing, Kim and Slotine 2018), which is
-        positive definite if and only if all are positive.
+        They are non-negative for every possible body. Together with the mass, they are the
+        eigenvalues of the pseudo-inertia about the center of mass (Wensing, Kim and Slotine 2018),
+        which is positive definite if and only if all eigenvalues are positive.
         """
         return (np.sum(self.principal) / 2.0 - self.principal)[::-1]
 
@@ -131,9 +131,9 @@ class Link(_Part):
 class Joint(_Part):
     """A joint, with the limits that the file gives (rad or m, per second, and N m or N).
 
-    kind: joint type, or the file's word if that is unknown. position (m), angles (rad): pose on the
-    parent link, if the file gives it in this form. place: place of the limits in the file, for
-    repairs.
+    kind: joint type; an unknown type is given as written in the file. position (m), angles (rad):
+    pose on the parent link, if the file gives it in this form. place: place of the limits in the
+    file, for repairs.
     """
 
     kind: str
@@ -232,14 +232,15 @@ class Document:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """Contents of a file; `document` is its text for repairs, None if it cannot be repaired.
+    """Contents of a robot file.
 
-    references: references of transmissions and extensions to joints and links, as (where, who,
-    "joint", "link" or "part", name). faults: invalid numbers. recovered: parts that are read
-    differently than written. needs_limits: True if the format requires limits for every revolute
-    and prismatic joint. refusals: reasons why the file does not load. robot: the robot, if it
-    loads. outside: finite numbers outside their ranges. reductions: gear ratios of transmissions,
-    as (where, joint, ratio).
+    document: text of the file for repairs; None if the file cannot be repaired. references:
+    references from transmissions and extensions to joints and links, as tuples (place of the
+    reference, referring part, "joint", "link" or "part", name). faults: invalid numbers. recovered:
+    malformed parts that could be read. needs_limits: True if the format requires limits for every
+    revolute and prismatic joint. refusals: reasons why the file does not load. robot: the robot, if
+    it loads. outside: finite numbers outside their ranges. reductions: gear ratios of
+    transmissions, as tuples (place, joint, ratio).
     """
 
     file: str
