@@ -33,16 +33,17 @@ MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 """Names of the entries of an inertia in files, in the order of `Symmetric`."""
 
 ORIGIN = "chasles-origin"
-"""Attribute with the place where an element was written; `xacro_child` sets it."""
+"""Name of the attribute that stores the file and line of an element; `xacro_child` sets it."""
 
 _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 """Cosine and sine of 0, 1, 2 and 3 right angles."""
 
 
 def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Element:
-    """Return the root of a document; entities are refused, because they can grow without bound.
+    """Return the root element of a document.
 
-    notes: receives notes on a document that is not well-formed but has a clear meaning.
+    Entities are refused, because they can expand without bound. notes: list to which notes are
+    added if the document is not well-formed but has a clear meaning.
     """
     if len(data) > MAX_BYTES:
         raise _too_large(file, f"{len(data) / 2**20:.0f} MB of XML", f"{MAX_BYTES // 2**20} MB")
@@ -60,7 +61,9 @@ def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Elem
         if found is None:
             problem = f"not readable XML: {re.split(', line|, use XML_PARSE_HUGE', error.msg)[0]}"
             line = error.lineno
-            raise ModelError("E-XML-001", problem, "correct it", file=file, line=line) from error
+            raise ModelError(
+                "E-XML-001", problem, "correct the file", file=file, line=line
+            ) from error
         root, slips = found
         if notes is not None:
             notes += [f"{file}:{slip.line}: XML: {slip.fault}; {slip.remedy}" for slip in slips]
@@ -226,7 +229,7 @@ class Part:
         return words
 
     def axis(self) -> Vector:
-        """Return the unit vector of `xyz`."""
+        """Return the attribute `xyz` as a unit vector."""
         given = self.vector("xyz")
         length = math.hypot(*given)
         if not 1e-9 < length < math.inf:
@@ -235,7 +238,7 @@ class Part:
         return Vector(tuple(a / length for a in given))
 
     def placement(self, position: Vector, angles: list[str]) -> Transform:
-        """Return a pose from printed roll, pitch, yaw (rad) about x, y, z of the outer frame."""
+        """Return a pose from roll, pitch, yaw (rad, as text) about x, y, z of the outer frame."""
         roll, pitch, yaw = map(self._turn, angles)
         E = Rotation((Plane(2, *yaw), Plane(1, *pitch), Plane(0, *roll))).matrix()
         return Transform(Rotation.of(E), position)
@@ -246,7 +249,7 @@ class Part:
         return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 
     def sizes(self) -> tuple[float, ...]:
-        """Return the sizes of the shape with this tag; for a mesh, its scale."""
+        """Return the dimensions of the shape; for a mesh, its scale."""
         usual = "1 1 1" if self.tag == "mesh" else ""
         rows = SHAPE_TRAITS[self.tag].sizes
         return tuple(float(word) for key, n in rows for word in self.words(key, n, usual))
@@ -303,7 +306,7 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
 
 
 def each(numbers: Mapping[str, Number]) -> dict[str, str]:
-    """Return each number as text with all its digits, under the same key."""
+    """Return a copy of a mapping with its numbers converted to text, with all digits."""
     return {key: words([x]) for key, x in numbers.items()}
 
 
@@ -319,7 +322,7 @@ def angles(pose: Transform) -> str:
 
 
 def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etree._Element:
-    """Append a new element to a parent and return it; without a parent, it is a root."""
+    """Append a new element to a parent and return it; without a parent, return a root element."""
     element = etree.Element(tag) if parent is None else etree.SubElement(parent, tag)
     for key, value in attributes.items():
         try:

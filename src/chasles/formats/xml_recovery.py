@@ -55,7 +55,7 @@ def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
 
 
 def _decoded(data: bytes, slips: list[Slip]) -> str:
-    """Return the text, decoded as declared if possible."""
+    """Decode the document, with its declared encoding if possible."""
     found = _ENCODING.search(data[:1000])
     declared = found[1].decode() if found else "utf-8"
     try:

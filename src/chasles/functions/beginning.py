@@ -39,7 +39,7 @@ GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 def beginning(
     chain: Arm, form: Form, limits: Sequence[np.ndarray], given: tuple[float, float], nq: int
 ) -> Program:
-    """Return the program: q (nq), memory, goal (12) -> q, memory.
+    """Return the program that maps q (nq), memory and goal (12) to q and memory.
 
     limits: lower and upper limits of the joints of the chain. given: the range of the given joint.
     Coordinates outside the chain are not changed. Limits are checked with cosines and sines, so
@@ -89,7 +89,7 @@ def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[flo
 
 
 def _inside(move: Move, low: float, high: float) -> Number:
-    """Return 1 where a position is within limits, modulo full turns, else 0."""
+    """Return 1 if a position is within limits, modulo full turns, else 0."""
     if isinstance(move, Slide):
         return less_equal(low, move.t) * less_equal(move.t, high)
     if high - low >= TURN:

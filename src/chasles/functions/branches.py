@@ -76,7 +76,7 @@ class Arm:
     size: float
 
     def displacement(self, goal: Sequence[Number]) -> Displacement:
-        """Return the displacement from home to a goal (12): rotation by rows, position in m."""
+        """Return the displacement from home to a goal (12): row-major rotation, position (m)."""
         R = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
         p = Vector(tuple(goal[9:])) * (1.0 / self.size)
         return Displacement(R, p) @ self.home.inverse
@@ -265,7 +265,7 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
         joints, G = [joint.reversed() for joint in reversed(joints)], G.inverse
     try:
         return _solved(joints, form, G)
-    except ZeroDivisionError:  # a constant denominator: two equations are the same
+    except ZeroDivisionError:  # two equations are the same
         raise Unsuited from None
 
 
@@ -389,7 +389,7 @@ _MOST = 64
 
 
 def _equal(a: Branch, b: Branch) -> Number:
-    """Return 1 where two branches are the same configuration, modulo full turns, else 0."""
+    """Return 1 if two branches are the same configuration, modulo full turns, else 0."""
     close: Number = 1.0
     for (_, x), (_, y) in zip(a, b, strict=True):
         if isinstance(x, Slide):

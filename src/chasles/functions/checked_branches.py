@@ -18,10 +18,11 @@ from chasles.model import Model
 
 
 def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: Limits) -> Program:
-    """Return the program: goal (12), base (nq), tolerances (6), absent (2) -> postures of a pose.
+    """Return the program that computes the postures of a pose.
 
-    base: the coordinates outside the chain and of the given joint. absent: fill values for the
-    coordinates and residuals of missing postures. The outputs are `q` (branches, nq); `residual`
+    The inputs are goal (12), base (nq), tolerances (6) and absent (2). base: the coordinates
+    outside the chain and of the given joint. absent: fill values for the coordinates and residuals
+    of missing postures. The outputs are `q` (branches, nq); `residual`
     (branches, 2), the largest angle and length between posture and goal; and `told` (2), the
     numbers of branches within and outside the tolerances. Postures within the tolerances come
     first.

@@ -60,7 +60,7 @@ class Affine(NamedTuple):
         return Affine((self.k[0] + constant, *self.k[1:]))
 
     def scaled(self, factor: Number) -> "Affine":
-        """Return the product with a factor: a number or, for a scalar function, a vector."""
+        """Return the function multiplied by a number or, if it is scalar, by a vector."""
         return Affine(tuple(factor * a for a in self.k))
 
     def join(self, other: "Affine") -> "Affine":

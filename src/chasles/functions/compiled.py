@@ -128,7 +128,7 @@ class Compiled:
         return self.tier
 
     def key_of(self, recipe: Recipe) -> str:
-        """Return the key of this program with another recipe, for another backend or dtype.
+        """Return the cache key of this program for another recipe, with another backend or dtype.
 
         Parameters
         ----------
@@ -362,7 +362,7 @@ class Compiled:
         return self.differential(Differential("pullback", wrt))
 
     def differential(self, applied: Differential) -> "Compiled":
-        """Return the function of an applied derivative, cached. Its `parent` is this function."""
+        """Return the cached function of an applied derivative. Its `parent` is this function."""
         with COMPILING:
             if applied not in self._differentials:
                 recipe = replace(self.recipe, chain=(*self.recipe.chain, applied))
@@ -426,7 +426,7 @@ class Compiled:
         return f"<{of} by {self.recipe.backend}>"
 
     def _check_quaternions(self, arrays: Sequence[np.ndarray]) -> None:
-        """Raise for a zero quaternion instead of computing NaN, unless the batch is empty."""
+        """Raise an error for a zero quaternion, unless the batch is empty."""
         if any(0 in a.shape[:-1] for a in arrays):
             return
         for number, first in self.interface.nonzero:
@@ -565,6 +565,6 @@ class Functions:
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 
     def closed(self, closure: Closure) -> "Functions":
-        """Return the functions of the model with another closure of its loops."""
+        """Return the functions of the model with other settings for closing its loops."""
         source = replace(self.model.source, closure=closure)
         return Functions(replace(self.model, source=source))

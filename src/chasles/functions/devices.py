@@ -27,13 +27,13 @@ from chasles.functions.compiled import Compiled
 from chasles.functions.doors import library_of
 
 COUNTS = (1, 256, 4096, 65536, 2**20)
-"""Numbers of states of the batches that are timed."""
+"""Batch sizes (numbers of states) that are timed."""
 
 MOST_BYTES = 2**28
 """Largest size (bytes) of the arguments and results of a batch that is timed."""
 
 REPEATS = 5
-"""Number of runs of a batch on each device; the shortest time counts."""
+"""Number of runs of a batch on each device; the shortest time is used."""
 
 
 class Timing(NamedTuple):
@@ -106,10 +106,9 @@ def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
 class Automatic:
     """A function compiled for one robot that runs each batch on the faster device.
 
-    Call it like its attribute `function`, a `Compiled`. Batches of NumPy arrays and lists run on
-    the CPU or on the GPU. Arrays of CuPy, PyTorch and JAX are processed on the device where they
-    are stored. The first call with either dtype measures both devices (`report`). The function can
-    be pickled.
+    Call it like a `Compiled` function. Batches of NumPy arrays and lists run on the CPU or on the
+    GPU. Arrays of CuPy, PyTorch and JAX are processed on the device where they are stored. The
+    first call with either dtype measures both devices (`report`). The function can be pickled.
     """
 
     def __init__(self, function: Compiled) -> None:
@@ -192,7 +191,7 @@ class Automatic:
 
 
 def report(function: Compiled) -> Report:
-    """Return the report of a function in its dtype: from the cache, or measured and stored."""
+    """Return the report of a function in its dtype, from the cache or by new measurements."""
     name, dtype = function.recipe.function, function.recipe.dtype
     title = f"{name} of {function.model.name!r}, {dtype}"
     devices = backends.devices()

@@ -51,7 +51,7 @@ def check_axes(axes: str) -> None:
 
 
 def checked_point(at: Any) -> Any:
-    """Return the reference point `at` as a string or three finite floats; raise if invalid."""
+    """Return the checked reference point `at`: a string, or three finite floats."""
     if isinstance(at, str):
         if at not in ("frame", "world"):
             problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
@@ -89,7 +89,7 @@ def checked_time(t: Any) -> np.ndarray:
 
 
 def order_of(function: str, rates: Sequence[Any]) -> int:
-    """Return the number of rates given to a function that takes at least one."""
+    """Return the number of time derivatives passed to a function that needs at least one."""
     if not rates:
         problem = f"{function} needs time derivatives of q: pass qd, or qd and qdd, ... after q"
         raise ArgumentError("E-CALL-023", problem)
@@ -97,7 +97,7 @@ def order_of(function: str, rates: Sequence[Any]) -> int:
 
 
 def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the rates (qd, qdd, ...) given by name, which must follow the positional ones."""
+    """Return the time derivatives (qd, qdd, ...) passed by keyword, after the positional ones."""
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:
@@ -133,7 +133,7 @@ def checked_options(
         if name not in known:
             takes = ", ".join(known) or "no options"
             problem = f"{function} has no option {name!r}"
-            raise ArgumentError("E-CALL-026", problem, f"it takes {takes}")
+            raise ArgumentError("E-CALL-026", problem, f"use {takes}")
     for name, what in NEEDED.items():
         if name in known and name not in options:
             raise ArgumentError("E-CALL-027", f"{function} needs {name}=, {what}")
@@ -167,7 +167,7 @@ def checked_options(
 
 
 def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
-    """Return the name of a frame, or of several if the function allows it; None is the tool."""
+    """Return the name of a frame, or several names if allowed; None stands for the tool."""
     if frame is None:
         return tool(model)
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
@@ -354,7 +354,7 @@ _TYPES: dict[type, Library] = {}
 
 
 def library_of(argument: Any) -> Library | None:
-    """Return the library of an array, or None for NumPy array_like. This imports nothing."""
+    """Return the library of an array, or None for NumPy array_like. No library is imported."""
     if type(argument) in _OURS:
         return None
     if type(argument) in _TYPES:

@@ -16,7 +16,7 @@ _PADE = tuple(math.comb(13, k) / math.perm(26, k) for k in range(14))
 """Coefficients of the numerator of the Pade approximant [13/13] of the exponential."""
 
 _REACH = 5.371920351148152
-"""Largest 1-norm for which the approximant is exact to rounding (Higham 2005, table 2.3)."""
+"""Largest 1-norm for which the approximant has only rounding errors (Higham 2005, table 2.3)."""
 
 
 def exponential(matrix: np.ndarray) -> np.ndarray:
@@ -315,7 +315,7 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
 
 
 def twist_matrices(twists: np.ndarray) -> np.ndarray:
-    """Return [w~ v; 0 0] of each twist (..., 6): (..., 4, 4)."""
+    """Return the matrices [w~ v; 0 0] (..., 4, 4) of twists (..., 6)."""
     found = np.zeros((*twists.shape[:-1], 4, 4), twists.dtype)
     x, y, z = np.moveaxis(twists[..., :3], -1, 0)
     for row, column, entry in ((2, 1, x), (0, 2, y), (1, 0, z)):
@@ -325,7 +325,7 @@ def twist_matrices(twists: np.ndarray) -> np.ndarray:
 
 
 def motion_matrices(motion: np.ndarray) -> np.ndarray:
-    """Return [R^(k) R'  r^(k); 0 0] for k = 1, 2, ...: (..., order, 4, 4).
+    """Return the matrices [R^(k) R'  r^(k); 0 0] (..., order, 4, 4) for k = 1, 2, ...
 
     motion (..., order, 6): derivatives of the angular velocity w, and of the position r of the body
     point at the origin. Rdot = w~ R, and higher derivatives follow from Leibniz' rule.

@@ -311,7 +311,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
     found: Rows = []
     for row in rows:
         (left,) = _without([row], found, free)
-        (left,) = _without([left], found, free)  # twice is enough (Giraud and others 2005)
+        (left,) = _without([left], found, free)  # two passes are enough (Giraud et al. 2005)
         whole, square = _inner(row, row, free), _inner(left, left, free)
         counts = less(DEPENDENT * whole, square)
         factor = select(counts, 1.0, 0.0) / sqrt(select(counts, square, 1.0))

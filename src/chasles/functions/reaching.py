@@ -1,9 +1,9 @@
 """One step of inverse kinematics as a program, and the program that ranks starting postures.
 
 A step is a Gauss-Newton step on the configuration space, damped in proportion to the remaining
-error (Sugihara 2011). Joints at a limit that the error pushes further out are held (an active set
-of bounds), the step has at most `REACH` in any coordinate, and the result is clamped to the limits.
-Limits are therefore respected at every step. No line search is needed: each step evaluates the
+error (Sugihara 2011). A joint at a limit is held if the step would move it beyond the limit (an
+active set of bounds). No coordinate moves by more than `REACH`, and the result is clamped to the
+limits, so limits are respected at every step. No line search is needed: each step evaluates the
 errors once.
 """
 

@@ -51,7 +51,7 @@ Box: axes by rows, center and half lengths. Plane: outward unit normal and level
 
 
 class Round(NamedTuple):
-    """A capsule in a frame or the world (None); a sphere if both ends coincide. Lengths in m."""
+    """A capsule fixed to a frame or to the world (None); a sphere if both ends coincide (m)."""
 
     frame: str | None
     radius: float
@@ -77,7 +77,7 @@ class Box(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """All points x with normal . x below the level."""
+    """The half-space of all points x with normal . x below the level."""
 
     normal: Vector
     level: Number
@@ -99,8 +99,9 @@ class Nearest(NamedTuple):
 class Rounds:
     """Round shapes of a model, kinds of obstacles, and groups of pairs of shapes.
 
-    groups: each has pairs (i, j) of a round shape i and a round shape j, or an obstacle
-    j - len(rounds). The distance of a group is the smallest distance of its pairs.
+    groups: each group is a tuple of pairs (i, j). i is the index of a round shape; j is the index
+    of a round shape, or len(rounds) plus the index of an obstacle. The distance of a group is the
+    smallest distance of its pairs.
     """
 
     model: Model
@@ -239,7 +240,7 @@ def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
 
 
 def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Nearest:
-    """Return the result for the nearest pair, the first one if several are equal."""
+    """Return the result for the nearest pair; if several pairs are equal, the first is used."""
     found: Nearest | None = None
     for i, j in pairs:
         a, b = solids[i], solids[j]

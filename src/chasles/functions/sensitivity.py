@@ -33,9 +33,9 @@ def solution_rates(
 ) -> np.ndarray:
     """Return derivatives (count, nq, numbers) of postures with respect to their targets' numbers.
 
-    q (count, nq): solutions. weights (1 or count, rows): weights of the errors; they matter only if
-    no motion keeps all errors at zero. movable (nv,): 0 for fixed coordinates, else 1. limits
-    (count, nq): nonzero for coordinates at a limit, which are held.
+    q (count, nq): solutions. weights (1 or count, rows): weights of the errors; they have an effect
+    only if no motion keeps all errors at zero. movable (nv,): 0 for fixed coordinates, else 1.
+    limits (count, nq): nonzero for coordinates at a limit, which are held.
     """
     kernel, count = _compiled(task), len(q)
     J, by_goals, turn = (np.empty((count, *v.shape)) for v in kernel.interface.outputs)

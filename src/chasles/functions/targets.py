@@ -25,7 +25,7 @@ from chasles.model import Model
 from chasles.model.given import a_name, some_numbers
 
 Rows = list[list[Number]]
-"""A matrix of expressions, by rows."""
+"""A matrix of expressions, as a list of rows."""
 
 Each = float | Sequence[float] | np.ndarray
 """One number for all errors of a target, or an array of numbers (see `Target`)."""
@@ -60,7 +60,7 @@ class Posture:
         return self._known[key]
 
     def pose(self, frame: str) -> tuple[Matrix, Vector]:
-        """Return R and p of a frame."""
+        """Return the rotation R and the position p of a frame."""
         T = self._found("forward_kinematics", frame=frame)
         R = Matrix(tuple(tuple(T[4 * r : 4 * r + 3]) for r in range(3)))
         return R, Vector(tuple(T[4 * r + 3] for r in range(3)))
@@ -406,7 +406,7 @@ class CenterOfMass(Target):
 
 
 def stated(value: Any) -> Sequence[Target]:
-    """Return the targets of a frame: one, several in a list, or a pose."""
+    """Return the targets of a frame, given as a target, a list of targets, or a pose."""
     if isinstance(value, Target):
         return (value,)
     if isinstance(value, list) and value and all(isinstance(each, Target) for each in value):

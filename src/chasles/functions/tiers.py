@@ -38,7 +38,7 @@ class Tiered:
 
     @property
     def tier(self) -> Literal["quick", "best"]:
-        """The code that runs now."""
+        """The tier of the code that runs now."""
         return "best" if self._now.recipe == self._recipe else "quick"
 
     def wait(self, timeout: float | None = None) -> Literal["quick", "best"]:

@@ -1,4 +1,4 @@
-"""Tracing of an algorithm with symbolic inputs for one robot into a Program."""
+"""Trace an algorithm with symbolic inputs, which gives a program for one robot."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -482,7 +482,7 @@ def _check_solid(J: Inertia) -> None:
 
 
 def skew(X: Any) -> np.ndarray:
-    """Return X - X' of a 4x4 matrix: Gamma = skew(W J), Phi = skew(H J).
+    """Return the skew-symmetric matrix X - X', such as Gamma = skew(W J) or Phi = skew(H J).
 
     Parameters
     ----------

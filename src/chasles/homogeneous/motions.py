@@ -29,7 +29,7 @@ _Z = Vector.of(0.0, 0.0, 1.0)
 
 
 def position_from_dh(theta: Number, d: Number, a: Number, alpha: Number) -> Position:
-    """Return M from standard Denavit-Hartenberg constants: Rz(theta) Tz(d) Tx(a) Rx(alpha).
+    """Return M = Rz(theta) Tz(d) Tx(a) Rx(alpha) from standard Denavit-Hartenberg constants.
 
     Parameters
     ----------
@@ -65,7 +65,9 @@ def position_from_extended_dh(
     q: Number | Array = 0.0,
     pitch: Number = 0.0,
 ) -> Position:
-    """Return M(i-1, i) of a joint from its coordinate and five constants (Legnani II, fig. 6).
+    """Return the position M of a joint from its coordinate and five constants.
+
+    The constants are defined in Legnani II, fig. 6.
 
     M has R = Rz(theta) Rx(alpha) and the translation (a cos - b sin, a sin + b cos, s).
 
@@ -122,7 +124,7 @@ def _along_axis(kind: str, q: Number | Array, pitch: Number) -> tuple[Number, Nu
 
 
 def position_from_axis_angle(axis: Array, angle: Number, origin: Array = ORIGIN) -> Position:
-    """Return M of a frame that is rotated by an angle about a direction.
+    """Return the position M of a frame that is rotated by an angle about a direction.
 
     Parameters
     ----------
@@ -182,7 +184,7 @@ def axis_angle_from_position(M: Array) -> tuple[np.ndarray, Number]:
 def position_from_angles(
     sequence: str, angles: Array, origin: Array = ORIGIN, *, axes: About = "moving"
 ) -> Position:
-    """Return M of a frame rotated by three angles: Cardan ("xyz", ...) or Euler ("zxz", ...).
+    """Return the position M of a frame that is rotated by three Cardan or Euler angles.
 
     Parameters
     ----------
@@ -277,7 +279,7 @@ def _sequence(sequence: str, axes: str) -> None:
 
 
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:
-    """Return M of the frame with given unit axes and origin (AO_H in Mitra, section 2).
+    """Return the position M of a frame with given unit axes and origin (Mitra's AO_H, section 2).
 
     Parameters
     ----------
@@ -312,7 +314,7 @@ def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> 
 
 
 def rototranslation(M01: Array, M02: Array) -> Rototranslation:
-    """Return Q = M02 M01^-1, in frame 0: the displacement from frame 1 to frame 2 (Eq I.4).
+    """Return the displacement Q = M02 M01^-1 from frame 1 to frame 2, in frame 0 (Eq I.4).
 
     Parameters
     ----------
@@ -353,7 +355,7 @@ def _unit(v: Vector, fallback: Vector) -> tuple[Vector, Number]:
 
 
 def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
-    """Return Q = exp(L phi) or exp(W t) (Legnani I, section 5).
+    """Return the displacement Q = exp(L phi) or exp(W t) (Legnani I, section 5).
 
     Parameters
     ----------
@@ -436,7 +438,7 @@ class Displacement(NamedTuple):
 
 
 def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> Screw:
-    """Return L = [u~ b; 0 0] with b = p x u + pitch u.
+    """Return the screw axis L = [u~ b; 0 0] with b = p x u + pitch u.
 
     Parameters
     ----------
@@ -466,7 +468,7 @@ def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> 
 
 
 def axis_of_screw(L: Screw) -> ScrewAxis:
-    """Return direction, point and pitch of a screw, the inverse of `screw_from_axis`.
+    """Return the direction, point and pitch of a screw: the inverse of `screw_from_axis`.
 
     Parameters
     ----------
@@ -570,7 +572,7 @@ def screw_motion(Q: Rototranslation, *, tolerance: float = 1e-15) -> Displacemen
 def rototranslation_from_axis(
     axis: Array, angle: Number, point: Array = ORIGIN, *, travel: Number = 0.0
 ) -> Rototranslation:
-    """Return Q of a rotation about an axis through a point, with travel along the axis.
+    """Return the displacement Q of a rotation about an axis, with travel along the axis.
 
     Parameters
     ----------
@@ -674,7 +676,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def velocity(w: Array, v: Array) -> Velocity:
-    """Return W from the angular velocity and the velocity of the pole.
+    """Return the velocity matrix W from the angular velocity and the velocity of the pole.
 
     Parameters
     ----------
@@ -702,7 +704,7 @@ def velocity(w: Array, v: Array) -> Velocity:
 
 
 def acceleration(W: Velocity, wd: Array, a: Array) -> Acceleration:
-    """Return H of a body from its velocity, angular acceleration and the pole's acceleration.
+    """Return the acceleration matrix H from the velocity and the accelerations of a body.
 
     Parameters
     ----------
@@ -734,7 +736,7 @@ def acceleration(W: Velocity, wd: Array, a: Array) -> Acceleration:
 
 
 def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
-    """Return H from its 4x4 array and the velocity of the body.
+    """Return the acceleration matrix H from its 4x4 array and the velocity of the body.
 
     Parameters
     ----------
@@ -773,7 +775,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
 
 
 def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
-    """Return L of a joint in its frame, whose z axis is the joint axis (Eq II.1).
+    """Return the screw axis L of a joint in its frame, whose z axis is the joint axis (Eq II.1).
 
     Parameters
     ----------
@@ -812,7 +814,7 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
 
 
 def joint_velocity(kind: str, qd: Number, *, pitch: Number = 0.0) -> Velocity:
-    """Return W = L qd of a joint, in its frame.
+    """Return the velocity W = L qd of a joint, in its frame.
 
     Parameters
     ----------
@@ -838,7 +840,7 @@ def joint_velocity(kind: str, qd: Number, *, pitch: Number = 0.0) -> Velocity:
 
 
 def joint_acceleration(kind: str, qd: Number, qdd: Number, *, pitch: Number = 0.0) -> Acceleration:
-    """Return H = L^2 qd^2 + L qdd of a joint, in its frame.
+    """Return the acceleration H = L^2 qd^2 + L qdd of a joint, in its frame.
 
     Parameters
     ----------

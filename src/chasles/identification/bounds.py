@@ -162,7 +162,7 @@ class Bounds:
 
 
 def checked_workspace(robot: Robot, workspace: Any) -> dict[str, np.ndarray]:
-    """Return boxes (2, 3) by frame."""
+    """Return the checked workspace boxes (2, 3) by frame."""
     found = {}
     for frame, box in (workspace or {}).items():
         robot.model.frame(frame)

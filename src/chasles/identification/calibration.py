@@ -238,7 +238,7 @@ def _twist(joint: Any) -> np.ndarray | None:
 
 @dataclass
 class _Search:
-    """Gauss-Newton steps from the robot's placements."""
+    """Fit of the unknowns by Gauss-Newton steps from the robot's placements."""
 
     robot: Robot
     chain: Chain
@@ -276,7 +276,7 @@ class _Search:
     ) -> tuple[Poses, np.ndarray, np.ndarray]:
         """Return placements, base and tool after damped Gauss-Newton steps in the chosen unknowns.
 
-        Also returns the sum of the steps, and the weighted Jacobian. Its columns are zero for
+        Also return the sum of the steps, and the weighted Jacobian, whose columns are zero for
         unknowns that are not identifiable at the start.
         """
         total = np.zeros(len(groups))

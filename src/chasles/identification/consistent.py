@@ -99,7 +99,9 @@ def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Problem:
-    """Least squares 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2 over consistent parameters.
+    """Least-squares problem for consistent parameters.
+
+    The objective is 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2.
 
     G, g: linear inequalities G z + g >= 0, for signs of joint terms and shapes of bodies. inside: a
     z that satisfies all inequalities strictly.

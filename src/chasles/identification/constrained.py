@@ -105,7 +105,7 @@ def consistent(
     deviation: float,
     constraints: Constraints,
 ) -> tuple[Prior, np.ndarray]:
-    """Return the prior and the consistent solution in its coordinates."""
+    """Return the prior, and the consistent solution in the coordinates of the prior."""
     if kind == "log-cholesky" and constraints.enclosed is not None:
         unable = "prior 'log-cholesky' cannot keep masses within shapes"
         raise InputError("E-IDENT-046", unable, "use prior='pull-back'", part="identify")
@@ -168,7 +168,7 @@ def _inequalities(
         own = own / np.linalg.norm(own @ start.map[at, at], axis=1, keepdims=True)
         if np.min(own @ within) <= 0.0:
             problem = f"shapes of {body.name!r} and of its counterpart do not overlap"
-            raise InputError("E-IDENT-027", problem, "leave out enclosed=", part="symmetry")
+            raise InputError("E-IDENT-027", problem, "omit enclosed=", part="symmetry")
         for each in own:
             rows.append(np.zeros(n))
             rows[-1][at] = each

@@ -31,7 +31,7 @@ class FourierSeries:
 
     @cached_property
     def modes(self) -> np.ndarray:
-        """Sine and cosine coefficients (2 harmonics, P - 1) of series with zero qd, qdd at time 0.
+        """Coefficients (2 * harmonics, P - 1) of sines and cosines with zero qd and qdd at time 0.
 
         The coefficients of harmonic k are scaled by 1/k, so that all harmonics contribute similar
         velocities.
@@ -59,9 +59,8 @@ class FourierSeries:
 class Spline:
     """Splines of fifth degree through equidistant points, with zero qd and qdd at both ends.
 
-    A spline with 2 harmonics points corresponds to a Fourier series with the same number of sine
-    and cosine coefficients. Unlike a series, a spline may end at another position than the initial
-    one.
+    The number of points is 2 * harmonics, like the number of sine and cosine coefficients of a
+    Fourier series. Unlike a series, a spline may end at a position other than its initial position.
     """
 
     harmonics: int
@@ -69,7 +68,7 @@ class Spline:
 
     @property
     def times(self) -> np.ndarray:
-        """Times (2 harmonics,) of the points."""
+        """Times (2 * harmonics,) of the points."""
         return np.linspace(0.0, self.duration, 2 * self.harmonics)
 
     @cached_property

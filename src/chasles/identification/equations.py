@@ -43,7 +43,7 @@ class Grams:
         return Grams(self.sums + other.sums, self.count + other.count)
 
     def factors(self, base: Base, nominal: np.ndarray) -> Factors:
-        """Return triangular factors of [A_j, b_j] for the parameters themselves.
+        """Return triangular factors of [A_j, b_j] for all parameters.
 
         A_j = W_j K and b_j = e_j + W_j K nominal, with the combination K of the base parameters.
         """
@@ -69,7 +69,7 @@ class Equations:
     base: Base
 
     def _traced(self) -> tuple[Program, list[list[int]]]:
-        """Return the program q, qd, qdd, tau -> rows [W_j, e_j], and the columns of each W_j.
+        """Return the program that computes the rows [W_j, e_j], and the columns of each W_j.
 
         Rows are stored one after another, each padded with zeros to full SIMD vectors.
         """
@@ -92,7 +92,7 @@ class Equations:
     def rows(
         self, given: dict[str, list[Scalar]], arena: Arena
     ) -> Iterator[tuple[list[int], list[Number]]]:
-        """Yield, for each row, the indices of its base parameters and its symbols [W_j, e_j]."""
+        """Yield the indices of the base parameters and the symbols [W_j, e_j] of each row."""
         model = self.model.bare.model
 
         keys = self.model.wrenches

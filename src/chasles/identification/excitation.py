@@ -26,7 +26,7 @@ Goal = Literal["condition", "information"]
 """Objectives: the condition number, or the determinant of the information matrix."""
 
 PER_HARMONIC = 20
-"""Number of samples per shortest period of the series."""
+"""Number of samples in the shortest period of the series."""
 
 FINE = 10
 """Number of time steps of the final check of limits per time step of the search."""

@@ -67,7 +67,7 @@ def smoothed(
     chosen = chosen_cutoff(q, step) if cutoff is None else float(cutoff)
     if not 0.0 < chosen < nyquist:
         problem = f"the cut-off must lie between 0 and {nyquist:.4g} Hz, not {chosen:.4g}"
-        raise InputError("E-IDENT-017", problem, "give a valid cutoff=", part="identify")
+        raise InputError("E-IDENT-017", problem, "give a cutoff= in this range", part="identify")
     place, velocity, acceleration = _METHODS[smoothing](q, step, chosen)
     ends = min(int(np.ceil(0.5 / (chosen * step))) + 2, len(t) // 8)
     kept = slice(ends, len(t) - ends)

@@ -119,7 +119,7 @@ def _mapped(x: np.ndarray, bodies: int, signed: np.ndarray) -> tuple[np.ndarray,
         entries, U = _factor(x[at])
         Z = LEAST * np.eye(4) + (1.0 - LEAST) * U @ U.T - np.eye(4)
         z[at] = np.tensordot(UNITS, Z, 2)
-        turned = 2.0 * (1.0 - LEAST) * np.tensordot(UNITS, U, 1)  # derivative by U
+        turned = 2.0 * (1.0 - LEAST) * np.tensordot(UNITS, U, 1)  # derivative w.r.t. U
         slope[at, at] = turned[:, rows, columns] * np.where(rows == columns, entries, 1.0)
     z[signed], slope[signed, signed] = x[signed] ** 2, 2.0 * x[signed]
     return z, slope

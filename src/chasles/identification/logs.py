@@ -43,7 +43,7 @@ UNITS = {
     "N mm": 1e-3,
     "mN m": 1e-3,
 }
-"""Factors to SI units."""
+"""Conversion factors to SI units."""
 
 SIDE_BY_SIDE = 64
 """Number of rows of a matrix that `extremes` joins to one long row."""
@@ -274,7 +274,7 @@ class Reader:
         gaps = starts[np.isfinite(steps[starts])]
         if len(gaps) and not self.skip_bad:
             problem = f"there is a gap of {steps[gaps[0]]:.4g} s before this row"
-            remedy = "split the log there, or give skip_bad=True"
+            remedy = "split the log at this row, or give skip_bad=True"
             raise ModelError("E-LOG-008", problem, remedy, file=file, line=int(rows[gaps[0]]))
         if len(gaps):
             self.skipped.add("gaps", len(gaps))

@@ -37,7 +37,7 @@ from chasles.model.spaces import size
 from chasles.robot import Robot
 
 METHODS = {"least-squares": least_squares, "manifold": manifold}
-"""Steps by name."""
+"""Step functions by name of the method."""
 
 SMALL = 1e-2
 """Smallest initial value of joint terms that must be positive (SI units)."""
@@ -222,7 +222,7 @@ class OnlineEstimator:
 
     @cached_property
     def program(self) -> Program:
-        """The step: state, q, qd, qdd, tau -> state."""
+        """Compiled step that maps state, q, qd, qdd and tau to the next state."""
         arena, inputs = Arena(RULES), [Variable("state", (len(self.initial),))]
         inputs += self.equations.inputs()
         given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
@@ -296,7 +296,7 @@ def online_estimator(
     kept = a_number("forgetting", forgetting, "online_estimator")
     sigma = numbers("online_estimator: noise", np.broadcast_to(noise, (robot.nv,)), robot.nv)
     if not 0.0 < kept <= 1.0 or np.any(~(sigma > 0.0)):
-        problem = "forgetting must be above 0 and at most 1, and noise positive"
+        problem = "forgetting must be above 0 and at most 1, and noise must be positive"
         raise InputError("E-IDENT-038", problem, part="online_estimator")
     model = LinearModel(robot, checked_terms(robot, include), None, stribeck_velocity)
     none = np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))

@@ -47,9 +47,10 @@ def _symmetric(entries: Sequence[Number], n: int) -> dict[tuple[int, int], Numbe
 def least_squares(
     equations: Equations, forgetting: float, state: Sequence[Scalar], rows: Rows
 ) -> list[Number]:
-    """One step of recursive least squares (Ljung 1999, section 11.2): a rank-one update per row.
+    """Return the state after one step of recursive least squares (Ljung 1999, section 11.2).
 
-    Without excitation, the variances stop growing when their mean reaches its initial value.
+    Each row is a rank-one update. Without excitation, the variances stop growing when their mean
+    reaches its initial value.
     """
     b = len(equations.base)
     start = equations.base.combination @ equations.model.nominal
@@ -72,11 +73,12 @@ def least_squares(
 def manifold(
     equations: Equations, forgetting: float, state: Sequence[Scalar], rows: Rows
 ) -> list[Number]:
-    """One conjugate gradient step on the cost of all samples, with forgetting.
+    """Return the state after one conjugate gradient step on the cost of all samples.
 
-    The cost is 1/2 beta' H beta - h' beta in the base parameters beta = K x, with gradient g. The
-    search direction is the combination of g and the previous direction m whose natural gradient
-    minimizes the cost. The length of a step is at most `LONGEST`.
+    The cost is 1/2 beta' H beta - h' beta in the base parameters beta = K x, with forgetting of
+    earlier samples. The search direction is the combination of the gradient g and the previous
+    direction m whose natural gradient minimizes the cost. The length of a step is at most
+    `LONGEST`.
     """
     model, K = equations.model, equations.base.combination
     b, n = K.shape
@@ -133,7 +135,7 @@ def _dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
 
 
 def _slopes() -> np.ndarray:
-    """Return B (10, 4, 4) with p_k = tr(B_k P), for the ten parameters p of a pseudo-inertia P."""
+    """Return matrices B (10, 4, 4) such that a pseudo-inertia P has the parameters tr(B_k P)."""
     B = np.array([parameters(e) for e in np.eye(16).reshape(16, 4, 4)]).T.reshape(10, 4, 4)
     return np.asarray(0.5 * (B + np.swapaxes(B, 1, 2)))
 

@@ -35,7 +35,7 @@ class Factors:
     def with_data(
         self, A: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None
     ) -> "Factors":
-        """Return the factors with more samples: A (n, rows, k), b (n, rows), weights like b."""
+        """Return the factors with more samples: A (n, rows, k), b and weights (n, rows)."""
         block = np.concatenate([A, b[..., None]], axis=-1)
         counts = np.full(A.shape[1], float(len(A)))
         if weights is not None:
@@ -82,7 +82,7 @@ def compressed(blocks: Iterable[tuple[np.ndarray, ...]], rows: int, k: int) -> F
 
 @dataclass(frozen=True)
 class Fit:
-    """Least squares on chosen columns: values (b,), covariance (b, b), noise of each row.
+    """Result of least squares: values (b,), covariance (b, b), and noise of each row.
 
     condition: condition number of the weighted columns, each scaled to unit length.
     """

@@ -68,7 +68,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _parameters(found: Identified) -> str:
-    """Return a table of base parameters before and after, with three-sigma intervals."""
+    """Return a table of prior and identified base parameters, with three-sigma intervals."""
     before = found.combination @ found.model.nominal
     rows = [
         (name, f"{old:.4g}", f"{value:.4g}", f"{value - 3 * d:.4g} to {value + 3 * d:.4g}")

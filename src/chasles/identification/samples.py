@@ -23,8 +23,8 @@ TRIED, PAIRS = 2000, 300
 """Largest number of rows, and largest number of joint pairs, in the search for swapped joints."""
 
 ALIKE, DOUBTFUL = 0.9, 0.99
-"""Thresholds of correlation. Above the first, a column may belong to a joint. Below the second, it
-may belong to another joint."""
+"""Correlation thresholds. A column may belong to a joint if its correlation exceeds the first. It
+may belong to another joint if its correlation is below the second."""
 
 CLEARLY = 5.0
 """Ratio of unexplained variances that indicates a swap: the variance with the original joint, over
@@ -129,7 +129,7 @@ def _check_rates(
     pair = swapped(rate, qd)
     if pair is not None:
         one, other = (names["qd"][k] for k in pair)
-        problem = f"{one} and {other} are probably swapped: each is the rate of the other joint"
+        problem = f"{one} and {other} are probably swapped: each is the other joint's velocity"
         remedy = f"give columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
         raise ModelError("E-LOG-017", problem, remedy, file=log.file, line=log.first)
     alike = np.diagonal(_correlations(rate, qd))

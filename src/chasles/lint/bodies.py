@@ -1,4 +1,4 @@
-"""Checks of bodies: impossible inertias, wrong units, shapes, and differences of left and right."""
+"""Checks of bodies: impossible inertias, wrong units, shapes, and left-right differences."""
 
 import math
 import re
@@ -36,7 +36,8 @@ VOLUMES = 5.0, 30_000.0
 """Smallest and largest plausible density (kg/m3): mass of a link over the volume of its shapes."""
 
 TOLERANCE = 0.05
-"""Largest relative difference between left and right twins. Measured values differ by less."""
+"""Largest plausible relative difference between left and right twins. The measured inertias of real
+twins differ by less."""
 
 _WORDS = (("left", "right"), ("Left", "Right"), ("LEFT", "RIGHT"))
 _LETTERS = (("l", "r"), ("L", "R"))
@@ -45,7 +46,7 @@ Check = Callable[[Sheet], Iterator[Found]]
 
 
 def impossible(check: str) -> Check:
-    """Return a check for links with one kind of fault of `chasles.model.validate`."""
+    """Return a check that finds links with one kind of fault (see `chasles.model.validate`)."""
 
     def find(sheet: Sheet) -> Iterator[Found]:
         for link in sheet.links:
@@ -194,7 +195,7 @@ def volume(sheet: Sheet) -> Iterator[Found]:
     for link, body in _with_shapes(sheet):
         density = (link.mass or 0.0) / body.volume
         if not VOLUMES[0] <= density <= VOLUMES[1]:
-            what = f"its mass is {link.mass:g} kg and its volume {1e6 * body.volume:.3g} cm3"
+            what = f"its mass is {link.mass:g} kg and its volume is {1e6 * body.volume:.3g} cm3"
             yield link.found(f"{what}, which gives {density:.2g} kg/m3")
 
 

@@ -20,7 +20,7 @@ from chasles.robot import Robot
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-"""Severities in descending order: impossible; probably unintended; worth checking."""
+"""Severities in descending order. They mean impossible, probably unintended, and worth checking."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Finding:
     """One finding in a robot file.
 
     `check` is the name of the check, and `severity` is "error", "warning" or "note". `where` is
-    "file:line", or the file if the line is unknown, and `part` is the part, such as "link 'hand'".
+    "file:line", or the file if the line is unknown, and `part` names the part: "link 'hand'".
     `what` describes the problem, `why` describes its effect on results, and `remedy` is the action
     to take. `repairable` is True if `chasles lint --fix` can repair the problem.
     """
@@ -123,13 +123,13 @@ class Link(_Part):
 
     @property
     def extended(self) -> bool:
-        """True if the link has a mass with extent in all directions."""
+        """True if the link has a mass that extends in all directions."""
         return self.mass is not None and self.mass > 0.0 and bool(self.second_moments[0] > 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Joint(_Part):
-    """A joint, with the limits that the file gives (rad or m, per second, and N m or N).
+    """A joint, with the limits that the file gives (rad or m, rad/s or m/s, N m or N).
 
     kind: joint type; an unknown type is given as written in the file. position (m), angles (rad):
     pose on the parent link, if the file gives it in this form. place: place of the limits in the
@@ -184,7 +184,8 @@ _TAG = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<([^\s<>/!?][^\s<>/]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>",
     re.DOTALL,
 )
-"""A comment, CDATA or instruction, or a start tag by its name and attributes."""
+"""Pattern of a comment, CDATA section or processing instruction, or of a start tag with groups for
+its name and attributes."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ def turn(axis: int, angle: Number) -> Rotation:
 
 
 def rotation_from_angles(sequence: str, angles: Sequence[Number], axes: About) -> Rotation:
-    """Return the rotation R from coordinates in the rotated frame to the first frame."""
+    """Return the rotation R that maps coordinates in the rotated frame to the first frame."""
     turns = [turn("xyz".index(a), t) for a, t in zip(sequence, angles, strict=True)]
     inner, middle, outer = turns if axes == "fixed" else reversed(turns)
     return inner.then(middle).then(outer)

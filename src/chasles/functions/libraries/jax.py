@@ -86,7 +86,7 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
-    """Return arrays with the full batch shape, or without leading axes for one shared state."""
+    """Broadcast arrays to the full batch shape, except arrays without leading axes."""
     inputs, title = function.interface.inputs, function.recipe.function
     ahead = leads(inputs, arrays)
     try:

@@ -1,4 +1,4 @@
-"""Simulated motions of JAX arrays, computed by a differentiable callback from XLA."""
+"""Simulation of motions with JAX arrays, by a differentiable callback from XLA."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

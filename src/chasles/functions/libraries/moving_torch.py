@@ -1,4 +1,4 @@
-"""Simulated motions of PyTorch tensors, computed by one differentiable operation."""
+"""Simulation of motions with PyTorch tensors, as one differentiable operation."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

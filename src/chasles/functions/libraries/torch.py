@@ -59,7 +59,7 @@ def _learn(function: Any, tensors: Sequence[Any], result: Any) -> None:
 
 
 def _library() -> Library | None:
-    """Return access to tensors through C functions of PyTorch (since 2.10), or None."""
+    """Return the interface to tensors through PyTorch's C functions (since 2.10), or None."""
     read = exchange(torch.Tensor)
     if read is None or not hasattr(forward_ad, "_current_level"):
         return None
@@ -74,7 +74,7 @@ compiled.is_traced = torch.compiler.is_compiling
 def captured(
     function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
 ) -> Graph:
-    """Return a function of tensors without gradients, captured in a graph."""
+    """Capture a function of tensors in a graph, without gradients."""
     if not torch.cuda.is_available():
         remedy = "check torch.cuda.is_available()"
         raise StateError("E-GPU-031", "PyTorch did not find a GPU", remedy, part="graph")
@@ -118,7 +118,7 @@ def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _checked(function: Any, arguments: Sequence[Any]) -> Any:
-    """Return the common dtype of tensors; raise an error for invalid ones."""
+    """Return the common dtype of tensors; raise an error for invalid tensors."""
     title, dtype, first = function.recipe.function, _SINGLE, None
     for variable, a in zip(function.interface.inputs, arguments, strict=True):
         if not isinstance(a, torch.Tensor):

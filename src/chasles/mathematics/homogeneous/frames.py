@@ -24,7 +24,7 @@ def mismatch(operation: str, a: object, b: object) -> ArgumentError:
 
 
 def bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number]) -> Matrix:
-    """Return [A b; last]."""
+    """Return the 4x4 matrix [A b; last]."""
     rows = ((*row, x) for row, x in zip(A.rows, b, strict=True))
     return Matrix((*rows, last))
 
@@ -81,7 +81,7 @@ class Factor(Dense):
     __slots__ = ()
 
     def from_left(self, left: "Block") -> "Block":
-        """Return left X, the product with a matrix whose last row is zero.
+        """Return the product left @ X, where the last row of the left factor is zero.
 
         Parameters
         ----------
@@ -104,12 +104,12 @@ class Factor(Dense):
 
 
 class Framed(Dense):
-    """A matrix expressed in a frame, which a position M = [R t; 0 1] can change."""
+    """A matrix that a position M = [R t; 0 1] can transform from one frame to another."""
 
     __slots__ = ()
 
     def to_first(self, R: Rotation, t: Vector) -> Self:
-        """Transform from the second frame of M = [R t; 0 1] to the first.
+        """Transform the matrix from the second frame of M = [R t; 0 1] to the first.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Framed(Dense):
         raise NotImplementedError
 
     def to_second(self, R: Rotation, t: Vector) -> Self:
-        """Transform from the first frame of M = [R t; 0 1] to the second.
+        """Transform the matrix from the first frame of M = [R t; 0 1] to the second.
 
         Parameters
         ----------

@@ -71,7 +71,7 @@ class _Twist(Framed, Factor):
         return Motion(self.w, self.v)
 
     def block(self) -> Block:
-        """Return the matrix as a `Block`, the type of products.
+        """Return the matrix as a `Block`, the result type of matrix products.
 
         Returns
         -------
@@ -176,7 +176,7 @@ class Screw(_Twist):
     """
 
     def velocity(self, qd: Number) -> Velocity:
-        """Return W = L qd, also written `L * qd`.
+        """Return the velocity W = L qd, also written `L * qd`.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Screw(_Twist):
     __mul__ = __rmul__ = velocity
 
     def acceleration(self, qd: Number, qdd: Number) -> "Acceleration":
-        """Return H = L^2 qd^2 + L qdd (Eq II.1).
+        """Return the acceleration H = L^2 qd^2 + L qdd (Eq II.1).
 
         Parameters
         ----------
@@ -253,7 +253,7 @@ class Acceleration(Framed):
 
     @staticmethod
     def of(W: Velocity, rate: Velocity) -> "Acceleration":
-        """Return H = dW/dt + W W, from a velocity and its rate.
+        """Return the acceleration H = dW/dt + W W, from a velocity and its rate.
 
         Parameters
         ----------
@@ -300,7 +300,7 @@ class Acceleration(Framed):
         return Acceleration(Vector.zero(), Vector.zero(), a)
 
     def rate(self, W: Velocity) -> Velocity:
-        """Return dW/dt = H - W W: the spatial acceleration.
+        """Return the spatial acceleration dW/dt = H - W W.
 
         Parameters
         ----------
@@ -327,7 +327,7 @@ class Acceleration(Framed):
         return AngularAcceleration(self.w, self.wd).tensor
 
     def block(self) -> Block:
-        """Return the matrix as a `Block`, the type of products.
+        """Return the matrix as a `Block`, the result type of matrix products.
 
         Returns
         -------
@@ -628,12 +628,15 @@ class _Dual(Framed, Additive):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Momentum(_Dual):
-    """Gamma = skew(W J) = [c~ f; -f' 0]: angular momentum c about the origin, linear momentum f."""
+    """Momentum Gamma = skew(W J) = [c~ f; -f' 0].
+
+    c is the angular momentum about the origin, and f is the linear momentum.
+    """
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Action(_Dual):
-    """Phi = skew(H J) = [c~ f; -f' 0]: couple c about the origin, and force f."""
+    """Action Phi = skew(H J) = [c~ f; -f' 0], with a couple c about the origin and a force f."""
 
 
 def momentum(W: Velocity, J: Inertia) -> Momentum:
