@@ -194,7 +194,7 @@ class Part:
     def words(self, key: str, count: int, default: str = "") -> list[str]:
         """Return the finite numbers in an attribute or child, as strings."""
         text = self.text(key, default)
-        if not text:  # `text` has recorded any fault
+        if not text:  # `text` has recorded the fault
             return default.split() or ["0"] * count
         child = None if key in self.element.attrib else self.find(key)
         if child is not None:

@@ -101,7 +101,7 @@ def _without_head(text: str, slips: list[Slip]) -> str:
 
 
 def _without_declaration(text: str, slips: list[Slip]) -> str:
-    """Return the text without its XML declaration; report a malformed or misplaced one."""
+    """Remove the XML declaration from the text; report it if it is malformed or misplaced."""
     found = _DECLARATION.match(text)
     if found is None:
         return text

@@ -371,7 +371,7 @@ class Compiled:
 
     @cached_property
     def fast(self) -> Callable[..., Any]:
-        """The same function as a built-in with tens of nanoseconds of overhead."""
+        """The same function as a built-in, with an overhead of tens of nanoseconds."""
         found = self.entry(holder=_Found(self), fallback=self.call)
         if isinstance(found, BuiltinFunctionType):
             backends.called_by_slot(Compiled)
@@ -462,7 +462,7 @@ def recall(key: str) -> Compiled:
 
 @dataclass(frozen=True)
 class AtTime:
-    """A compiled function of a time-dependent robot, evaluated at a time t (...) in s."""
+    """A compiled function of a time-dependent robot at given times t (s) of shape (...)."""
 
     compiled: Compiled
     t: Any

@@ -146,7 +146,7 @@ class Automatic:
         return self.report(dtype).choice(count)
 
     def report(self, dtype: str = "float64") -> Report:
-        """Return the measurements of CPU and GPU, taken now if necessary.
+        """Return the timings on the CPU and the GPU; measure them first if necessary.
 
         Parameters
         ----------
@@ -212,7 +212,7 @@ def report(function: Compiled) -> Report:
 
 
 def measured(function: Compiled) -> tuple[Timing, ...]:
-    """Measure the times of a function on both devices, with random inputs."""
+    """Return the times of a function on both devices, measured with random inputs."""
     rng = np.random.default_rng(0)
     inputs, outputs = function.interface.inputs, function.interface.outputs
     dtype = np.dtype(function.recipe.dtype)

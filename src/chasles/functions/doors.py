@@ -91,7 +91,7 @@ def checked_time(t: Any) -> np.ndarray:
 def order_of(function: str, rates: Sequence[Any]) -> int:
     """Return the number of time derivatives passed to a function that needs at least one."""
     if not rates:
-        problem = f"{function} needs time derivatives of q: pass qd, or qd and qdd, ... after q"
+        problem = f"{function} needs at least one time derivative after q: qd, qdd, ..."
         raise ArgumentError("E-CALL-023", problem)
     return len(rates)
 

@@ -1,4 +1,4 @@
-"""One step of inverse kinematics as a program, and the program that ranks starting postures.
+"""Programs for one step of inverse kinematics, and for ranking starting postures.
 
 A step is a Gauss-Newton step on the configuration space, damped in proportion to the remaining
 error (Sugihara 2011). A joint at a limit is held if the step would move it beyond the limit (an
@@ -305,7 +305,7 @@ class Task:
         return self._cut(dq)[1]
 
     def _cut(self, dq: Sequence[Number]) -> tuple[Number, list[Number]]:
-        """Return the largest entry of a step, and the step scaled so that none exceeds REACH."""
+        """Return the largest entry of a step, and the step scaled to entries of at most REACH."""
         longest: Number = 0.0
         for step, unit in zip(dq, freedom_units(self.model, size(self.model)), strict=True):
             longest = maximum(longest, absolute(step) * (1.0 / unit))

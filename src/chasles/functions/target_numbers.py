@@ -79,7 +79,7 @@ def _slip(R: np.ndarray) -> float:
 
 
 def pose(what: str, value: Any) -> np.ndarray:
-    """Return poses (..., 12): rotation by rows, then the position."""
+    """Return poses (..., 12): the row-major rotation, then the position."""
     if isinstance(value, tuple) and len(value) == 2:
         place, turn = value
         return joined(

@@ -431,7 +431,7 @@ def _turn(a: Vector, d: Vector) -> Vector:
 
 
 def _across(w: Rows, a: Vector) -> Rows:
-    """Return the rows of an angular velocity without its component along a."""
+    """Remove the component along a from the Jacobian rows of an angular velocity."""
     along = [sum((a[k] * w[k][i] for k in range(3)), 0.0) for i in range(len(w[0]))]
     return [[x - a[k] * y for x, y in zip(w[k], along, strict=True)] for k in range(3)]
 

@@ -80,7 +80,7 @@ def prior(nominal: np.ndarray, bodies: int, mass: float, length: float) -> Prior
 
 
 def _units() -> list[np.ndarray]:
-    """Return a basis of the symmetric matrices, of unit norm, in the order of `PLACES`."""
+    """Return an orthonormal basis of the symmetric 4x4 matrices, in the order of `PLACES`."""
     found = []
     for i, j in PLACES:
         e = np.zeros((4, 4))

@@ -98,7 +98,7 @@ def identify(
         Joint velocities and accelerations. Default: computed from q and t.
     tau : array_like, (n, nv)
         Joint torques or forces (N m or N). Torques of passive joints and of a floating base are
-        zero. With closed loops, each motor torque is the entry of its joint.
+        zero. With closed loops, the torque of each motor is in the column of its joint.
     t : array_like, (n,), optional
         Times (s).
     smoothing : {"low-pass", "savitzky-golay", "spline"}
@@ -115,7 +115,7 @@ def identify(
         Names of the log's columns ({"elbow.q": "pos3"}), and units by quantity or column
         ({"q": "deg", "t": "ms"}).
     skip_bad : bool
-        Skip bad rows and unreadable files of logs; `notes` counts them.
+        Skip bad rows and unreadable files of logs; `notes` reports their number.
     wrenches : dict, optional
         Frames with external wrenches in the logs, such as contact forces of feet, and how they were
         measured. "sensor": in the axes and about the origin of the frame. "plate": in world axes,
@@ -161,7 +161,7 @@ def identify(
         "squares", the robot must be a tree, the Stribeck velocity must be a number, and `f_ext` and
         `gain` must not be given. Default: read the files in this process.
     progress : callable, optional
-        Function that is called with the number of samples after each block of logs was read.
+        Function that is called after each block of logs, with the number of samples read.
 
     Returns
     -------

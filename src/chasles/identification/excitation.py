@@ -43,7 +43,7 @@ MARGIN = 0.02
 samples."""
 
 TURNING = 0.05
-"""Fraction of the largest velocity over which the gradient smooths the sign of a velocity."""
+"""Width over which gradients smooth the sign of a velocity, relative to the largest velocity."""
 
 INSIDE = 1.0 - 1e-3
 """Fraction of the limits that a motion on the fine grid may use."""
@@ -351,7 +351,7 @@ class Search:
         return q, qd, qdd
 
     def improve(self, theta: np.ndarray, steps: int) -> np.ndarray:
-        """Return motions after gradient steps (Adam) with a growing weight of the limits."""
+        """Return the motions after gradient steps (Adam) with increasing weights of the limits."""
         theta, mean, square = theta.copy(), np.zeros_like(theta), np.zeros_like(theta)
         scale = np.maximum(np.abs(theta).max(axis=1, keepdims=True), 1e-3)
         for k in range(steps):

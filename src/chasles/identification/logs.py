@@ -83,7 +83,7 @@ class Skipped:
 
 @dataclass
 class _Clock:
-    """The last time read from a log, and its usual time step."""
+    """The last time read from a log, and the median time step."""
 
     last: float = -np.inf
     step: float = np.nan
@@ -138,7 +138,7 @@ class Reader:
         yield from self._blocks("table", iter([table(data)]))
 
     def _guarded(self, file: str) -> Iterator[Log]:
-        """Yield the logs of a file. With skip_bad, count an unreadable file instead of raising."""
+        """Yield the logs of a file; with skip_bad, skip and count a file that cannot be read."""
         wanted = [self.columns.get(name, name) for some in self._names().values() for name in some]
         try:
             yield from self._blocks(file, blocks(file, wanted, self.threaded))

@@ -202,7 +202,7 @@ def _topic(file: str, bag: Any) -> Any:
 
 
 def _state(message: Any) -> dict[str, float]:
-    """Return the columns of a message; empty arrays are left out."""
+    """Return the columns of a message; empty arrays are omitted."""
     found = {}
     for field, quantity in FIELDS.items():
         for joint, value in zip(message.name, getattr(message, field), strict=False):

@@ -127,7 +127,7 @@ def loop_start(sheet: Sheet) -> Iterator[Found]:
 
 
 def missing(sheet: Sheet) -> Iterator[Found]:
-    """Find revolute and prismatic joints without required limits, or with incomplete ones."""
+    """Find revolute and prismatic joints whose required limits are missing or incomplete."""
     for joint in sheet.joints if sheet.needs_limits else ():
         if joint.bounded:
             absent = [key for key in ("lower", "upper") if key not in joint.limits]

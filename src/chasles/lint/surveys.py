@@ -87,7 +87,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
 
 
 def urdf(file: str, *, meshes: bool) -> Sheet:
-    """Survey a .urdf file; `meshes` allows its mesh files to be opened."""
+    """Survey a .urdf file; open its mesh files if `meshes` is True."""
     notes: list[str] = []
     document = _document(file, notes)
     return replace(_urdf(file, document.root, meshes, notes), document=document)

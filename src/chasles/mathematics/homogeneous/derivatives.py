@@ -18,7 +18,7 @@ def dM(X: Velocity | Screw, M: Position) -> Block:
 
 
 def dM_inverse(X: Velocity, M: Position) -> Block:
-    """Return d(M^-1)/dt = -M^-1 W (appendix, A1), written as -W_(1) M^-1: W in the second frame."""
+    """Return d(M^-1)/dt = -M^-1 W = -W_(1) M^-1 with W_(1) in the second frame (appendix, A1)."""
     return -M.to_second(X) @ M.inverse()
 
 

@@ -247,7 +247,7 @@ class Block(Factor, Additive):
 
 
 def product(left: Block, X: object, other: object) -> Block:
-    """Return X @ other, where X is the block."""
+    """Return the product X @ other, where `left` is X as a `Block`."""
     if not isinstance(other, Factor):
         raise mismatch("multiply", X, other)
     return other.from_left(left)
