@@ -182,7 +182,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     InputError
         If the array does not have the form of the type. The tolerance for the 3x3 block is 1e-6
         times its largest entry. The tolerance for the last row is 1e-6; if the last row must equal
-        the last column up to its sign, this is relative to the largest entry.
+        the last column up to its sign, this is relative to its largest entry.
     ArgumentError
         If the type is unknown, or is Acceleration, whose array does not determine the sign of w;
         use `acceleration_from_array`.

@@ -238,10 +238,10 @@ class Sheet:
     document: text of the file for repairs; None if the file cannot be repaired. references:
     references from transmissions and extensions to joints and links, as tuples (place of the
     reference, referring part, "joint", "link" or "part", name). faults: invalid numbers. recovered:
-    malformed parts that could be read. needs_limits: True if the format requires limits for every
-    revolute and prismatic joint. refusals: reasons why the file does not load. robot: the robot, if
-    it loads. outside: finite numbers outside their ranges. reductions: gear ratios of
-    transmissions, as tuples (place, joint, ratio).
+    malformed or incomplete parts that are still read. needs_limits: True if the format requires
+    limits for every revolute and prismatic joint. refusals: reasons why the file does not load.
+    robot: the robot, if it loads. outside: finite numbers outside their ranges. reductions: gear
+    ratios of transmissions, as tuples (place, joint, ratio).
     """
 
     file: str
