@@ -928,7 +928,9 @@ def compose_velocities(*velocities: Velocity) -> Velocity:
 def compose_accelerations(
     H_ij: Acceleration, W_ij: Velocity, H_jk: Acceleration, W_jk: Velocity
 ) -> Acceleration:
-    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk in a common frame (Coriolis' theorem, Eq I.11).
+    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk, in a common frame (Eq I.11).
+
+    This is Coriolis' theorem.
 
     Parameters
     ----------
