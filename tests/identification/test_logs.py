@@ -313,7 +313,7 @@ def test_the_command(tmp_path: Path) -> None:
     before, after = (np.abs(r.inverse_dynamics(*at) - exact).max() for r in (old, new))
     assert after < 0.02 * before
     page = (tmp_path / "report.html").read_text("utf-8")
-    for part in ("Validation on logs that were left out", "data:image/png", "99.7 % interval"):
+    for part in ("Validation on held-out logs", "data:image/png", "99.7 % interval"):
         assert part in page
 
 

@@ -22,26 +22,28 @@ MAX_BYTES = 8 * 2**20
 """Largest size of a document in bytes; a robot file without meshes has less than 1 MB."""
 
 MAX_MARKS = 500_000
-"""Largest number of "<" and "=" in a document.
+"""Largest number of the characters "<" and "=" in a document.
 
-They bound the number of elements and attributes in any encoding; an element takes a hundred times
-the memory of its text. The largest model of dm_control has 24,000.
+This number bounds the number of elements and attributes in any encoding. A parsed element takes
+about a hundred times the memory of its text. The largest model of dm_control has 24,000 of these
+characters.
 """
 
 MOMENTS = ("ixx", "iyy", "izz", "ixy", "ixz", "iyz")
 """Names of the entries of an inertia in files, in the order of `Symmetric`."""
 
 ORIGIN = "chasles-origin"
-"""Attribute with the place where an element was written; `xacro_child` sets it."""
+"""Name of the attribute that stores the file and line of an element; `xacro_child` sets it."""
 
 _QUARTERS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0), (0.0, -1.0))
 """Cosine and sine of 0, 1, 2 and 3 right angles."""
 
 
 def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Element:
-    """Return the root of a document; entities are refused, because they can grow without bound.
+    """Return the root element of a document.
 
-    notes: receives notes on a document that is not well-formed but has a clear meaning.
+    Entities are refused, because they can expand without bound. notes: list to which notes are
+    added if the document is not well-formed but has a clear meaning.
     """
     if len(data) > MAX_BYTES:
         raise _too_large(file, f"{len(data) / 2**20:.0f} MB of XML", f"{MAX_BYTES // 2**20} MB")
@@ -50,7 +52,7 @@ def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Elem
         raise _too_large(file, f"{marks} tags and attributes", f"{MAX_MARKS}")
     if b"<!ENTITY" in data:
         raise _declares(file, data)
-    # By default lxml opens no network, loads no DTD and refuses huge trees.
+    # By default, lxml does not access the network, does not load DTDs, and rejects huge trees.
     parser = etree.XMLParser(resolve_entities=False, remove_comments=True, remove_pis=True)
     try:
         root = etree.fromstring(data, parser)
@@ -59,7 +61,9 @@ def parse(file: str, data: bytes, notes: list[str] | None = None) -> etree._Elem
         if found is None:
             problem = f"not readable XML: {re.split(', line|, use XML_PARSE_HUGE', error.msg)[0]}"
             line = error.lineno
-            raise ModelError("E-XML-001", problem, "correct it", file=file, line=line) from error
+            raise ModelError(
+                "E-XML-001", problem, "correct the file", file=file, line=line
+            ) from error
         root, slips = found
         if notes is not None:
             notes += [f"{file}:{slip.line}: XML: {slip.fault}; {slip.remedy}" for slip in slips]
@@ -108,7 +112,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Part:
-    """An element with values in attributes or texts of children; messages name `owner`."""
+    """An XML element whose values are attributes or texts of child elements.
+
+    owner: name of the part in error messages.
+    """
 
     source: Source
     element: etree._Element
@@ -116,7 +123,7 @@ class Part:
 
     @property
     def where(self) -> str:
-        """Return the file and line; for expanded files, those where the element was written."""
+        """Return the file and line of the element, in the xacro file if it was expanded."""
         return self.element.get(ORIGIN) or f"{self.source.file}:{self.element.sourceline}"
 
     @property
@@ -137,14 +144,14 @@ class Part:
         self.source.notes.append(f"{self.where}: {self.owner}: {what}")
 
     def all(self, *tags: str) -> "Iterator[Part]":
-        """Yield the children with some tags, in the order of the file."""
+        """Yield the children with any of the given tags, in file order."""
         wanted = {self.source.space + tag for tag in tags}
         for element in self.element:
             if element.tag in wanted:
                 yield replace(self, element=element)
 
     def find(self, *tags: str) -> "Part | None":
-        """Return the first child whose tag is among the given ones."""
+        """Return the first child with any of the given tags, or None."""
         return next(self.all(*tags), None)
 
     def of_drake(self, tag: str) -> "Part | None":
@@ -164,7 +171,7 @@ class Part:
         return part
 
     def named(self) -> "Part":
-        """Return the same element with its tag and name as the owner in messages."""
+        """Return the same element with its tag and name as `owner`."""
         return replace(self, owner=f"{self.tag} {self.text('name')!r}")
 
     # Values ------------------------------------------------------------------------------------
@@ -175,7 +182,7 @@ class Part:
         return default if child is None else (child.element.text or "").strip() or default
 
     def text(self, key: str, default: str = "") -> str:
-        """Return the value of an attribute or child; without a default, it is required."""
+        """Return an attribute or the text of a child; fail if both and the default are missing."""
         text = self.element.get(key)
         if text is None:
             text = self.content(key, default)
@@ -185,9 +192,9 @@ class Part:
         return text
 
     def words(self, key: str, count: int, default: str = "") -> list[str]:
-        """Return the finite numbers of a value, as printed."""
+        """Return the finite numbers in an attribute or child, as strings."""
         text = self.text(key, default)
-        if not text:  # `text` has recorded any fault
+        if not text:  # `text` has recorded the fault
             return default.split() or ["0"] * count
         child = None if key in self.element.attrib else self.find(key)
         if child is not None:
@@ -201,7 +208,7 @@ class Part:
         return float(self.words(key, 1)[0])
 
     def value(self, key: str) -> float:
-        """Return the number of an attribute, or of the element's text if the key is empty."""
+        """Return an attribute as a number, or the element's text if the key is empty."""
         if key:
             return self.number(key)
         return float(self.numerals(self.tag, self.element.text or "", 1)[0])
@@ -210,7 +217,7 @@ class Part:
         return Vector(tuple(map(float, self.words(key, 3, default))))
 
     def numerals(self, what: str, text: str, count: int, default: str = "") -> list[str]:
-        """Return the finite numbers of a text as printed, or the default if they are unreadable."""
+        """Return the finite numbers in a text as strings, or the default if the text is invalid."""
         words = text.split()
         if not all(map(is_number, words)) and "'" in (bare := text.replace('"', "'")):
             words = bare.replace("'", " ").split()
@@ -222,7 +229,7 @@ class Part:
         return words
 
     def axis(self) -> Vector:
-        """Return the unit vector of `xyz`."""
+        """Return the attribute `xyz` as a unit vector."""
         given = self.vector("xyz")
         length = math.hypot(*given)
         if not 1e-9 < length < math.inf:
@@ -231,18 +238,18 @@ class Part:
         return Vector(tuple(a / length for a in given))
 
     def placement(self, position: Vector, angles: list[str]) -> Transform:
-        """Return a pose from printed roll, pitch, yaw (rad) about x, y, z of the outer frame."""
+        """Return a pose from roll, pitch, yaw (rad, as text) about x, y, z of the outer frame."""
         roll, pitch, yaw = map(self._turn, angles)
         E = Rotation((Plane(2, *yaw), Plane(1, *pitch), Plane(0, *roll))).matrix()
         return Transform(Rotation.of(E), position)
 
     def _turn(self, angle: str) -> tuple[float, float]:
-        """Return the cosine and sine of an angle, exact if its digits mean right angles."""
+        """Return the cosine and sine of an angle, exact if it is printed as a right angle."""
         k = snapped(angle, "angle", self.note) if self.source.snap else 0
         return _QUARTERS[k % 4] if k else (math.cos(float(angle)), math.sin(float(angle)))
 
     def sizes(self) -> tuple[float, ...]:
-        """Return the sizes of the shape with this tag; for a mesh, its scale."""
+        """Return the dimensions of the shape; for a mesh, its scale."""
         usual = "1 1 1" if self.tag == "mesh" else ""
         rows = SHAPE_TRAITS[self.tag].sizes
         return tuple(float(word) for key, n in rows for word in self.words(key, n, usual))
@@ -280,8 +287,9 @@ class Inertial(NamedTuple):
 def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
     """Return a joint with its rotor inertia times the squared gear ratio added to its armature.
 
-    `drake:rotor_inertia` and `drake:gear_ratio` are children of the part. Their number is the text,
-    or the attribute `key`. As in Drake, a joint with an effort limit of 0 has no motor.
+    The values are read from the child elements `drake:rotor_inertia` and `drake:gear_ratio`: from
+    the attribute `key`, or from the text if the key is empty. As in Drake, a joint with an effort
+    limit of 0 has no motor.
     """
     inertia, gear = part.of_drake("rotor_inertia"), part.of_drake("gear_ratio")
     if inertia is None:
@@ -298,23 +306,23 @@ def reflected(joint: JointData, part: Part, key: str = "") -> JointData:
 
 
 def each(numbers: Mapping[str, Number]) -> dict[str, str]:
-    """Return each number as text with all its digits, under the same key."""
+    """Return a copy of a mapping with its numbers converted to text, with all digits."""
     return {key: words([x]) for key, x in numbers.items()}
 
 
 def sizes(shape: ShapeData) -> dict[str, str]:
-    """Return the sizes of a shape as texts, by key."""
+    """Return the dimensions of a shape as strings, by attribute name."""
     numbers = iter(shape.size)
     return {key: words(islice(numbers, n)) for key, n in SHAPE_TRAITS[shape.kind].sizes}
 
 
 def angles(pose: Transform) -> str:
-    """Return roll, pitch, yaw of a pose as text, with enough digits that they are not snapped."""
+    """Return roll, pitch and yaw of a pose as text, with enough digits to avoid snapping."""
     return " ".join(map(angle_word, rpy_from_matrix(pose.R)))
 
 
 def added(parent: etree._Element | None, tag: str, /, **attributes: str) -> etree._Element:
-    """Append a new element to a parent and return it; without a parent, it is a root."""
+    """Append a new element to a parent and return it; without a parent, return a root element."""
     element = etree.Element(tag) if parent is None else etree.SubElement(parent, tag)
     for key, value in attributes.items():
         try:

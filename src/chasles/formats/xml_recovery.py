@@ -31,11 +31,11 @@ class Slip(NamedTuple):
 
 
 def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
-    """Return the root of a malformed document and its slips; None if its meaning is ambiguous.
+    """Return the root of a malformed document and its faults, or None if it is ambiguous.
 
-    The rules are those of TinyXML, which urdfdom, MuJoCo and sdformat use. Comments may contain
-    anything. Text before the first tag and a malformed or late declaration are ignored. A lone "&"
-    is literal. Namespace prefixes need not be declared. If the bytes contradict the declared
+    The rules follow TinyXML, which urdfdom, MuJoCo and sdformat use. Comments may contain anything.
+    Text before the first tag and a malformed or misplaced declaration are ignored. A lone "&" is
+    literal. Namespace prefixes need not be declared. If the bytes are invalid in the declared
     encoding, they are read as UTF-8, or else as ISO 8859-1. Line numbers are preserved.
     """
     slips: list[Slip] = []
@@ -55,7 +55,7 @@ def recovered(data: bytes) -> tuple[etree._Element, list[Slip]] | None:
 
 
 def _decoded(data: bytes, slips: list[Slip]) -> str:
-    """Return the text, decoded as declared if possible."""
+    """Decode the document, with its declared encoding if possible."""
     found = _ENCODING.search(data[:1000])
     declared = found[1].decode() if found else "utf-8"
     try:
@@ -101,7 +101,7 @@ def _without_head(text: str, slips: list[Slip]) -> str:
 
 
 def _without_declaration(text: str, slips: list[Slip]) -> str:
-    """Return the text without its XML declaration; add a slip if this is malformed or late."""
+    """Remove the XML declaration from the text; report it if it is malformed or misplaced."""
     found = _DECLARATION.match(text)
     if found is None:
         return text
@@ -113,7 +113,7 @@ def _without_declaration(text: str, slips: list[Slip]) -> str:
 
 
 def _with_ampersands(text: str, slips: list[Slip]) -> str:
-    """Return the text with every lone "&" as "&amp;"; the parser refuses entities."""
+    """Return the text with every lone "&" replaced by "&amp;"."""
     first = _AMPERSAND.search(text)
     if first is not None:
         fault = "'&' is not part of an entity; it is read literally"
@@ -122,7 +122,7 @@ def _with_ampersands(text: str, slips: list[Slip]) -> str:
 
 
 def _prefixes(parser: etree.XMLParser) -> Iterator[Slip]:
-    """Yield a slip for each undeclared namespace prefix, at its first occurrence."""
+    """Yield a fault for each undeclared namespace prefix, at its first occurrence."""
     seen: set[str] = set()
     for error in parser.error_log:
         # "Namespace prefix a on b is not defined", "xmlns:a: ..."

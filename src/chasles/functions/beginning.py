@@ -1,7 +1,7 @@
 """Program for one step of the search for a closed-form posture within the joint limits.
 
-A redundant arm reaches a pose for many positions of the joint that is given. Each step tries
-another position of this joint until the closed form has a solution within the limits.
+The closed form of a redundant arm requires the position of one joint, the given joint. Each step
+tries another position of this joint until the closed form has a solution within the limits.
 """
 
 import math
@@ -25,8 +25,9 @@ from chasles.functions.branches import TURN, Arm, Form, solutions
 from chasles.functions.chains import Joint, Move, Slide
 
 STATUS, COST, COUNT, PART, MEMORY = range(5)
-"""Memory of the search: status (0: running, 1: posture found, 2: given up); error (always 0);
-number of steps; and the next position of the given joint, as a fraction of its range."""
+"""Indices of the array `memory`, which holds the state of the search, and its size: status
+(0: running, 1: posture found, 2: given up); error (always 0); number of steps; next position of the
+given joint, as a fraction of its range."""
 
 MOST = 12
 """Number of positions of the given joint that are tried."""
@@ -38,7 +39,7 @@ GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 def beginning(
     chain: Arm, form: Form, limits: Sequence[np.ndarray], given: tuple[float, float], nq: int
 ) -> Program:
-    """Return the program: q (nq), memory, goal (12) -> q, memory.
+    """Return the program that maps q (nq), memory and goal (12) to q and memory.
 
     limits: lower and upper limits of the joints of the chain. given: the range of the given joint.
     Coordinates outside the chain are not changed. Limits are checked with cosines and sines, so
@@ -88,7 +89,7 @@ def _range(joint: Joint, limits: Sequence[np.ndarray], size: float) -> tuple[flo
 
 
 def _inside(move: Move, low: float, high: float) -> Number:
-    """Return 1 where a position is within limits, modulo full turns, else 0."""
+    """Return 1 if a position is within limits, modulo full turns, else 0."""
     if isinstance(move, Slide):
         return less_equal(low, move.t) * less_equal(move.t, high)
     if high - low >= TURN:

@@ -22,7 +22,7 @@ class Blocks:
     q: np.ndarray
 
     def sizes(self, r: np.ndarray) -> np.ndarray:
-        """Return the norm of each block's part of the residuals r (n, m): (n, blocks)."""
+        """Return the norms (n, blocks) of the blocks of the residuals r (n, m)."""
         return np.asarray(np.linalg.norm(r[:, self.rows], axis=-1))
 
 

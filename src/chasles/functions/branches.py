@@ -40,9 +40,9 @@ BEYOND = 1e-9
 """Amount by which a posture may exceed a limit (rad, or m relative to the size) before clamping."""
 
 TRIALS, FOUND, EXACT = 6, 0.05, 1e-8
-"""Number of random configurations that a closed form must reproduce, the tolerance for them, and
-the tolerance of an exact form. If axes intersect only approximately, branches are only close to
-solutions.
+"""Number of random configurations that a closed form must reproduce, the tolerance of this test,
+and the tolerance below which the form counts as exact. If axes intersect only approximately, the
+branches are approximate solutions.
 """
 
 TURN = 2.0 * math.pi
@@ -50,11 +50,11 @@ TURN = 2.0 * math.pi
 
 @dataclass(frozen=True)
 class Form:
-    """A closed form: the joint that is given (or None), and the triple of axes that it uses.
+    """A closed form: the joint whose position must be given (or None), and the three axes used.
 
     backward: True if the chain is solved from its end. kind: "wrist", "plane" or "elbow". first:
-    the index of the first axis of the triple, in the order in which the chain is solved. For the
-    kind "elbow", the arm angle is given, as if it were an eighth joint.
+    index of the first of the three axes, in the order in which the chain is solved. For the kind
+    "elbow", the arm angle must be given; it has the index of an eighth joint.
     """
 
     given: int | None
@@ -76,7 +76,7 @@ class Arm:
     size: float
 
     def displacement(self, goal: Sequence[Number]) -> Displacement:
-        """Return the displacement from home to a goal (12): rotation by rows, position in m."""
+        """Return the displacement from home to a goal (12): row-major rotation, position (m)."""
         R = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
         p = Vector(tuple(goal[9:])) * (1.0 / self.size)
         return Displacement(R, p) @ self.home.inverse
@@ -85,7 +85,7 @@ class Arm:
 def arm(model: Model, frame: str) -> Arm | None:
     """Return the chain of a frame if it has six or seven revolute or prismatic joints, else None.
 
-    The chain is compared with the model's own forward kinematics.
+    The chain is checked against the forward kinematics of the model.
     """
     single = {
         model.velocity_slices[i].start: model.position_slices[i].start
@@ -160,9 +160,10 @@ def _move(joint: Joint, position: Number, size: float) -> Angle | Slide:
 
 
 def forms(chain: Arm, given: int | None = None) -> Iterator[Form]:
-    """Yield the closed forms that the arm's axes allow. With seven joints, one joint is given.
+    """Yield the closed forms that apply to an arm.
 
-    Forms with a given joint at an end of the chain come first, because their programs are shorter.
+    With seven joints, the position of one joint must be given. Forms in which this joint is at an
+    end of the chain come first, because their programs are shorter.
     """
     n = len(chain.joints)
     if n == 7 and given is None and _bends(chain.joints):
@@ -237,7 +238,7 @@ def _meets(joints: Sequence[Joint]) -> bool:
 
 
 def _bends(joints: Sequence[Joint]) -> bool:
-    """Return True for two triples of intersecting axes and a revolute joint between them."""
+    """Return True if the first and last three axes intersect and the fourth joint is revolute."""
     return _meets(joints[:3]) and _meets(joints[4:]) and not joints[3].slides
 
 
@@ -255,7 +256,7 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
         held = joints.pop(form.given)
         by = _by(held, given, chain.size)
         before, after = joints[: form.given], joints[form.given :]
-        if len(before) < len(after):  # displace the shorter end
+        if len(before) < len(after):  # displace the end with fewer joints
             G, before = by.inverse @ G, [joint.displaced(by.inverse, 1) for joint in before]
         else:
             G, after = G @ by.inverse, [joint.displaced(by, 1) for joint in after]
@@ -264,12 +265,15 @@ def solutions(chain: Arm, form: Form, goal: Sequence[Number], given: Number = 0.
         joints, G = [joint.reversed() for joint in reversed(joints)], G.inverse
     try:
         return _solved(joints, form, G)
-    except ZeroDivisionError:  # a constant denominator: two equations are the same
+    except ZeroDivisionError:  # two equations are the same
         raise Unsuited from None
 
 
 def jointed(joints: Sequence[Joint]) -> list[Joint]:
-    """Return seven joints, with shoulder and wrist as points of the first and last three axes."""
+    """Return the seven joints with new points on their axes.
+
+    The point is the shoulder for the first three joints, and the wrist for the last three.
+    """
     shoulder, wrist = meeting(joints[:3]), meeting(joints[4:])
     assert shoulder is not None
     assert wrist is not None
@@ -385,7 +389,7 @@ _MOST = 64
 
 
 def _equal(a: Branch, b: Branch) -> Number:
-    """Return 1 where two branches are the same configuration, modulo full turns, else 0."""
+    """Return 1 if two branches are the same configuration, modulo full turns, else 0."""
     close: Number = 1.0
     for (_, x), (_, y) in zip(a, b, strict=True):
         if isinstance(x, Slide):

@@ -1,6 +1,6 @@
 """Callables that wrap compiled functions: with external loads, at a given time, or guarded.
 
-`target` returns the kernel that such a callable runs, for the fast entry of a robot.
+`target` returns the kernel that a wrapped function runs, for the fast entry of a robot.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ class Guarded(NamedTuple):
 
 
 def learnable(ready: Any) -> bool:
-    """Return True if a fast entry may learn the target of a callable."""
+    """Return True if a fast entry may store the target of a callable."""
     kinds = (BuiltinFunctionType, AtTime, Loaded)
     return isinstance(ready, kinds) or getattr(ready, "guarded", None) is not None
 

@@ -1,7 +1,7 @@
 """Chains of revolute and prismatic joints, given by their axes, and relations between the axes.
 
-A chain is the product of exponentials E1(q1) E2(q2) ...; the axes are those of the home posture, in
-which all positions are 0. Lengths are in units of the size of the chain.
+A chain is the product of exponentials E1(q1) E2(q2) ... Axes are given in the home posture, where
+all positions are 0. Lengths are in units of the size of the chain.
 """
 
 from collections.abc import Sequence
@@ -53,8 +53,9 @@ Branch = dict[int, Move]
 class Joint:
     """A joint of a chain: its number, its axis and a point on the axis in the home posture.
 
-    by: the displacement of axis and point from the home posture. Joints of the same `block` have
-    the same displacement, so the relative position of their axes is that of the home posture.
+    by: displacement of the axis and the point from the home posture. Joints with the same `block`
+    have the same displacement, so their axes have the same relative position as in the home
+    posture.
     """
 
     number: int

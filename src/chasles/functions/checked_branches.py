@@ -18,10 +18,11 @@ from chasles.model import Model
 
 
 def checked_branches(model: Model, frame: str, chain: Arm, form: Form, limits: Limits) -> Program:
-    """Return the program: goal (12), base (nq), tolerances (6), absent (2) -> postures of a pose.
+    """Return the program that computes the postures of a pose.
 
-    base: the coordinates outside the chain and of the given joint. absent: fill values for the
-    coordinates and residuals of missing postures. The outputs are `q` (branches, nq); `residual`
+    The inputs are goal (12), base (nq), tolerances (6) and absent (2). base: the coordinates
+    outside the chain and of the given joint. absent: fill values for the coordinates and residuals
+    of missing postures. The outputs are `q` (branches, nq); `residual`
     (branches, 2), the largest angle and length between posture and goal; and `told` (2), the
     numbers of branches within and outside the tolerances. Postures within the tolerances come
     first.
@@ -67,9 +68,9 @@ def _largest(errors: list[Number]) -> Number:
 def _gathered(
     rows: list[list[Number]], flags: list[Number], nothing: list[Number]
 ) -> tuple[list[list[Number]], Number]:
-    """Return the rows with flag 1, then rows of `nothing`, and the number of rows with flag 1.
+    """Return the rows with flag 1, and their number.
 
-    Row j of the result is the flagged row that follows j other flagged rows.
+    The rows keep their order and are padded with copies of `nothing`.
     """
     before: list[Number] = [0.0]
     for flag in flags:

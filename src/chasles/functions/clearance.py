@@ -108,7 +108,7 @@ class Clearance(Target):
 
 
 def _overlap(a: Segment, b: Solid, wanted: Number) -> tuple[Number, tuple[Vector, Vector], Vector]:
-    """Return the overlap, a point of each shape, and the overlap as a vector toward b."""
+    """Return the overlap, one point of each shape, and the overlap times the normal toward b."""
     if isinstance(b, Segment):
         x, y = axis_points(a, b)
         length, n = unit(y - x)

@@ -1,14 +1,14 @@
 """Inverse kinematics of six or seven joints in closed form, for arms with special triples of axes.
 
-The equation is E1(q1) ... E6(q6) = G, with G the displacement from the home pose to the goal. Two
-forms are solved: the last three axes intersect (Pieper 1968), and the second to fourth are parallel
-(Elias and Wen 2022). Other places of the triple become one of these by reversing the chain, or by
-moving joints from one end to the other: E1 ... E6 = G is E2 ... E6 E1' = G, with the axis of E1'
-displaced by G^-1.
+The equation is E1(q1) ... E6(q6) = G, where G is the displacement from the home pose to the goal.
+It is solved if the last three axes intersect (Pieper 1968), or if the second to fourth axes are
+parallel (Elias and Wen 2022). If the three axes are elsewhere in the chain, the chain is reversed,
+or joints are moved from one end to the other: E1 ... E6 = G is equivalent to E2 ... E6 E1' = G,
+where the axis of E1' is displaced by G^-1.
 
-A third form solves seven joints if the first three axes intersect and the last three axes
-intersect. It needs the arm angle, the rotation of the elbow about the line from shoulder to wrist
-(Shimizu et al., IEEE Transactions on Robotics 24, 2008).
+Chains of seven joints are solved if the first three axes intersect and the last three axes
+intersect. This form requires the arm angle, which is the rotation of the elbow about the line from
+shoulder to wrist (Shimizu et al., IEEE Transactions on Robotics 24, 2008).
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +20,9 @@ from chasles.mathematics.linear import Vector
 from chasles.mathematics.trigonometric import Angle, between, conic, line, quadratic
 
 BESIDE, TINY = 1e-4, 1e-24
-"""Squared sine of the angle between the first axis and the line from shoulder to wrist below which
-arm angles are measured from another reference, and the smallest squared length in a division."""
+"""Thresholds. If the squared sine of the angle between the first axis and the line from shoulder to
+wrist is below `BESIDE`, arm angles are measured from another direction. Squared lengths below
+`TINY` are replaced by it in divisions."""
 
 Branch = list[tuple[Joint, Move]]
 """One solution: the position of every joint."""
@@ -37,7 +38,10 @@ class Unsuited(Exception):
 
 
 class Affine(NamedTuple):
-    """k0 + k1 c + k2 s for an angle, or k0 + k1 t for a slide; all k are numbers or all vectors."""
+    """A function of a joint position: k0 + k1 c + k2 s (revolute) or k0 + k1 t (prismatic).
+
+    c and s are the cosine and sine of the joint angle. All k are numbers, or all are vectors.
+    """
 
     k: tuple[Number, ...]
 
@@ -56,7 +60,7 @@ class Affine(NamedTuple):
         return Affine((self.k[0] + constant, *self.k[1:]))
 
     def scaled(self, factor: Number) -> "Affine":
-        """Return the product with a factor: a number or, for a scalar function, a vector."""
+        """Return the function multiplied by a number or, if it is scalar, by a vector."""
         return Affine(tuple(factor * a for a in self.k))
 
     def join(self, other: "Affine") -> "Affine":
@@ -67,7 +71,10 @@ class Affine(NamedTuple):
         return Affine(tuple(a.dot(v) for a in self.k))
 
     def product(self, other: "Affine") -> list[Number]:
-        """Return the coefficients of a scalar product: of 1, c, s, c^2, c s, s^2, or 1, t, t^2."""
+        """Return the coefficients of the (scalar) product with another function.
+
+        They are the coefficients of 1, c, s, c^2, c s, s^2 (revolute), or 1, t, t^2 (prismatic).
+        """
         n, times = range(len(self.k)), _times(self.k[0])
         pairs = [(i, j) for i in n for j in n[i:]]
         a, b = self.k, other.k
@@ -104,7 +111,7 @@ def distance(x: Affine) -> list[Number]:
 
 
 def zeros(terms: Sequence[Number], slides: bool) -> list[Move]:
-    """Return positions of a joint where a function of first or second degree vanishes."""
+    """Return the joint positions at which a function of first or second degree is zero."""
     if slides and len(terms) == 2:
         return [Slide(-terms[0] / terms[1])]
     if slides:
@@ -146,7 +153,8 @@ def _turns(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
     u, away, g = b.point - a.point, y - a.point, f.plus(-b.point)
     along = a.axis.dot(b.axis)
     z = g.dot(b.axis)
-    # With w the part of E_b E_c x across the axis of b: a.axis . w = height, u . w = level.
+    # Let w be the component of E_b E_c x perpendicular to the axis of b. Then a.axis . w = height
+    # and u . w = level.
     height = z.scaled(-along).plus(a.axis.dot(y - b.point))
     if point is not None:
         for third in zeros(_less(distance(g), away.dot(away)), f.slides):
@@ -220,9 +228,10 @@ def _slides(a: Joint, b: Joint, f: Affine, y: Vector) -> Iterator[Pair]:
 
 
 def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
-    """Return the solutions of six joints whose last three axes meet at the fourth joint's point.
+    """Return the solutions of six joints whose last three axes intersect.
 
-    The first three joints move this point to its goal; the last three set the orientation.
+    The axes intersect at the point of the fourth joint. The first three joints move this point to
+    its goal; the last three joints set the orientation.
     """
     a, b, c, d, e, f = joints
     found = []
@@ -235,7 +244,7 @@ def wrist(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
 
 
 def _rotations(a: Joint, b: Joint, c: Joint, axis: Vector, side: Vector) -> Iterator[Branch]:
-    """Yield the rotations of three joints that take c.axis to `axis` and c.side to `side`."""
+    """Yield the rotations of three joints that map c.axis to `axis` and c.side to `side`."""
     middle = component(b, a.axis, c.axis)
     for second in zeros(_less(middle.k, a.axis.dot(axis)), False):
         first = a.angle(b.turn(second, c.axis), axis)
@@ -246,10 +255,10 @@ def _rotations(a: Joint, b: Joint, c: Joint, axis: Vector, side: Vector) -> Iter
 def elbow(joints: Sequence[Joint], G: Displacement, angle: Angle) -> list[Branch]:
     """Return the solutions (up to eight) of seven joints for a given arm angle.
 
-    The first three axes meet at the point of the first joint (shoulder), the last three at the
-    point of the fifth joint (wrist). The fourth joint sets the distance between these points. The
-    rotation of the shoulder moves the wrist to its goal, and the axis of the fourth joint to the
-    arm angle.
+    The first three axes intersect at the point of the first joint (shoulder), and the last three
+    axes intersect at the point of the fifth joint (wrist). The fourth joint sets the distance
+    between these points. The first three joints move the wrist to its goal and rotate the axis of
+    the fourth joint to the arm angle.
     """
     a, b, c, d, e, f, g = joints
     found = []
@@ -283,7 +292,7 @@ def arm_angle(joints: Sequence[Joint], moves: Sequence[Move]) -> Angle:
 
 
 def _reference(a: Joint, away: Vector) -> Vector:
-    """Return the direction of arm angle 0: the first axis, or its normal if `away` is near it."""
+    """Return the direction of arm angle 0: the first axis, or its normal if parallel to `away`."""
     along = a.axis.dot(away)
     near = less(away.dot(away) * (1.0 - BESIDE), along * along)
     pairs = zip(a.side, a.axis, strict=True)
@@ -299,7 +308,7 @@ def _frame(ahead: Vector, other: Vector) -> tuple[Vector, Vector, Vector]:
 
 
 def _carried(frame: Sequence[Vector], goal: Sequence[Vector], v: Vector) -> Vector:
-    """Return the vector v after the rotation that takes one frame to another."""
+    """Return the vector v rotated by the rotation from `frame` to `goal`."""
     total = Vector.zero()
     for old, new in zip(frame, goal, strict=True):
         total = total + new * old.dot(v)
@@ -309,8 +318,9 @@ def _carried(frame: Sequence[Vector], goal: Sequence[Vector], v: Vector) -> Vect
 def plane(joints: Sequence[Joint], G: Displacement) -> list[Branch]:
     """Return the solutions of six joints whose second to fourth axes are parallel.
 
-    These three joints move in a plane: they change neither the direction of their axes nor heights
-    along it. This gives two equations for the first and the fifth joint.
+    These three joints rotate in a plane. They change neither the direction of their axes nor the
+    coordinate of a point along this direction, which gives two equations for the first and fifth
+    joints.
     """
     a, p, q, r, b, c = joints
     found = []

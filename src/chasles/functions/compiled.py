@@ -36,7 +36,7 @@ from chasles.model.spaces import PositionSpace
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that determines a compiled function: mechanism, function, and options."""
+    """Specification of a compiled function: mechanism, function name, and options."""
 
     source: Description
     mimic: bool
@@ -64,10 +64,10 @@ _KNOWN: WeakValueDictionary[str, "Compiled"] = WeakValueDictionary()
 """Functions by key, for graphs of other libraries."""
 _Traced = WeakValueDictionary[tuple[Recipe, int | None], Program | Staged]
 _TRACED: _Traced = WeakValueDictionary()
-"""Programs by recipe and limit of products (`runnable`), independent of backend and dtype; kept as
-long as a function uses them."""
+"""Traced programs by recipe (without backend and dtype) and `staged` limit (see `runnable`). A
+program is kept as long as a function uses it."""
 is_traced: Callable[[], bool] = bool
-"""Return True if the compiler of PyTorch, if loaded, is tracing the call."""
+"""Return True if PyTorch is loaded and its compiler is tracing the call."""
 
 
 class Compiled:
@@ -92,11 +92,11 @@ class Compiled:
         self.residents: dict[str, Any] = {}
         """Functions that prepare the entries of `quick`, by library."""
         self.key = self.key_of(recipe)
-        """Key of everything that determines the code; it is the same in all processes."""
+        """Key of the code in the cache; it is the same in all processes."""
         _ALIVE.add(self)
         _KNOWN[self.key] = self
         if "torch" in sys.modules:
-            caller("torch")  # its compiler can trace calls, but not imports
+            caller("torch")  # import now: PyTorch's compiler cannot trace imports
         with COMPILING:
             target = recipe.backend, recipe.dtype
             found = backends.known(self.key, lambda: self.program, *target)
@@ -128,7 +128,7 @@ class Compiled:
         return self.tier
 
     def key_of(self, recipe: Recipe) -> str:
-        """Return the key of this program with another recipe, for another backend or dtype.
+        """Return the cache key of this program for another recipe, with another backend or dtype.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Compiled:
 
     @cached_property
     def compiled(self) -> Program | Staged:
-        """The program that is compiled; it may end with the factors of its results (`Staged`)."""
+        """The program that is compiled; its results may be products of matrices (`Staged`)."""
         recipe, staged = self.recipe, backends.row(self.recipe.backend).staged
         if recipe.chain or not may_be_staged(recipe.function, recipe.derivative):
             staged = None
@@ -247,14 +247,14 @@ class Compiled:
 
     @property
     def plain(self) -> bool:
-        """True if the function has no options, so that a call with arrays alone runs it."""
+        """True if the function has default options, so that it can be called with arrays only."""
         recipe = self.recipe
         asked = recipe.dissipation or recipe.derivative or recipe.wrenches or recipe.options
         return recipe.method == "fastest" and not asked
 
     @cached_property
     def timed(self) -> bool:
-        """True if one of the inputs is the time."""
+        """True if time is one of the inputs."""
         return any(variable.name == "t" for variable in self.interface.inputs)
 
     @cached_property
@@ -362,7 +362,7 @@ class Compiled:
         return self.differential(Differential("pullback", wrt))
 
     def differential(self, applied: Differential) -> "Compiled":
-        """Return the function of an applied derivative, cached. Its `parent` is this function."""
+        """Return the cached function of an applied derivative. Its `parent` is this function."""
         with COMPILING:
             if applied not in self._differentials:
                 recipe = replace(self.recipe, chain=(*self.recipe.chain, applied))
@@ -371,11 +371,11 @@ class Compiled:
 
     @cached_property
     def fast(self) -> Callable[..., Any]:
-        """The same function as a built-in with tens of nanoseconds of overhead."""
+        """The same function as a built-in, with an overhead of tens of nanoseconds."""
         found = self.entry(holder=_Found(self), fallback=self.call)
         if isinstance(found, BuiltinFunctionType):
             backends.called_by_slot(Compiled)
-            self._entry = found  # CPython calls this object by it from now on
+            self._entry = found  # CPython now uses it to call this object
         return found
 
     def entry(
@@ -408,7 +408,7 @@ class Compiled:
         try:
             found = self.fast(*plain.arrays, **named)
         except ChaslesError:
-            return NotImplemented  # the Python path names the index in the caller's own arrays
+            return NotImplemented  # the Python path reports the index in the caller's arrays
         if flat:
             return found
         several = found if isinstance(found, tuple) else (found,)
@@ -426,7 +426,7 @@ class Compiled:
         return f"<{of} by {self.recipe.backend}>"
 
     def _check_quaternions(self, arrays: Sequence[np.ndarray]) -> None:
-        """Raise for a zero quaternion instead of computing NaN, unless the batch is empty."""
+        """Raise an error for a zero quaternion, unless the batch is empty."""
         if any(0 in a.shape[:-1] for a in arrays):
             return
         for number, first in self.interface.nonzero:
@@ -451,7 +451,7 @@ def recall(key: str) -> Compiled:
     found = _KNOWN.get(key)
     if found is not None:
         return found
-    for function in list(_ALIVE):  # the function of an equal robot; the latest one was freed
+    for function in list(_ALIVE):  # the last function was freed; use one of an equal robot
         if function.key == key:
             return _KNOWN.setdefault(key, function)
     remedy = "keep a reference to the result of chasles.compile while the graph is in use"
@@ -462,7 +462,7 @@ def recall(key: str) -> Compiled:
 
 @dataclass(frozen=True)
 class AtTime:
-    """A compiled function of a time-dependent robot, evaluated at a time t (...) in s."""
+    """A compiled function of a time-dependent robot at given times t (s) of shape (...)."""
 
     compiled: Compiled
     t: Any
@@ -475,7 +475,7 @@ class AtTime:
 
 @dataclass(frozen=True)
 class _Found:
-    """Holder of a pickled fast entry; every attribute name resolves to `fast`."""
+    """Object through which a fast entry is unpickled; every attribute returns `fast`."""
 
     compiled: Compiled
 
@@ -565,6 +565,6 @@ class Functions:
         return function, method, backend, dissipation, wrenches, chosen, derivative, free, dtype
 
     def closed(self, closure: Closure) -> "Functions":
-        """Return the functions of the model with another closure of its loops."""
+        """Return the functions of the model with other settings for closing its loops."""
         source = replace(self.model.source, closure=closure)
         return Functions(replace(self.model, source=source))

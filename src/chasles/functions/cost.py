@@ -1,4 +1,4 @@
-"""Operation counts of functions by step, and explanations of the program that runs."""
+"""Operation counts of functions by statement, and explanations of which program runs."""
 
 import ast
 import inspect
@@ -84,7 +84,7 @@ def _counted(ops: Sequence[str], rules: Rules) -> Count:
 
 
 class _Origin(NamedTuple):
-    """A statement. Statements of functions that began to compute earlier sort first."""
+    """A statement, sorted by the order in which functions began to compute."""
 
     began: int
     file: str
@@ -144,13 +144,13 @@ def _statements(file: str) -> dict[int, int]:
 
 _PACKAGE = Path(algorithms.__file__).parents[2]
 SHORT = 12
-"""Number of first lines of a program that an explanation prints, in addition to the results."""
+"""Number of lines at the start of a program that an explanation prints before the results."""
 
 
 class Tried(NamedTuple):
-    """One program that could run: its method, the passes before it, and its work.
+    """A candidate program: its method, the passes before it, and its weighted operation count.
 
-    A division, root, sine or cosine weighs as much as eight multiplications. The program of least
+    A division, root, sine or cosine counts as eight multiplications. The program with the smallest
     weight runs.
     """
 
@@ -171,12 +171,12 @@ class Applied(NamedTuple):
 class Explanation:
     """The program that runs when a function of a robot is called.
 
-    function: the traced function; for `forward_dynamics` of a robot with loops,
-    "constrained_dynamics". method: the method that runs. candidates: all programs tried, in
-    order; the first of those with the least weight runs. given: operations of the method on the
-    robot as it was loaded. passes: the changes of the model, in order, each with the operations
-    after it. source, lines: the file that is traced, and the first and last line of the algorithm
-    in it. sources: all files of algorithms that contributed operations. program: the program.
+    function: the traced function; for `forward_dynamics` of a robot with loops, this is
+    "constrained_dynamics". method: the method that runs. candidates: all programs tried, in order;
+    the first one with the smallest weight runs. given: operations of the method on the robot as
+    loaded. passes: passes that changed the model, in order, with the operations after each.
+    source, lines: the file of the traced algorithm, and its first and last line. sources: all files
+    of algorithms that contributed operations. program: the program.
     """
 
     robot: str

@@ -27,13 +27,13 @@ from chasles.functions.compiled import Compiled
 from chasles.functions.doors import library_of
 
 COUNTS = (1, 256, 4096, 65536, 2**20)
-"""Numbers of states of the batches that are timed."""
+"""Batch sizes (numbers of states) that are timed."""
 
 MOST_BYTES = 2**28
 """Largest size (bytes) of the arguments and results of a batch that is timed."""
 
 REPEATS = 5
-"""Number of runs of a batch on each device; the shortest time counts."""
+"""Number of runs of a batch on each device; the shortest time is used."""
 
 
 class Timing(NamedTuple):
@@ -68,7 +68,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """The choice in words."""
+        """The choice of device, as text."""
         if self.gpu is None:
             return "always on the CPU, because no GPU is available"
         if not self.turns:
@@ -90,8 +90,9 @@ class Report:
 def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
     """Return the batch sizes at which the faster device changes, first from the CPU to the GPU.
 
-    Between two timed sizes, both times are interpolated as powers of the size; above the largest,
-    the faster device stays the same. Ties go to the CPU.
+    Between two timed sizes, the logarithms of both times are interpolated linearly in the logarithm
+    of the size. Above the largest size, the faster device does not change. If both devices are
+    equally fast, the CPU is used.
     """
     found = [timings[0].states] if timings and timings[0].gpu < timings[0].cpu else []
     for a, b in itertools.pairwise(timings):
@@ -105,9 +106,9 @@ def turns(timings: Sequence[Timing]) -> tuple[int, ...]:
 class Automatic:
     """A function compiled for one robot that runs each batch on the faster device.
 
-    Call it like a `Compiled`, which is its `function`. Batches of NumPy arrays and lists run on the
-    CPU or on the GPU. Arrays of CuPy, PyTorch and JAX are processed on their own device. The first
-    call with either dtype measures both devices (`report`). The function can be pickled.
+    Call it like a `Compiled` function. Batches of NumPy arrays and lists run on the CPU or on the
+    GPU. Arrays of CuPy, PyTorch and JAX are processed on the device where they are stored. The
+    first call with either dtype measures both devices (`report`). The function can be pickled.
     """
 
     def __init__(self, function: Compiled) -> None:
@@ -145,7 +146,7 @@ class Automatic:
         return self.report(dtype).choice(count)
 
     def report(self, dtype: str = "float64") -> Report:
-        """Return the measurements of CPU and GPU, taken now if necessary.
+        """Return the timings on the CPU and the GPU; measure them first if necessary.
 
         Parameters
         ----------
@@ -169,7 +170,7 @@ class Automatic:
         return self._reports[dtype]
 
     def _count(self, arguments: Sequence[Any]) -> int:
-        """Return the number of states in a batch; 0 for invalid shapes, which the CPU reports."""
+        """Return the number of states in a batch; 0 for invalid shapes, so that the CPU runs."""
         try:
             leads = [
                 np.shape(a)[: max(np.ndim(a) - len(v.shape), 0)]
@@ -190,7 +191,7 @@ class Automatic:
 
 
 def report(function: Compiled) -> Report:
-    """Return the report of a function in its dtype: from the cache, or measured and stored."""
+    """Return the report of a function in its dtype, from the cache or by new measurements."""
     name, dtype = function.recipe.function, function.recipe.dtype
     title = f"{name} of {function.model.name!r}, {dtype}"
     devices = backends.devices()
@@ -211,7 +212,7 @@ def report(function: Compiled) -> Report:
 
 
 def measured(function: Compiled) -> tuple[Timing, ...]:
-    """Time both devices on random numbers."""
+    """Return the times of a function on both devices, measured with random inputs."""
     rng = np.random.default_rng(0)
     inputs, outputs = function.interface.inputs, function.interface.outputs
     dtype = np.dtype(function.recipe.dtype)

@@ -51,7 +51,7 @@ def check_axes(axes: str) -> None:
 
 
 def checked_point(at: Any) -> Any:
-    """Return `at` in the form that algorithms need: a string, or three finite floats."""
+    """Return the checked reference point `at`: a string, or three finite floats."""
     if isinstance(at, str):
         if at not in ("frame", "world"):
             problem = f"at must be 'frame', 'world' or (x, y, z) in the frame, not {at!r}"
@@ -89,26 +89,26 @@ def checked_time(t: Any) -> np.ndarray:
 
 
 def order_of(function: str, rates: Sequence[Any]) -> int:
-    """Return the number of rates given to a function that takes at least one."""
+    """Return the number of time derivatives passed to a function that needs at least one."""
     if not rates:
-        problem = f"{function} needs time derivatives after q: qd, or qd and qdd, and so on"
+        problem = f"{function} needs at least one time derivative after q: qd, qdd, ..."
         raise ArgumentError("E-CALL-023", problem)
     return len(rates)
 
 
 def rates_by_name(function: str, rates: Sequence[Any], named: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the rates (qd, qdd, ...) given by name, which must follow the positional ones."""
+    """Return the time derivatives (qd, qdd, ...) passed by keyword, after the positional ones."""
     names = [rate_name(len(rates) + k) for k in range(1, len(named) + 1)]
     for name in named:
         if name not in names:
             remedy = f"after the positional time derivatives, pass {', '.join(names)} by keyword"
-            problem = f"{function} has no argument {name!r} here"
+            problem = f"{function} does not accept the keyword argument {name!r}"
             raise ArgumentError("E-CALL-024", problem, remedy)
     return tuple(named[name] for name in names)
 
 
 def order_option(function: str, arguments: Sequence[Any]) -> dict[str, int]:
-    """Return the option `order` implied by the number of arguments, if a function has it."""
+    """Return {"order": number of time derivatives} if the function has this option, else {}."""
     if a_name("a function", function) not in FUNCTIONS or not spaces(function).any_order:
         return {}
     return {"order": order_of(function, arguments[1:])}
@@ -133,7 +133,7 @@ def checked_options(
         if name not in known:
             takes = ", ".join(known) or "no options"
             problem = f"{function} has no option {name!r}"
-            raise ArgumentError("E-CALL-026", problem, f"it takes {takes}")
+            raise ArgumentError("E-CALL-026", problem, f"use {takes}")
     for name, what in NEEDED.items():
         if name in known and name not in options:
             raise ArgumentError("E-CALL-027", f"{function} needs {name}=, {what}")
@@ -167,7 +167,7 @@ def checked_options(
 
 
 def checked_frame(model: Model, function: str, frame: Any, several: bool) -> Any:
-    """Return the name of a frame, or of several if the function allows it; None is the tool."""
+    """Return the name of a frame, or several names if allowed; None stands for the tool."""
     if frame is None:
         return tool(model)
     if several and isinstance(frame, Sequence) and not isinstance(frame, str):
@@ -199,7 +199,8 @@ def derivative_names(
 ) -> tuple[str, ...]:
     """Return the checked names of the arguments to differentiate with respect to.
 
-    order: number of rates. model: if it depends on time, "t" is also allowed, but must be named.
+    order: number of time derivatives of q. model: if it depends on time, `wrt` may also name "t",
+    which the default omits.
     """
     if a_name("a function", function) not in METHODS:
         problem = f"unknown function {function!r}"
@@ -281,14 +282,14 @@ def is_single(argument: Any) -> bool:
 
 
 def check_robot(function: str, robot: Any) -> None:
-    """Raise an error unless `robot` is a Robot, not a path or a name."""
+    """Raise an error if `robot` is not a Robot, for example a path or a name."""
     if not isinstance(getattr(robot, "model", None), Model):
         problem = f"robot must be a Robot from chasles.load or chasles.robots, not {robot!r}"
         raise ArgumentError("E-CALL-055", problem, part=function)
 
 
 def numbers(what: str, value: Any, size: int) -> np.ndarray:
-    """Return an array of floats in its own precision, with `size` entries along the last axis."""
+    """Return an array of floats with `size` entries along the last axis; keep its precision."""
     array = some_numbers(what, value)
     if array.shape[-1:] != (size,):
         problem = f"{what} must have {size} numbers along its last axis, not shape {array.shape}"
@@ -353,7 +354,7 @@ _TYPES: dict[type, Library] = {}
 
 
 def library_of(argument: Any) -> Library | None:
-    """Return the library of an array, or None for NumPy array_like. This imports nothing."""
+    """Return the library of an array, or None for NumPy array_like. No library is imported."""
     if type(argument) in _OURS:
         return None
     if type(argument) in _TYPES:
@@ -387,12 +388,12 @@ def common(title: str, variables: Sequence[Variable], arguments: Sequence[Any]) 
 
 
 def refuse(function: str, *arguments: Any) -> None:
-    """Raise an error for arrays of other libraries, in functions that compute with NumPy."""
+    """Raise an error if an argument is an array of a library other than NumPy."""
     for argument in arguments:
         row = library_of(argument)
         if row is not None:
             problem = f"this function accepts only NumPy arrays, not arrays of {row.name}"
-            remedy = "convert the arrays; derivatives are not propagated"
+            remedy = "convert the arrays to NumPy; derivatives are not propagated"
             raise ArgumentError("E-CALL-041", problem, remedy, part=function)
 
 
@@ -412,10 +413,10 @@ def caller(package: str) -> Callable[..., Any]:
 
 
 def taker(function: Any, arguments: Sequence[Any], out: Any) -> Callable[..., Any] | None:
-    """Return the caller for arrays of another library; None if the function's kernel accepts them.
+    """Return the caller for arrays of another library, or None if the kernel accepts the arrays.
 
-    Kernels accept NumPy arrays; kernels of the CUDA backend accept CuPy arrays. Arrays of several
-    libraries raise an error that names two of them.
+    Kernels accept NumPy arrays; kernels of the CUDA backend accept CuPy arrays. If the arrays
+    belong to several libraries, an error names two of them.
     """
     title = function.recipe.function
     chosen = common(title, function.interface.inputs, arguments)

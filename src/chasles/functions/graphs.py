@@ -1,4 +1,4 @@
-"""Functions captured in a CUDA graph: arrays stay in place, and a call is one launch."""
+"""Functions captured in a CUDA graph: arrays keep their addresses, and each call is one launch."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -10,15 +10,15 @@ from chasles.errors import ArgumentError, InputError, MissingPackageError, said
 from chasles.functions.doors import module
 
 LIBRARIES = {"cupy": "CuPy", "torch": "PyTorch"}
-"""Libraries whose work can be captured, by package; the module of that name has `captured`."""
+"""Libraries that support capture, by package; the module for each has a function `captured`."""
 
 
 class Graph:
     """Functions captured on a GPU: `graph()` launches all of them at once.
 
     inputs: the arrays that every launch reads, by name; write to them in place, or call the graph
-    with arrays, which are copied there. outputs: the array that every launch overwrites, or a tuple
-    of several.
+    with arrays, which are copied there. outputs: the array or tuple of arrays that every launch
+    overwrites.
     """
 
     def __init__(
@@ -34,10 +34,10 @@ class Graph:
         self._targets, self._launch, self._copy = tuple(inputs.values()), launch, copy
 
     def __call__(self, *arguments: Any) -> Any:
-        """Launch on the library's current stream; the outputs are valid when the stream is done.
+        """Launch the graph on the library's current stream, and return the outputs.
 
-        arguments: either none, or values for all inputs in order, with shapes that broadcast to
-        those of the inputs.
+        The outputs are valid when the stream has finished. arguments: none, or values for all
+        inputs in order, with shapes that broadcast to the inputs' shapes.
         """
         if arguments:
             if len(arguments) != len(self._targets):
@@ -60,7 +60,7 @@ def captured(
     library: str,
     device: int | None,
 ) -> Graph:
-    """Return a function captured with initial inputs, on a given or the current device."""
+    """Capture a function with initial inputs, on the given device (default: the current one)."""
     if library not in LIBRARIES:
         remedy = f"use one of {', '.join(LIBRARIES)}"
         raise InputError("E-GPU-025", f"unknown library {library!r}", remedy, part="graph")
@@ -86,7 +86,7 @@ def shapes_of(
     shapes = {**known, **given}
     for name in names:
         if name not in shapes:
-            remedy = f"name it one of {', '.join(known)}, or pass shapes={{{name!r}: (...)}}"
+            remedy = f"rename it to one of {', '.join(known)}, or pass shapes={{{name!r}: (...)}}"
             problem = f"the shape of argument {name!r} is unknown"
             raise ArgumentError("E-GPU-027", problem, remedy, part="graph")
     return {name: tuple(shapes[name]) for name in names}

@@ -1,4 +1,4 @@
-"""Program for the coefficients of all torque limits at a point of a path."""
+"""Program that computes the coefficients of the torque limits at a point of a path."""
 
 from collections.abc import Sequence
 
@@ -9,15 +9,16 @@ from chasles.functions.programs import program
 from chasles.model import Model
 
 RATES = ("q", "qd", "qdd")
-"""Inputs of inverse dynamics that a path provides."""
+"""Inputs of inverse dynamics, which are functions of the path parameter."""
 
 
 def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
     """Return a kernel for the limited torques along a path.
 
-    Its inputs are q, q' and q''. Its outputs are the torques c at rest, c + a with accelerations
-    q', and c + b with velocities q' and accelerations q''. Return None if no torque is limited,
-    or if one program cannot compute the torques (closed loops, robots that depend on time).
+    Along a path q(s), the torques are a d2s/dt2 + b (ds/dt)^2 + c. The inputs are q and its
+    derivatives q' and q'' with respect to s. The outputs are c (at rest), c + a (accelerations q'),
+    and c + b (velocities q', accelerations q''). The function returns None if no torque is limited,
+    or if the robot has closed loops or depends on time.
     """
     if model.constraints or model.timed or not any(limited):
         return None
@@ -26,13 +27,13 @@ def loads(model: Model, limited: tuple[bool, ...]) -> Kernel | None:
         return _program(model, limited)
 
     own = any(joint.custom is not None for joint in model.source.joints)
-    text = trace().hash if own else ""  # classes of joints may change
+    text = trace().hash if own else ""  # user-defined joint classes may change
     recipe = ("torques along a path", model.source, model.mimics, limited, text)
     return backends.known(recipe, trace) or backends.compile(trace(), recipe=recipe)
 
 
 def _program(model: Model, limited: Sequence[bool]) -> Program:
-    """Return the program of the three torques, which shares the poses of the bodies among them."""
+    """Return the program of the three torques, which computes the poses of the bodies once."""
     arena, torques = Arena(RULES), program(model, "inverse_dynamics")
     assert tuple(v.name for v in torques.inputs) == RATES, "no other inputs"
     inputs = [Variable(v.name, v.shape) for v in torques.inputs]

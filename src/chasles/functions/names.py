@@ -1,4 +1,4 @@
-"""Names of functions: suggestions for misspelled ones, and for those of other libraries."""
+"""Suggestions for misspelled function names, and for function names of other libraries."""
 
 from collections.abc import Mapping
 
@@ -59,11 +59,12 @@ FOREIGN = {
     "step": "simulate",
     "forward": "simulate",
 }
-"""Names in Pinocchio, Drake, MuJoCo and the Robotics Toolbox (in lower case), and here."""
+"""Function names in Pinocchio, Drake, MuJoCo and the Robotics Toolbox (in lower case), and the
+equivalent names in chasles."""
 
 
 def suggested(name: str, known: Mapping[str, object]) -> str:
-    """Suggest a name for an unknown one: the equivalent of another library's, or similar names."""
+    """Return a suggestion for an unknown name: the name in chasles, or similar names."""
     plain = name.lower().removeprefix("compute_").removeprefix("get_").removeprefix("mj_")
     ours = FOREIGN.get(name.lower()) or FOREIGN.get(plain)
     if ours in known:

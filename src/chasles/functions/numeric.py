@@ -16,7 +16,7 @@ _PADE = tuple(math.comb(13, k) / math.perm(26, k) for k in range(14))
 """Coefficients of the numerator of the Pade approximant [13/13] of the exponential."""
 
 _REACH = 5.371920351148152
-"""Largest 1-norm for which the approximant is exact to rounding (Higham 2005, table 2.3)."""
+"""Largest 1-norm for which the approximant has only rounding errors (Higham 2005, table 2.3)."""
 
 
 def exponential(matrix: np.ndarray) -> np.ndarray:
@@ -49,9 +49,10 @@ def _approximant(A: np.ndarray) -> np.ndarray:
 
 
 def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return A' and B' with x(t + dt) = A' x + B' u, exact for a constant input u.
+    """Discretize the linear system dx/dt = A x + B u, exactly for a constant input u.
 
-    A' and B' are the upper blocks of the exponential of [[A, B], [0, 0]] dt (Van Loan 1978).
+    Return A' and B' of x(t + dt) = A' x(t) + B' u. They are the upper blocks of the exponential of
+    [[A, B], [0, 0]] dt (Van Loan 1978).
     """
     n, m = B.shape[-2:]
     whole = np.zeros((*A.shape[:-2], n + m, n + m))
@@ -61,9 +62,10 @@ def discretized(A: np.ndarray, B: np.ndarray, dt: float) -> tuple[np.ndarray, np
 
 
 def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], slice]) -> np.ndarray:
-    """Return S (nv, m), with joint torques S u, from an array or the names of actuated joints.
+    """Return the matrix S (nv, m) that maps inputs u to joint torques S u.
 
-    A named joint has one input for each degree of freedom, in the order of the names.
+    actuation: the matrix, or the names of the actuated joints. A named joint has one input for each
+    degree of freedom, in the order of the names.
     """
     wanted = f"an array ({nv}, m) or a sequence of joint names"
     if isinstance(actuation, str):
@@ -91,10 +93,11 @@ def actuation_matrix(actuation: Any, nv: int, velocity_slice: Callable[[str], sl
 # Damped Newton's method on a manifold, for many states at once, each with its own damping -------
 
 STEPS = 100
-"""Largest number of steps. A good guess needs 4 to 10, a double root (dead point) about 30."""
+"""Largest number of steps. A good guess needs 4 to 10 steps; a double root (at a dead point of a
+linkage) needs about 30."""
 
 REACH = 0.5
-"""Longest step of a coordinate, relative to its scale; a longer one may jump to another branch."""
+"""Longest step of a coordinate, relative to its scale. Longer steps may jump to another branch."""
 
 
 @dataclass(frozen=True)
@@ -120,14 +123,15 @@ def solve(
     tolerance: float,
     rank: float,
 ) -> Found:
-    """Move each q (n, nq) by steps of `integrate` until its residual (n, m) vanishes.
+    """Move each q (n, nq) by steps of `integrate` until its residual (n, m) is zero.
 
-    matrix: the derivative (n, m, nv) of the residual, exact where the residual is zero. rows,
-    columns: the scales that make residuals and steps dimensionless; a coordinate with scale 0 is
-    held. Steps have least norm (singular values below `rank` times the largest count as zero) and
-    Levenberg-Marquardt damping in proportion to the squared residual, so that the last steps are
-    Newton steps. A state stops when the norm of its residual is below `tolerance` and no longer
-    halves, when no step reduces it, or when the residual or its matrix is undefined.
+    matrix: derivative (n, m, nv) of the residual, exact where the residual is zero. rows, columns:
+    scales that make residuals and steps dimensionless; a coordinate with scale 0 does not move.
+    Steps have minimum norm (singular values below `rank` times the largest count as zero). They
+    have Levenberg-Marquardt damping in proportion to the squared residual, so that the last steps
+    are Newton steps. The iteration for a state stops when the norm of its residual is at most
+    `tolerance` and a step does not halve it, when no step reduces it, or when the residual or its
+    matrix is undefined.
     """
     q = q.copy()
     r = rows * residual(q)
@@ -155,7 +159,7 @@ def solve(
 
 
 def least_step(A: np.ndarray, r: np.ndarray, damping: np.ndarray, rank: float) -> np.ndarray:
-    """Return x that minimizes |A x + r|^2 + damping |x|^2, with entries of at most REACH."""
+    """Return the x that minimizes |A x + r|^2 + damping |x|^2, scaled to entries up to REACH."""
     U, s, Vt = np.linalg.svd(A, full_matrices=False)
     kept = s > rank * s[:, :1]
     gain = np.where(kept, s, 0.0) / np.where(kept, s * s + damping[:, None], 1.0)
@@ -200,19 +204,19 @@ _POWERS = (0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 2.0, 2.0, 2.0)
 """Power of a length in the units of a body's ten parameters: mass, first moment, inertia."""
 
 _EQUAL = 1e-6
-"""Columns whose independent parts differ by less than this fraction are equally good. The first one
-is kept, so that the choice does not depend on rounding."""
+"""Columns whose independent parts differ in length by less than this fraction count as equal. The
+first of them is kept, so that the choice does not depend on rounding."""
 
 
 @dataclass(frozen=True)
 class BaseParameters:
     """Base parameters: Y p = Y[..., columns] @ (combination @ p) for every state.
 
-    columns: ascending indices (b,) of the kept columns of the regressor, as few as possible.
-    combination: (b, k), the base parameters as combinations of all parameters. tolerance: a column
-    was dropped if at most this fraction of it was independent of the kept columns. smallest_kept,
-    largest_dropped: the fractions nearest to the tolerance, which are far apart if the choice is
-    clear.
+    columns: ascending indices (b,) of a minimal set of columns of the regressor. combination:
+    matrix (b, k) that maps all parameters to the base parameters. tolerance: a column was dropped
+    if at most this fraction of it was independent of the kept columns. smallest_kept,
+    largest_dropped: the smallest such fraction of a kept column, and the largest one of a dropped
+    column. A wide gap between them shows that the choice is reliable.
     """
 
     columns: np.ndarray
@@ -248,7 +252,7 @@ class BaseParameters:
 
 
 class States(NamedTuple):
-    """Steps from the neutral position, velocities and accelerations, each of shape (count, nv)."""
+    """Random states: steps from the neutral position, velocities and accelerations (count, nv)."""
 
     steps: np.ndarray
     qd: np.ndarray
@@ -256,7 +260,7 @@ class States(NamedTuple):
 
 
 def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
-    """Return random states, fast enough that inertia forces are comparable to weights.
+    """Return random states with inertia forces comparable to the weights of the bodies.
 
     Lengths are in units of the robot's size, and times in units of sqrt(size / gravity) (seconds
     without gravity), so that robots that differ only in size get the same motions.
@@ -272,9 +276,9 @@ def random_states(model: Model, count: int, rng: np.random.Generator) -> States:
 def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> BaseParameters:
     """Return base parameters from regressors (count, nv, k) by pivoted QR (Gautier 1991).
 
-    Rows are scaled to work, for rotations and translations alike. Each column is divided by its own
-    length before columns are compared. Columns at most `tolerance` times the longest one, with
-    lengths in units of the robot's size, count as zero.
+    Rows of torques and rows of forces are scaled to the same unit (work). Columns are normalized
+    before they are compared. A column counts as zero if its norm is at most `tolerance` times the
+    largest norm, with lengths in units of the robot's size.
     """
     length = size(model)
     count, nv, k = regressors.shape
@@ -287,7 +291,7 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
     left, kept, shares = R.copy(), [], []
     for _ in range(min(R.shape)):
         new = np.linalg.norm(left, axis=0)
-        k = int(np.argmax(new >= (1.0 - _EQUAL) * new.max()))  # the first of the longest
+        k = int(np.argmax(new >= (1.0 - _EQUAL) * new.max()))  # the first longest column
         if new[k] <= tolerance:
             break
         unit = left[:, k] / new[k]
@@ -311,7 +315,7 @@ def base_parameters(model: Model, regressors: np.ndarray, tolerance: float) -> B
 
 
 def twist_matrices(twists: np.ndarray) -> np.ndarray:
-    """Return [w~ v; 0 0] of each twist (..., 6): (..., 4, 4)."""
+    """Return the matrices [w~ v; 0 0] (..., 4, 4) of twists (..., 6)."""
     found = np.zeros((*twists.shape[:-1], 4, 4), twists.dtype)
     x, y, z = np.moveaxis(twists[..., :3], -1, 0)
     for row, column, entry in ((2, 1, x), (0, 2, y), (1, 0, z)):
@@ -321,7 +325,7 @@ def twist_matrices(twists: np.ndarray) -> np.ndarray:
 
 
 def motion_matrices(motion: np.ndarray) -> np.ndarray:
-    """Return [R^(k) R'  r^(k); 0 0] for k = 1, 2, ...: (..., order, 4, 4).
+    """Return the matrices [R^(k) R'  r^(k); 0 0] (..., order, 4, 4) for k = 1, 2, ...
 
     motion (..., order, 6): derivatives of the angular velocity w, and of the position r of the body
     point at the origin. Rdot = w~ R, and higher derivatives follow from Leibniz' rule.

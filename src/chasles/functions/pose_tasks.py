@@ -1,8 +1,9 @@
 """Compiled functions for roll, pitch, yaw and position of a frame, and their rate matrices.
 
 With R = Rz(yaw) Ry(pitch) Rx(roll), the angular velocity is w = T d(roll, pitch, yaw)/dt. The
-columns of T are the current axes of roll, pitch and yaw. The axis of pitch rotates with yaw, at wy;
-the axis of roll rotates with yaw and pitch, at wx (Balafoutis and Patel 1991, section 7.4).
+columns of T are the current axes of roll, pitch and yaw. The pitch axis rotates with the yaw, at
+the angular velocity wy. The roll axis rotates with the yaw and pitch, at the angular velocity wx
+(Balafoutis and Patel 1991, section 7.4).
 """
 
 from collections.abc import Callable, Sequence
@@ -28,11 +29,12 @@ NAMES = ("q", "qd", "qdd")
 def pose_task(
     model: Model, frame: str, order: int, check: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """Return the function of pose coordinates (order -1) or of a derivative of their rate matrix.
+    """Return the compiled function for pose coordinates or their rate matrix.
 
-    It takes q, for orders 1 and 2 also qd and qdd, and for the coordinates of a robot with driven
-    joints also the time. check: called if the arguments are not plain arrays; raises an error if
-    they are invalid.
+    order: -1 for the coordinates, 0 for the rate matrix, k for its k-th time derivative. The
+    function takes q, and `order` time derivatives of q. The coordinates of a robot with driven
+    joints also take the time. check: function that is called if the arguments are not plain arrays,
+    and raises an error if they are invalid.
     """
     own = any(joint.custom is not None for joint in model.source.joints)
     trace = partial(_traced, model, frame, order)
@@ -57,7 +59,7 @@ def _traced(model: Model, frame: str, order: int) -> Program:
     given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
 
     def found(function: str, *shape: int, **options: Any) -> Matrix:
-        """Return the values of a function of the frame, with time 0 if time is not an input."""
+        """Return the matrix that a function computes for the frame; the default time is 0."""
         made = program(model, function, frame=frame, **options)
         assert order < 0 or not model.driven
         values = made.applied({v.name: given.get(v.name, [0.0]) for v in made.inputs}, arena)
@@ -85,7 +87,10 @@ def _coordinates(pose: Matrix) -> Matrix:
 
 
 def _rates(pose: Matrix, J: Sequence[Matrix], motion: Sequence[Matrix]) -> list[Matrix]:
-    """Return the rate matrix of a pose and its derivatives, from those of the twist's Jacobian."""
+    """Return the rate matrix of a pose and its derivatives, from the Jacobian and its derivatives.
+
+    J: the Jacobian of the twist, followed by its time derivatives.
+    """
     x = pose[:3, 0]
     flat = sqrt(x[0] * x[0] + x[1] * x[1])
     c, s, slope = x[0] / flat, x[1] / flat, -x[2] / flat

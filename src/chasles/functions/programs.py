@@ -30,8 +30,9 @@ from chasles.model.passes import applied
 from chasles.model.spaces import PositionSpace, TreeSpace
 
 ARM, FEW = 12, 60
-"""Largest numbers of bodies for which the unchanged robot, and the robot with regrouped inertias in
-its own frames, are also tried. For more bodies, only the likely best candidate is tried.
+"""Largest numbers of bodies for which further candidates are tried: the unchanged robot (`ARM`),
+and the robot with regrouped inertias but unchanged frames (`FEW`). For more bodies, only the
+candidate that is usually best is tried.
 """
 
 DEEP = 16.0
@@ -55,8 +56,8 @@ class Derivative:
 class Differential:
     """A derivative applied to directions of some inputs, or (pullback) to covectors of the results.
 
-    Directions and covectors have the entries of the inputs (nq entries for q), because array
-    libraries have no notion of steps along the configuration space.
+    Directions and covectors have the same shapes as the arrays (nq entries for q), because array
+    libraries do not support steps along the configuration space.
     """
 
     kind: Literal["pushforward", "pullback"]
@@ -65,17 +66,17 @@ class Differential:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One program that could run: a method, and the passes that change the model before it."""
+    """A candidate program: a method, and the passes that change the model before it."""
 
     method: Method
     passes: tuple[str, ...]
 
     def trace(self, model: Model, **options: Any) -> Program:
-        """Return the candidate's program. The options are those of `trace`."""
+        """Return the candidate's program, for the options of `trace`."""
         return straight(self.staged(model, **options))
 
     def staged(self, model: Model, **options: Any) -> Program | Staged:
-        """Return the program; if `staged` is set, it may end with the factors of its results."""
+        """Return the program; if `staged` is set, results may be products of matrices."""
         prepare = partial(applied, passes=self.passes)
         return trace(model, self.method.algorithm, prepare=prepare, **options)
 
@@ -107,15 +108,17 @@ def runnable(
     staged: int | None = None,
     **options: Any,
 ) -> Program | Staged:
-    """Return a public function's program, by a named method or the one with the fewest operations.
+    """Return the program of a public function.
 
-    A named method runs on the unchanged robot; "fastest" regroups inertias, and also tries other
-    body frames. Units are changed, and rotationally symmetric last bodies are described in axes
-    that do not rotate, only if the mechanism is purely numeric and no frame, loop or external force
-    refers to them. record: function that makes the arena in which the chosen program is recorded;
-    it does not affect the choice. smooth: the program will be differentiated, so its method must
-    allow it. staged: results that take more products of matrix entries than this stay products of
-    matrices (`Staged`).
+    A named method runs on the unchanged robot. "fastest" chooses the program with the fewest
+    operations; it regroups inertias and tries other body frames. If the function involves no named
+    parameter, frame, loop or external force, it also changes the units, and describes rotationally
+    symmetric end bodies in axes that do not rotate.
+
+    record: function that creates the arena in which the chosen program is recorded; it does not
+    affect the choice. smooth: True if the program will be differentiated; its method must support
+    this. staged: results that need more multiplications than this are kept as products of matrices
+    (`Staged`).
     """
     given = {"wrenches": tuple(wrenches), "parameters": parameters, "order": order, **options}
     found = candidates(model, function, method=method, dissipation=dissipation, **given)
@@ -172,7 +175,7 @@ def candidates(
 
 
 def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
-    """Return True if only the joints depend on the units and frames of a model."""
+    """Return True if no wrench, parameter, frame or loop depends on the units and body frames."""
     named = given.get("wrenches") or given.get("parameters") or "frame" in given
     return not (named or model.constraints)
 
@@ -180,7 +183,7 @@ def _is_alone(model: Model, given: Mapping[str, Any]) -> bool:
 def _passes(
     way: Method, *, dissipation: bool, alone: bool
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return a method's preceding passes, for the robot as given and with regrouped inertias."""
+    """Return the passes before a method, without and with regrouped inertias."""
     plain = (*way.passes, *(() if dissipation else ("frictionless",)))
     return plain, (*plain, way.inertias, *(("rotors", "units") if alone else ()))
 
@@ -265,10 +268,10 @@ def _names(methods: Iterable[Method]) -> str:
 
 
 def _check_closed_by_steps(model: Model) -> None:
-    """Check that velocity steps reach all positions, or that the other positions do not matter.
+    """Raise an error if the motion depends on positions that velocity steps cannot reach.
 
-    A rolling sphere has more positions than steps can reach. These positions do not matter on a
-    plane fixed in the world, but they do on a moving plane.
+    Velocity steps cannot reach all positions of a rolling sphere. On a plane fixed in the world,
+    the motion does not depend on the other positions, but on a moving plane it does.
     """
     for body in model.bodies:
         if not body.joint.holonomic and body.parent != WORLD:
@@ -277,7 +280,7 @@ def _check_closed_by_steps(model: Model) -> None:
                 f"joint {name!r} is nonholonomic and attached to a moving body, so it has "
                 "no linearization"
             )
-            remedy = "compute derivatives along steps instead"
+            remedy = "use robot.derivatives('forward_dynamics', ...) instead"
             raise ModelError("E-CALL-072", problem, remedy, part=f"robot {model.name!r}")
 
 
@@ -290,10 +293,11 @@ def spaces(function: str, order: int = 1) -> Signature:
 
 
 def differentiated(program: Program, chain: Iterable[Differential]) -> Program:
-    """Return the program after applying a chain of derivatives, each to the result of the last.
+    """Return the program after applying a sequence of derivatives.
 
-    Each derivative appends inputs: a direction for each input in `wrt`, or a covector for each
-    result. Its results are directions of the results, or covectors of the inputs in `wrt`.
+    Each derivative appends inputs: a direction for each input in `wrt` (pushforward), or a covector
+    for each result (pullback). It returns directions of the results, or covectors of the inputs in
+    `wrt`.
     """
     for level, each in enumerate(chain, 1):
         apply = forward if each.kind == "pushforward" else reverse
@@ -351,10 +355,10 @@ def pullback(
 def pulled_back(
     model: Model, program: Program, wrt: Sequence[str], positions: frozenset[str]
 ) -> Program:
-    """Return the program that computes covectors of the inputs `wrt` from those of the results.
+    """Return the program that maps covectors of the results to covectors of the inputs `wrt`.
 
-    The covectors of the results are the inputs `bar_<result>`, in the results' entries. Covectors
-    of positions refer to steps along the configuration space (nv entries).
+    The covectors of the results are the inputs `bar_<result>`, which have the shapes of the
+    results. Covectors of positions refer to steps along the configuration space (nv entries).
     """
     moved, names = _along_steps(model, program, wrt, positions)
     pulled = reverse(moved, names)

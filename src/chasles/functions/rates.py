@@ -1,12 +1,13 @@
 """Program for a velocity step of a controller: prioritized tasks within the joint bounds.
 
-Each priority is a damped least-squares problem with bounds: the velocity v in [low, high] that
-minimizes |w (J v - x)|^2 + damping |v - preferred|^2, among those that leave the tasks of higher
-priority unchanged. It is solved by a primal active set: a pass moves toward the solution with
-some joints held at their bounds, as far as the bounds allow, and then holds the joint whose bound
-it reached or releases the joint that is pushed most from its bound. Every pass ends at a feasible
-velocity and none increases the cost, so a fixed number of passes makes a straight-line program
-(Nocedal and Wright 2006, section 16.5; priorities as in Kanoun, Lamiraux and Wieber 2011).
+Each priority is a damped least-squares problem with bounds: find the velocity v in [low, high] that
+minimizes |w (J v - x)|^2 + damping |v - preferred|^2 and does not change the tasks of higher
+priority. It is solved by a primal active-set method. A pass holds some joints at their bounds and
+moves toward the solution as far as the bounds allow. It then holds the joint that reached its
+bound, or releases the joint with the largest velocity away from its bound. Every pass ends at a
+feasible velocity and no pass increases the cost, so a fixed number of passes can be traced as a
+straight-line program (Nocedal and Wright 2006, section 16.5; priorities as in Kanoun, Lamiraux and
+Wieber 2011).
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ from chasles.model.spaces import PositionSpace, rate_places, size
 Kind = Literal["twist", "position", "orientation"]
 
 LEAST = {"float64": 1e-10, "float32": 1e-5}
-"""Damping far from singularities, by dtype; it keeps the equations solvable when joints are
+"""Damping far from singularities, by dtype. It keeps the equations nonsingular when joints are
 held."""
 
 DEPENDENT = 1e-10
@@ -46,7 +47,7 @@ WRONG = 10.0
 times the least damping."""
 
 FAR = 1e9
-"""The distance (rad or m) to a limit beyond which the limit does not matter."""
+"""Limits farther away than this distance (rad or m) are ignored."""
 
 INPUTS = ("q", "qd", "rates", "preferred", "weights", "lower", "upper", "velocity", "acceleration")
 """The input arrays of the program, followed by the time step."""
@@ -54,7 +55,10 @@ INPUTS = ("q", "qd", "rates", "preferred", "weights", "lower", "upper", "velocit
 
 @dataclass(frozen=True)
 class Task:
-    """A task for one frame: its angular velocity, the velocity of its origin, or both, as rows."""
+    """A task for the angular velocity of a frame, the velocity of its origin, or both.
+
+    Each component is one row.
+    """
 
     frame: str
     kind: Kind
@@ -70,7 +74,7 @@ class Task:
         return 6 if self.kind == "twist" else 3
 
     def matrix(self, at: Posture) -> Rows:
-        """Return the matrix from joint velocities to the rows."""
+        """Return the Jacobian of the task's rows."""
         if self.frame == CENTER:
             return at.center_jacobian()
         angular, linear = at.jacobian(self.frame)
@@ -97,7 +101,7 @@ class Step:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Everything that the program depends on."""
+        """Values that determine the program, for use as a cache key."""
         law = (self.damping, self.singular, self.passes, self.scales, self.least)
         return (self.model.source, self.model.mimics, self.levels, *law)
 
@@ -123,7 +127,7 @@ class Step:
         return replace(made, nonzero=tuple((0, first) for first in places))
 
     def _closing(self, at: Posture, dt: Number) -> tuple[Rows, list[Number]]:
-        """Return the rows of closed loops, and velocities that close them within a time step."""
+        """Return the rows of the loop equations, and the rates that close the loops in one step."""
         residual, matrix = at.closure()
         kept = [(scale, k) for k, scale in enumerate(self.scales) if scale]
         rates = [residual[k] * -scale / dt for scale, k in kept]
@@ -132,7 +136,10 @@ class Step:
     def _problems(
         self, at: Posture, given: dict[str, list[Number]]
     ) -> list[tuple[Rows, list[Number], list[Number]]]:
-        """Return, for each priority, weighted rows and rates, and 1 for rows of nonzero weight."""
+        """Return the weighted rows, their weighted rates, and flags, for each priority.
+
+        The flag of a row is 1 if its weight is not zero, otherwise 0.
+        """
         found = []
         first = 0
         for level in self.levels:
@@ -223,7 +230,7 @@ class _Search:
         self._at_high: list[Number] = [0.0] * n
 
     def solve(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
-        """Solve the next priority within the bounds and the higher priorities."""
+        """Solve the next priority, subject to the bounds and to the higher priorities."""
         if not self.above:
             self._start(J, x, damping)
         for _ in range(self._passes):
@@ -235,10 +242,10 @@ class _Search:
         return [1.0 - low - high for low, high in pairs]
 
     def _wanted(self, J: Rows, x: Sequence[Number], damping: Number) -> list[Number]:
-        """Return the step to the solution, and for held joints the step without their bound.
+        """Return the step to the solution; for held joints, the step if they were released.
 
-        Rows of higher priorities are orthonormalized over the free joints and projected out of the
-        lower ones, so that all motion is in their null space.
+        Rows of higher priorities are orthonormalized over the free joints. The step is projected
+        onto their null space.
         """
         free, n, m = self._free(), len(self.v), range(len(J))
         basis = _orthogonal(self.above, free)
@@ -257,7 +264,7 @@ class _Search:
         ]
         y = solve_symmetric(K, Vector(tuple(lack)))
         way = [rest[i] + sum((rows[k][i] * y[k] for k in m), 0.0) for i in range(n)]
-        return _without([way], basis, free)[0]  # y is large where rows cannot be met
+        return _without([way], basis, free)[0]  # again: y is large for infeasible rows
 
     def _start(self, J: Rows, x: Sequence[Number], damping: Number) -> None:
         """Start at the unconstrained solution, clamped to the bounds; hold clamped joints."""
@@ -304,7 +311,7 @@ def _orthogonal(rows: Rows, free: Sequence[Number]) -> Rows:
     found: Rows = []
     for row in rows:
         (left,) = _without([row], found, free)
-        (left,) = _without([left], found, free)  # twice is enough (Giraud and others 2005)
+        (left,) = _without([left], found, free)  # two passes are enough (Giraud et al. 2005)
         whole, square = _inner(row, row, free), _inner(left, left, free)
         counts = less(DEPENDENT * whole, square)
         factor = select(counts, 1.0, 0.0) / sqrt(select(counts, square, 1.0))

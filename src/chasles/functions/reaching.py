@@ -1,9 +1,9 @@
-"""One step of inverse kinematics as a program, and the program that ranks starting postures.
+"""Programs for one step of inverse kinematics, and for ranking starting postures.
 
 A step is a Gauss-Newton step on the configuration space, damped in proportion to the remaining
-error (Sugihara 2011). Joints at a limit that the error pushes further out are held (an active set
-of bounds), the step has at most `REACH` in any coordinate, and the result is clamped to the limits.
-Limits are therefore respected at every step. No line search is needed: each step evaluates the
+error (Sugihara 2011). A joint at a limit is held if the step would move it beyond the limit (an
+active set of bounds). No coordinate moves by more than `REACH`, and the result is clamped to the
+limits, so limits are respected at every step. No line search is needed: each step evaluates the
 errors once.
 """
 
@@ -39,17 +39,17 @@ from chasles.model import Model
 from chasles.model.spaces import freedom_units, rate_places, size
 
 DAMPING, LEAST = 0.03, 1e-14
-"""Damping relative to the squared error, and a constant added to it so that a step always exists.
+"""Damping relative to the squared error, and a constant added to it so that the equations of a step
+are never singular.
 """
 
 ROUGH, ROUGH_LEAST = 1e-4, 1e-7
-"""Error (rad, or relative to the robot's or loop's size) at which a search in float32 hands over to
+"""Error (rad, or relative to the robot's or loop's size) at which a search in float32 continues in
 float64, and the constant added to the damping in float32.
 """
 
 NOTHING = 1e-26
-"""Squared error added for errors that no joint can change, so that a search with such errors
-ends."""
+"""Squared error added if there are errors that no joint can change, so that the search ends."""
 
 REACH = 1.0
 """Longest step of a coordinate, in rad or relative to the robot's size."""
@@ -65,15 +65,15 @@ SETTLING, SETTLED = 0.5, 1e-6
 relative to the robot's size) at which it counts as reached."""
 
 STATUS, COST, COUNT, BEFORE, EARLIER, MOST, SHARE, FIRM, ANGLE, LENGTH, MEMORY = range(11)
-"""Memory of a search: status (0: running, 1: solved, 2: given up); squared error; number of steps;
-squared errors one and two steps ago; largest number of steps; fraction of the earlier error above
-which the search is given up; damping relative to the error, for goals that are out of reach;
-largest errors in rad and m."""
+"""Indices of the array `memory`, which holds the state of a search, and its size: status
+(0: running, 1: solved, 2: given up); squared error; number of steps; squared errors one and two
+steps ago; largest number of steps; fraction of the earlier error above which the search is given
+up; damping relative to the error, for unreachable goals; largest errors in rad and m."""
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """Targets of a model's frames and limits (nq,) of its coordinates, with compiled programs."""
+    """Targets for frames of a model, limits (nq,) of its coordinates, and compiled programs."""
 
     model: Model
     targets: tuple[tuple[str, Target], ...]
@@ -84,7 +84,7 @@ class Task:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Everything that the programs depend on."""
+        """Values that determine the programs, for use as a cache key."""
         each = tuple((frame, *target.key) for frame, target in self.targets)
         return (self.model.source, self.model.mimics, each, self.scales)
 
@@ -107,7 +107,10 @@ class Task:
 
     @cached_property
     def step(self) -> Kernel:
-        """Kernel: q, memory, goals, weights, tolerances, mask of movable joints -> q, memory."""
+        """Kernel for one step of the search.
+
+        It maps q, memory, goals, weights, tolerances and a mask of movable joints to q and memory.
+        """
         return self._compiled("reaching step", self.step_program)
 
     @cached_property
@@ -120,11 +123,11 @@ class Task:
 
     @cached_property
     def reached(self) -> Kernel:
-        """Kernel: q -> the values of the targets that q meets; 0 where undefined."""
+        """Kernel that maps q to the target values that q satisfies; 0 where undefined."""
         return self._compiled("reached", self._reached_program)
 
     def step_on(self, backend: str, dtype: str) -> Kernel:
-        """Return `step` for another backend. In float32, its tolerance is `ROUGH`."""
+        """Return `step` for another backend. In float32, the tolerance is `ROUGH`."""
         trace = partial(self.step_program, rough=dtype == "float32")
         return self._compiled("reaching step", trace, backend, dtype)
 
@@ -185,11 +188,11 @@ class Task:
         return self._moved(arena, inputs, given, errors, costs, dq, status)
 
     def settling_program(self) -> Program:
-        """Return the program of `settling`: a step toward a posture that keeps the targets met.
+        """Return the program of `settling`: a step toward a posture while the targets remain met.
 
-        Of all steps that meet the targets, it is the nearest to the step toward the posture, in the
-        squared distance weighted by inverse compliances (gradient projection of Liegeois 1977, as a
-        full step).
+        Among all steps that meet the targets, the step is nearest to the direct step toward the
+        posture. Squared distances are weighted by inverse compliances (gradient projection of
+        Liegeois 1977, as a full step).
         """
         nq, nv = self.model.nq, self.model.nv
         arena, inputs, given = self._inputs(("posture", nq), ("compliance", nv))
@@ -229,7 +232,7 @@ class Task:
         *,
         closed: float = CLOSED,
     ) -> tuple[list[Number], list[Number], Rows, Number]:
-        """Return the errors; the weighted errors and loop errors; their rows; and 1 if solved."""
+        """Return the errors, the weighted errors and loop errors, their rows, and 1 if solved."""
         scale = size(self.model)
         errors, J = self._errors(at, goals)
         solved: Number = 1.0
@@ -255,7 +258,10 @@ class Task:
         dq: Sequence[Number],
         status: Number,
     ) -> Program:
-        """Return the program of a step, skipped if the search has ended; costs: see `_costs`."""
+        """Return the program of a step, which has no effect if the search has ended.
+
+        costs: the squared errors that `_costs` returns.
+        """
         model, (q, memory, _, weights, *_) = self.model, given
         moved = self._clipped(program(model, "integrate").applied({"q": q, "v": dq}, arena)[0])
         stays = less(0.0, status)
@@ -299,7 +305,7 @@ class Task:
         return self._cut(dq)[1]
 
     def _cut(self, dq: Sequence[Number]) -> tuple[Number, list[Number]]:
-        """Return the largest entry of a step, and the step scaled so that none exceeds REACH."""
+        """Return the largest entry of a step, and the step scaled to entries of at most REACH."""
         longest: Number = 0.0
         for step, unit in zip(dq, freedom_units(self.model, size(self.model)), strict=True):
             longest = maximum(longest, absolute(step) * (1.0 / unit))
@@ -352,9 +358,10 @@ class Task:
 
 
 def _costs(r: Sequence[Number], K: Rows) -> tuple[tuple[Number, Number], list[Number], Rows]:
-    """Return the squared errors (all, and changeable ones), the changeable errors and their rows.
+    """Return two squared errors, the errors that joints can change, and their rows.
 
-    An error that no joint changes, such as the height of a planar arm, must not damp the steps.
+    The first squared error includes all errors, the second only those that joints can change. Other
+    errors, such as the height of a planar arm, must not increase the damping.
     """
     kept = [k for k, row in enumerate(K) if any(x != 0.0 for x in row)]
     some = [r[k] for k in kept]

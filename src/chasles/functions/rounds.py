@@ -5,8 +5,8 @@ whose parameters are inputs.
 
 A capsule contains all points within a radius of a segment; a sphere is a capsule of length zero.
 The nearest points of two segments follow Ericson (2005), *Real-Time Collision Detection*, 5.1.9,
-without branches. The distance between round shapes is that of their centers or axes minus both
-radii; it is negative if the shapes overlap.
+without branches. The distance between round shapes is the distance between their centers or axes
+minus both radii; it is negative if the shapes overlap.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -51,7 +51,7 @@ Box: axes by rows, center and half lengths. Plane: outward unit normal and level
 
 
 class Round(NamedTuple):
-    """A capsule in a frame or the world (None); a sphere if both ends coincide. Lengths in m."""
+    """A capsule fixed to a frame or to the world (None); a sphere if both ends coincide (m)."""
 
     frame: str | None
     radius: float
@@ -77,7 +77,7 @@ class Box(NamedTuple):
 
 
 class Plane(NamedTuple):
-    """All points x with normal . x below the level."""
+    """The half-space of all points x with normal . x below the level."""
 
     normal: Vector
     level: Number
@@ -99,8 +99,9 @@ class Nearest(NamedTuple):
 class Rounds:
     """Round shapes of a model, kinds of obstacles, and groups of pairs of shapes.
 
-    groups: each has pairs (i, j) of a round shape i and a round shape j, or an obstacle
-    j - len(rounds). The distance of a group is the smallest distance of its pairs.
+    groups: each group is a tuple of pairs (i, j). i is the index of a round shape; j is the index
+    of a round shape, or len(rounds) plus the index of an obstacle. The distance of a group is the
+    smallest distance of its pairs.
     """
 
     model: Model
@@ -110,17 +111,20 @@ class Rounds:
 
     @cached_property
     def distances(self) -> Kernel:
-        """Kernel: q, obstacles (, t) -> the distance of each group."""
+        """Kernel that maps q, obstacles (and t) to the distance of each group."""
         return self._compiled(nearest=False)
 
     @cached_property
     def nearest(self) -> Kernel:
-        """Kernel: q, obstacles (, t) -> distances, points (groups, 2, 3), normals (groups, 3)."""
+        """Kernel that maps q, obstacles (and t) to distances, nearest points and normals.
+
+        Points have shape (groups, 2, 3), and normals (groups, 3).
+        """
         return self._compiled(nearest=True)
 
     @cached_property
     def resident(self) -> Callable[[str, bool], DeviceKernel]:
-        """Function: dtype, nearest -> `nearest` or `distances` as a GPU kernel."""
+        """Function of dtype and `nearest` that returns `nearest` or `distances` as a GPU kernel."""
 
         @cache
         def made(dtype: str, nearest: bool) -> DeviceKernel:
@@ -162,7 +166,7 @@ class Rounds:
         return Program.from_outputs("nearest", inputs, outputs)
 
     def traced(self) -> tuple[list[Variable], list[Solid]]:
-        """Return the inputs, and all shapes in the world: those of the robot, then obstacles."""
+        """Return the inputs, and all shapes in the world: shapes of the robot, then obstacles."""
         arena = Arena(RULES)
         numbers = Variable("obstacles", (sum(OBSTACLES[kind] for kind in self.obstacles),))
         inputs = [Variable("q", (self.model.nq,)), numbers, *clock(self.model)]
@@ -213,7 +217,10 @@ def obstacles(kinds: Sequence[str], numbers: Sequence[Number]) -> Iterator[Solid
 
 
 def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
-    """Return the smallest distance of all pairs. For equal sums of radii, squares are compared."""
+    """Return the smallest distance of all pairs.
+
+    Among pairs with the same sum of radii, squared distances are compared, to save square roots.
+    """
     squares: dict[float, Number] = {}
     least: list[Number] = []
     for i, j in pairs:
@@ -233,7 +240,7 @@ def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
 
 
 def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Nearest:
-    """Return the result for the nearest pair, the first one if several are equal."""
+    """Return the result for the nearest pair; if several pairs are equal, the first is used."""
     found: Nearest | None = None
     for i, j in pairs:
         a, b = solids[i], solids[j]
@@ -309,7 +316,10 @@ def _clamped(x: Number) -> Number:
 
 
 def _box(a: Segment, b: Box) -> Nearest:
-    """Return distance and nearest points of a sphere and a box (its nearest face from inside)."""
+    """Return the distance and nearest points of a sphere and a box.
+
+    If the center is inside the box, the nearest face determines the result.
+    """
     assert a.along is None, "distances between capsules and boxes have no closed form here"
     c = b.R.T @ (a.start - b.center)
     depths = [h - absolute(x) for x, h in zip(c, b.half, strict=True)]

@@ -2,7 +2,7 @@
 
 At a solution, the errors e(q, g) of the targets with numbers g are zero. They remain zero if
 J dq = (de/dg) dg, where J is the matrix of the errors (`functions.targets`) with the rows of closed
-loops below it. Coordinates at a limit are held. Of all such dq, the derivative is the shortest,
+loops below it. Coordinates at a limit are held. The derivative is the solution of minimum norm,
 dq = J^+ (de/dg) dg, which is the limit of Gauss-Newton steps from a solution.
 """
 
@@ -33,9 +33,9 @@ def solution_rates(
 ) -> np.ndarray:
     """Return derivatives (count, nq, numbers) of postures with respect to their targets' numbers.
 
-    q (count, nq): solutions. weights (1 or count, rows): weights of the errors; they matter only if
-    no motion keeps all errors at zero. movable (nv,): 0 for fixed coordinates, else 1. limits
-    (count, nq): nonzero for coordinates at a limit, which are held.
+    q (count, nq): solutions. weights (1 or count, rows): weights of the errors; they have an effect
+    only if no motion keeps all errors at zero. movable (nv,): 0 for fixed coordinates, else 1.
+    limits (count, nq): nonzero for coordinates at a limit, which are held.
     """
     kernel, count = _compiled(task), len(q)
     J, by_goals, turn = (np.empty((count, *v.shape)) for v in kernel.interface.outputs)

@@ -18,7 +18,10 @@ FARTHEST = 1e100
 
 
 def sized(what: str, value: Any, *shape: int, most: float = sys.float_info.max) -> np.ndarray:
-    """Return an array of finite numbers up to `most`; `shape` is the shape of its last axes."""
+    """Return an array of finite numbers, after checking its size.
+
+    shape: shape of the last axes. most: largest absolute value.
+    """
     array = some_numbers(what, value, PART).astype(float)
     if array.shape[max(array.ndim - len(shape), 0) :] != shape:
         problem = f"{what} must have shape (..., {', '.join(map(str, shape))}), not {array.shape}"
@@ -76,7 +79,7 @@ def _slip(R: np.ndarray) -> float:
 
 
 def pose(what: str, value: Any) -> np.ndarray:
-    """Return poses (..., 12): rotation by rows, then the position."""
+    """Return poses (..., 12): the row-major rotation, then the position."""
     if isinstance(value, tuple) and len(value) == 2:
         place, turn = value
         return joined(

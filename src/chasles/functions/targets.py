@@ -25,10 +25,10 @@ from chasles.model import Model
 from chasles.model.given import a_name, some_numbers
 
 Rows = list[list[Number]]
-"""A matrix of expressions, by rows."""
+"""A matrix of expressions, as a list of rows."""
 
 Each = float | Sequence[float] | np.ndarray
-"""One number for all errors of a target, or several (see `Target`)."""
+"""One number for all errors of a target, or an array of numbers (see `Target`)."""
 
 CENTER = "center of mass"
 """The key of `CenterOfMass` among targets by frame."""
@@ -60,7 +60,7 @@ class Posture:
         return self._known[key]
 
     def pose(self, frame: str) -> tuple[Matrix, Vector]:
-        """Return R and p of a frame."""
+        """Return the rotation R and the position p of a frame."""
         T = self._found("forward_kinematics", frame=frame)
         R = Matrix(tuple(tuple(T[4 * r : 4 * r + 3]) for r in range(3)))
         return R, Vector(tuple(T[4 * r + 3] for r in range(3)))
@@ -80,7 +80,7 @@ class Posture:
         return self._rows(self._found("center_of_mass", derivative=by_q), 3)
 
     def closure(self) -> tuple[list[Number], Rows]:
-        """Return the loops' residual, and the matrix from joint velocities to its rate."""
+        """Return the residual of the closed loops, and its Jacobian."""
         residual = self._found("loop_residual")
         return residual, self._rows(self._found("loop_matrix"), len(residual))
 
@@ -96,11 +96,11 @@ class Posture:
 class Target:
     """Common fields of all targets.
 
-    `weight` determines how much the errors count if not all can be met, with angles in rad and
-    lengths relative to the size of the robot; errors of weight 0 do not count. `tolerance` is the
-    largest error of a solution in rad and m, 1e-6 each by default. Each of these fields is one
-    number, or two for angles and lengths, or one for each error: angles about the world axes, then
-    lengths along them.
+    `weight` sets the relative weight of errors if not all targets can be met, with angles in rad
+    and lengths relative to the size of the robot. Errors with weight 0 are ignored. `tolerance` is
+    the largest error of a solution in rad and m (default: 1e-6 for both). Each of these fields is
+    one number for all errors, or two numbers for angles and lengths, or one number for each error:
+    angles about the world axes, then lengths along them.
     """
 
     weight: Each = field(default=1.0, kw_only=True)
@@ -115,7 +115,7 @@ class Target:
 
     @property
     def key(self) -> tuple[Any, ...]:
-        """Everything that the program depends on."""
+        """Values that determine the program, for use as a cache key."""
         return (type(self).__name__,)
 
     def numbers(self) -> np.ndarray:
@@ -167,7 +167,7 @@ class Target:
         return np.where(self.each("weight") > 0.0, value, np.inf) if name == "tolerance" else value
 
     def reached(self, at: Posture, frame: str) -> list[Number]:
-        """Return the numbers of the target that the posture meets, or [] if undefined.
+        """Return the numbers of a target that the posture satisfies, or [] if undefined.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Target:
         raise NotImplementedError
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        """Return the errors, angles first, and the rows by which joint velocities reduce them.
+        """Return the errors, angles first, and the Jacobian of the rates at which they decrease.
 
         Parameters
         ----------
@@ -219,7 +219,7 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Position(Target):
-    """The origin of a frame at a point (..., 3) of the world, in m."""
+    """Target that places the origin of a frame at a point (..., 3) in the world (m)."""
 
     point: Any
 
@@ -239,7 +239,10 @@ class Position(Target):
 
 @dataclass(frozen=True, eq=False)
 class Orientation(Target):
-    """A frame at an orientation in the world: a matrix (..., 3, 3) or a quaternion (..., 4)."""
+    """Target for the orientation of a frame in the world.
+
+    rotation: a matrix (..., 3, 3) or a quaternion (..., 4).
+    """
 
     rotation: Any
 
@@ -260,7 +263,10 @@ class Orientation(Target):
 
 @dataclass(frozen=True, eq=False)
 class Pose(Target):
-    """A frame at a pose in the world: a matrix (..., 4, 4), or (position, quaternion)."""
+    """Target for the pose of a frame in the world.
+
+    pose: a matrix (..., 4, 4), or (position, quaternion).
+    """
 
     pose: Any
 
@@ -283,7 +289,10 @@ class Pose(Target):
 
 @dataclass(frozen=True, eq=False)
 class Relative(Target):
-    """A frame at a pose in another frame `to`: a matrix (..., 4, 4), or (position, quaternion)."""
+    """Target for the pose of a frame relative to another frame `to`.
+
+    pose: a matrix (..., 4, 4), or (position, quaternion).
+    """
 
     to: str
     pose: Any
@@ -304,7 +313,7 @@ class Relative(Target):
         return [*(x for row in (B.T @ R).rows for x in row), *(B.T @ (p - b))]
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        # In world axes. The wanted pose moves with the other frame.
+        # All quantities are in world axes. The target pose moves with the other frame.
         (R, p), (B, b) = at.pose(frame), at.pose(self.to)
         (w, v), (wb, vb) = at.jacobian(frame), at.jacobian(self.to)
         wanted = Matrix(tuple(tuple(goal[3 * r : 3 * r + 3]) for r in range(3)))
@@ -320,9 +329,9 @@ class Relative(Target):
 
 @dataclass(frozen=True, eq=False)
 class Axis(Target):
-    """An axis of a frame along a direction (..., 3) of the world; the frame may rotate about it.
+    """Target that aligns an axis of a frame with a direction (..., 3) in the world.
 
-    axis: in the frame, (..., 3), by default its z axis.
+    The frame may rotate about the axis. axis: vector (..., 3) in the frame (default: z axis).
     """
 
     direction: Any
@@ -344,9 +353,9 @@ class Axis(Target):
 
 @dataclass(frozen=True, eq=False)
 class LookAt(Target):
-    """An axis of a frame, through its origin, towards a point (..., 3) of the world.
+    """Target that points an axis of a frame from its origin to a point (..., 3) in the world.
 
-    axis: in the frame, (..., 3), by default its z axis.
+    axis: vector (..., 3) in the frame (default: z axis).
     """
 
     point: Any
@@ -362,7 +371,7 @@ class LookAt(Target):
         return []
 
     def errors(self, at: Posture, frame: str, goal: Sequence[Number]) -> tuple[list[Number], Rows]:
-        # The direction d turns by -d x v / distance for velocity v of the frame.
+        # If the frame moves at velocity v, the direction d rotates at -d x v / distance.
         R, p = at.pose(frame)
         w, v = at.jacobian(frame)
         a, way = R @ Vector(tuple(goal[3:])), Vector(tuple(goal[:3])) - p
@@ -378,7 +387,7 @@ class LookAt(Target):
 
 @dataclass(frozen=True, eq=False)
 class CenterOfMass(Target):
-    """The robot's center of mass at a point (..., 3) of the world (m)."""
+    """Target that places the robot's center of mass at a point (..., 3) in the world (m)."""
 
     point: Any
 
@@ -397,7 +406,7 @@ class CenterOfMass(Target):
 
 
 def stated(value: Any) -> Sequence[Target]:
-    """Return the targets of a frame: one, several in a list, or a pose."""
+    """Return the targets of a frame, given as a target, a list of targets, or a pose."""
     if isinstance(value, Target):
         return (value,)
     if isinstance(value, list) and value and all(isinstance(each, Target) for each in value):
@@ -422,7 +431,7 @@ def _turn(a: Vector, d: Vector) -> Vector:
 
 
 def _across(w: Rows, a: Vector) -> Rows:
-    """Return the rows of an angular velocity without its component along a."""
+    """Remove the component along a from the Jacobian rows of an angular velocity."""
     along = [sum((a[k] * w[k][i] for k in range(3)), 0.0) for i in range(len(w[0]))]
     return [[x - a[k] * y for x, y in zip(w[k], along, strict=True)] for k in range(3)]
 

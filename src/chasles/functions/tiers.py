@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 class Tiered:
     """A function that starts with quickly compiled code and then switches to the best code.
 
-    The best code is compiled in the background, mostly by other processes, and takes over when it
-    is ready. Except for rounding, the two differ only in speed. All attributes are those of
-    `Compiled`; only its built-in `fast` stays with the code that it was made for.
+    The best code is compiled in the background, mostly by other processes, and is used as soon as
+    it is ready. Except for rounding, both compute the same results. The function has all attributes
+    of `Compiled`. A built-in `fast` obtained earlier continues to run the quick code.
     """
 
     def __init__(self, quick: "Compiled", recipe: "Recipe", best: Callable[[], "Compiled"]) -> None:
@@ -38,7 +38,7 @@ class Tiered:
 
     @property
     def tier(self) -> Literal["quick", "best"]:
-        """The code that runs now."""
+        """The tier of the code that runs now."""
         return "best" if self._now.recipe == self._recipe else "quick"
 
     def wait(self, timeout: float | None = None) -> Literal["quick", "best"]:
@@ -66,7 +66,7 @@ class Tiered:
 def is_known(recipe: "Recipe") -> bool:
     """Return True if the code of a recipe is loaded or in the cache."""
     if recipe.has_own_joints:
-        return False  # its key depends on its program
+        return False  # the key depends on the program, which is not traced yet
     key = cache.key(recipe, "")
     return backends.known(key, _untraced, recipe.backend, recipe.dtype) is not None
 

@@ -1,4 +1,4 @@
-"""Tracing of an algorithm with symbolic inputs for one robot into a Program."""
+"""Trace an algorithm with symbolic inputs, which gives a program for one robot."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,10 +40,11 @@ from chasles.model.spaces import (
 )
 
 _DIFFERENCES = "differences"
-"""Input that, during tracing, replaces the parameters that differ between limbs of one form."""
+"""Name of the input that, during tracing, replaces parameters that differ between similar limbs."""
 
 MANY = 60
-"""Number of bodies above which a trace keeps its order, so that backends can find loops."""
+"""Number of bodies above which operations are traced in a fixed order, so that backends can find
+repeated code and compile it as loops."""
 
 
 class WrenchKey(NamedTuple):
@@ -72,7 +73,7 @@ class Signature:
     inputs: dict[str, Space]
     outputs: tuple[Space, ...]
     options: tuple[str, ...]
-    handles: bool = False  # its option `frame` may name several frames
+    handles: bool = False  # True if the option `frame` may name several frames
 
     @property
     def any_order(self) -> bool:
@@ -139,13 +140,15 @@ def trace(
 ) -> Program | Staged:
     """Return the straight-line program of an algorithm for one model.
 
-    Inputs are named as the algorithm's arguments; each external wrench is a separate input,
-    `f_ext['<frame>']`, and so is each named parameter of the mechanism. If the mechanism depends on
-    time, `t` is an input between the two. `prepare` changes the model before the algorithm sees it;
-    `record` makes the arena that records the operations. `order` is the number of rates, for an
-    algorithm that takes any; `packed` omits matrix entries that are zero or occur twice. staged: if
-    all results are matrix products that take more multiplications than this, they are kept as
-    products (`Staged`). Options are passed through; a frame may be given by name.
+    Inputs have the names of the algorithm's arguments. Each external wrench is a separate input,
+    `f_ext['<frame>']`. It is followed by `t`, if the mechanism depends on time, and by one input
+    for each named parameter.
+
+    prepare: function that changes the model before it is traced. record: function that creates the
+    arena, which records the operations. order: number of time derivatives of q, for an algorithm
+    that takes `*rates`. packed: omit matrix entries that are zero or occur twice. staged: if all
+    results are matrix products that take more multiplications than this, they are kept as products
+    (`Staged`). Other options are passed to the algorithm; a frame may be given by name.
     """
     with record() if record else _arena(model) as arena:
         found = _traced(arena, model, algorithm, **given)
@@ -165,7 +168,10 @@ def _traced(
     packed: bool = False,
     **options: Any,
 ) -> Program | Staged | None:
-    """Trace into an arena; return None if limbs of equal form have results that are not staged."""
+    """Trace an algorithm into an arena.
+
+    Return None if similar limbs were traced with shared symbols, but the results are not staged.
+    """
     sign = signature(algorithm, order)
     variables: list[Variable] = []
     coupled = parameters or model.timed or model.rotors or model.loaded
@@ -245,8 +251,8 @@ def split(
 ) -> tuple[dict[str, Any], Model]:
     """Return an algorithm's arguments from flat arrays, and the model at the given positions.
 
-    described: the same model as described by its parameters; it provides the rotors, the gears of
-    tendons and the loads of joints.
+    described: the model before preparation, which provides the rotors, the gears of tendons and the
+    loads of joints.
     """
     values: dict[str, Any] = {}
     model = replace(model, rotors=described.rotors)
@@ -335,7 +341,7 @@ def _factors(
 
 
 def _arena(model: Model) -> Arena:
-    """Return an arena; if there are many bodies, it keeps the order in which they are traced."""
+    """Return an arena; for many bodies, one that keeps the order of operations."""
     many = len(model.bodies) > MANY
     return Arena(UNIFORM, ordered=True) if many else Arena(RULES)
 
@@ -346,7 +352,7 @@ def clock(model: Model) -> list[Variable]:
 
 
 def resolve(model: Model, options: dict[str, Any]) -> dict[str, Any]:
-    """Return options in the form that an algorithm needs: frames by value, joints by number."""
+    """Return options with names replaced by frames and by indices of joints."""
     found = dict(options)
     if isinstance(options.get("frame"), str):
         found["frame"] = model.frame(options["frame"])
@@ -389,6 +395,6 @@ def external_loads(
 
 
 def straight(made: Program | Staged) -> Program:
-    """Return a program after asserting that it was traced without stages."""
+    """Return a program that is known not to be `Staged`."""
     assert isinstance(made, Program)
     return made

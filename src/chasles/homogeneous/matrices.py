@@ -1,4 +1,4 @@
-"""Matrices from checked numbers and arrays; inertias J, actions Phi, gravity."""
+"""Conversion of numbers and arrays to matrices, and functions of inertias J and actions Phi."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ SINGULAR = 1e-14
 """Fraction of the largest moment below which a moment about the center counts as zero."""
 
 TOLERANCE = 1e-6
-"""Largest deviation of an array from the form of its matrix, as in files with seven digits."""
+"""Largest deviation of an array from the form of its type. It allows for seven-digit files."""
 
 
 def number(name: str, x: Any) -> Number:
@@ -94,7 +94,7 @@ def matrix(name: str, x: Array, n: int = 4) -> Matrix:
 
 
 def array(v: Vector | Sequence[Number]) -> np.ndarray:
-    """Return a vector as an array for users, without negative zeros."""
+    """Return a vector as a NumPy array, without negative zeros."""
     return np.array([x + 0.0 for x in v])
 
 
@@ -106,7 +106,7 @@ def typed(name: str, x: Any, *kinds: type) -> None:
 
 
 def position(name: str, M: Any) -> Position:
-    """Return a Position, also from a 4x4 array such as that of `robot.forward_kinematics`."""
+    """Return a Position; convert a 4x4 array, such as a result of `robot.forward_kinematics`."""
     if isinstance(M, Dense):
         typed(name, M, Position)
         return cast(Position, M)
@@ -124,7 +124,8 @@ def rotation(name: str, R: Matrix) -> Rotation:
         error, volume = float(np.abs(A.T @ A - np.eye(3)).max()), np.linalg.det(A)
         if error > TOLERANCE or volume < 0.0:
             problem = (
-                f"not a rotation (R'R - 1 is up to {error:.1e}, its determinant is {volume:.3g})"
+                f"not a rotation (R'R differs from the identity by {error:.1e}, "
+                f"and the determinant is {volume:.3g})"
             )
             raise InputError("E-MATH-009", problem, part=name)
     return Rotation.of(R)
@@ -154,7 +155,7 @@ READERS: dict[type, tuple[Callable[[Matrix], Any], str]] = {
     Momentum: (lambda A: Momentum(*_twist(A)), "skew: [c~ f; -f' 0]"),
     Action: (lambda A: Action(*_twist(A)), "skew: [c~ f; -f' 0]"),
 }
-"""Reader of each type from its 4x4 matrix, and the form of that matrix."""
+"""Function that reads each type from a 4x4 matrix, and a description of the matrix."""
 
 T = TypeVar("T")
 
@@ -179,9 +180,9 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     Raises
     ------
     InputError
-        If the array does not have the form of the type: the last row deviates by more than 1e-6
-        (relative to the last column, if it mirrors that), or the 3x3 block by more than 1e-6 of its
-        largest entry.
+        If the array does not have the form of the type. The tolerance for the 3x3 block is 1e-6
+        times its largest entry. The tolerance for the last row is 1e-6; if the last row must equal
+        the last column up to its sign, this is relative to its largest entry.
     ArgumentError
         If the type is unknown, or is Acceleration, whose array does not determine the sign of w;
         use `acceleration_from_array`.
@@ -196,7 +197,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
     """
     if kind is Acceleration:
         problem = (
-            "H contains w only as a product with itself, without its sign: use "
+            "the array of an acceleration does not determine the sign of w: use "
             "acceleration_from_array"
         )
         raise ArgumentError("E-MATH-010", problem)
@@ -211,7 +212,7 @@ def from_array(kind: type[T], A: Array, *, name: str = "the array") -> T:
 
 
 def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
-    """Raise an error unless a matrix equals the one built from its independent entries."""
+    """Raise an error if a matrix differs from the matrix built from its independent entries."""
     if _symbolic(given):
         return
     A, B = np.array(given.rows, dtype=float), np.array(made.rows, dtype=float)
@@ -224,7 +225,9 @@ def has_form(name: str, given: Matrix, made: Matrix, form: str) -> None:
         error = float(np.abs(A[part] - B[part]).max(initial=0.0))
         if error > TOLERANCE * scale:
             raise InputError(
-                "E-MATH-012", f"{name} is not {form}", f"an entry differs by {error:.1e}"
+                "E-MATH-012",
+                f"{name} is not {form}",
+                f"correct the entry with an error of {error:.1e}",
             )
 
 
@@ -240,16 +243,17 @@ class MassData(NamedTuple):
 
 
 def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
-    """Return J from mass, center of mass and moments about it, along the frame's axes.
+    """Return J from the mass, the center of mass, and the moments about the center of mass.
 
     Parameters
     ----------
     mass : float
-        Mass (kg), not negative.
+        Mass (kg), non-negative.
     center : array_like, shape (3,)
         Center of mass (m).
     inertia : array_like, shape (6,) or (3, 3)
-        Moments about the center of mass, (xx, yy, zz, xy, xz, yz) or the tensor (kg m2).
+        Moments about the center of mass, along the frame's axes (kg m2): (xx, yy, zz, xy, xz, yz)
+        or the tensor.
 
     Returns
     -------
@@ -263,8 +267,8 @@ def inertia_from_mass(mass: Number, center: Array, inertia: Array) -> Inertia:
 
     Notes
     -----
-    Products of inertia are entries of the tensor, which are minus the integrals: J12 = -jxy + m x y
-    (the jxy of Legnani's program).
+    Products of inertia are entries of the tensor, which have the opposite sign of the integrals:
+    J12 = -jxy + m x y. Legnani's program uses the same jxy.
 
     Examples
     --------
@@ -297,7 +301,7 @@ def _moments(inertia: Array) -> Symmetric:
 
 
 def mass_from_inertia(J: Inertia) -> MassData:
-    """Return mass, center of mass and inertia about it: the inverse of `inertia_from_mass`.
+    """Return the mass, center of mass and moments of J: the inverse of `inertia_from_mass`.
 
     Parameters
     ----------
@@ -396,7 +400,7 @@ def weight(J: Inertia, Hg: Acceleration) -> Action:
 
 
 def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
-    """Return W of a body with momentum Gamma, from the equations Gamma = skew(W J) (Eq I.26).
+    """Return the velocity W of a body with momentum Gamma: solve Gamma = skew(W J) (Eq I.26).
 
     Parameters
     ----------
@@ -413,8 +417,8 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
     Raises
     ------
     InputError
-        If J has no inverse: a body without mass, or without a moment about some axis through its
-        center of mass.
+        If the equations are singular, because the body has no mass, or no moment of inertia about
+        some axis through its center of mass.
 
     Examples
     --------
@@ -429,7 +433,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
 
 
 def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Acceleration:
-    """Return H of a body under an action Phi, from the equations Phi = skew(H J) (Eq I.25).
+    """Return the acceleration H of a body under an action Phi: solve Phi = skew(H J) (Eq I.25).
 
     Parameters
     ----------
@@ -448,7 +452,7 @@ def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Accelerati
     Raises
     ------
     InputError
-        If J has no inverse, as in `velocity_from_momentum`.
+        If the equations are singular, as in `velocity_from_momentum`.
 
     Examples
     --------
@@ -464,7 +468,7 @@ def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Accelerati
 
 
 def _check_solid(J: Inertia) -> None:
-    """Raise an error if an inertia without symbols has no inverse."""
+    """Raise an error if an inertia without symbols has zero mass or a zero moment."""
     typed("J", J, Inertia)
     m, _, I = J.rigid().about_center()
     if type(m) is Scalar or any(type(x) is Scalar for x in I):
@@ -478,7 +482,7 @@ def _check_solid(J: Inertia) -> None:
 
 
 def skew(X: Any) -> np.ndarray:
-    """Return X - X' of a 4x4 matrix: Gamma = skew(W J), Phi = skew(H J).
+    """Return the skew-symmetric matrix X - X', such as Gamma = skew(W J) or Phi = skew(H J).
 
     Parameters
     ----------
@@ -535,7 +539,7 @@ _PARTED = (Velocity, Screw, Acceleration, Momentum, Action, Block)
 
 
 def angular_part(X: Dense) -> np.ndarray:
-    """Return the angular part: w of W, u of L, wd of H, the couple of Phi (Mitra's m4v3).
+    """Return the angular part of a matrix, such as w of a velocity W (Mitra's m4v3).
 
     Parameters
     ----------
@@ -559,7 +563,7 @@ def angular_part(X: Dense) -> np.ndarray:
 
 
 def linear_part(X: Dense) -> np.ndarray:
-    """Return the last column: v or a of the pole, the linear momentum, the force, or b of a screw.
+    """Return the linear part of a matrix (its last column), such as v of a velocity W.
 
     Parameters
     ----------
@@ -569,7 +573,8 @@ def linear_part(X: Dense) -> np.ndarray:
     Returns
     -------
     x : ndarray, shape (3,)
-        Velocity (m/s), acceleration (m/s2), linear momentum (kg m/s), force (N), or b of a screw.
+        Velocity (m/s) or acceleration (m/s2) of the pole, linear momentum (kg m/s), force (N), or b
+        of a screw.
 
     Examples
     --------
@@ -582,7 +587,7 @@ def linear_part(X: Dense) -> np.ndarray:
 
 
 def six_numbers(X: Dense) -> np.ndarray:
-    """Return the angular part, then the linear part, as in all 6-vectors here (Mitra's m4v6).
+    """Return the angular part of a matrix, followed by the linear part (Mitra's m4v6).
 
     Parameters
     ----------
@@ -605,7 +610,7 @@ def six_numbers(X: Dense) -> np.ndarray:
 
 
 def velocity_from_six(x: Array) -> Velocity:
-    """Return W from (wx, wy, wz, vx, vy, vz), as from `robot.frame_velocity` (Mitra's v6m4).
+    """Return W from (wx, wy, wz, vx, vy, vz), as `robot.frame_velocity` returns (Mitra's v6m4).
 
     Parameters
     ----------

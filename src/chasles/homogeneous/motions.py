@@ -1,4 +1,7 @@
-"""Positions M, displacements Q, screws L, velocities W, accelerations H; exact near 0 and pi."""
+"""Functions of positions M, displacements Q, screws L, velocities W and accelerations H.
+
+They are accurate for angles near 0 and pi.
+"""
 
 import math
 from typing import NamedTuple
@@ -17,7 +20,7 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.mathematics.rotations import General, Rotation
 
 _NONE = 1e-300
-"""Squared speeds below this count as rest."""
+"""Squared speeds below this value count as zero."""
 
 _Z = Vector.of(0.0, 0.0, 1.0)
 
@@ -26,7 +29,7 @@ _Z = Vector.of(0.0, 0.0, 1.0)
 
 
 def position_from_dh(theta: Number, d: Number, a: Number, alpha: Number) -> Position:
-    """Return M from standard Denavit-Hartenberg constants: Rz(theta) Tz(d) Tx(a) Rx(alpha).
+    """Return M = Rz(theta) Tz(d) Tx(a) Rx(alpha) from standard Denavit-Hartenberg constants.
 
     Parameters
     ----------
@@ -62,7 +65,9 @@ def position_from_extended_dh(
     q: Number | Array = 0.0,
     pitch: Number = 0.0,
 ) -> Position:
-    """Return M(i-1, i) of a joint from five constants (Legnani II, fig. 6) and its coordinate.
+    """Return the position M of a joint from its coordinate and five constants.
+
+    The constants are defined in Legnani II, fig. 6.
 
     M has R = Rz(theta) Rx(alpha) and the translation (a cos - b sin, a sin + b cos, s).
 
@@ -75,7 +80,7 @@ def position_from_extended_dh(
         "helical": q (rad) is added to theta and pitch times q to s. "cylindrical": q is a pair
         (rad, m), added to theta and to s.
     q : float or array_like, shape (2,), optional
-        Coordinate of the joint, or both of a cylindrical joint (0 stands for both).
+        Coordinate of the joint, or the two coordinates of a cylindrical joint. Default: zero.
     pitch : float, optional
         Advance of a helical joint (m/rad).
 
@@ -119,7 +124,7 @@ def _along_axis(kind: str, q: Number | Array, pitch: Number) -> tuple[Number, Nu
 
 
 def position_from_axis_angle(axis: Array, angle: Number, origin: Array = ORIGIN) -> Position:
-    """Return M of a frame that is rotated by an angle about a direction.
+    """Return the position M of a frame that is rotated by an angle about a direction.
 
     Parameters
     ----------
@@ -179,7 +184,7 @@ def axis_angle_from_position(M: Array) -> tuple[np.ndarray, Number]:
 def position_from_angles(
     sequence: str, angles: Array, origin: Array = ORIGIN, *, axes: About = "moving"
 ) -> Position:
-    """Return M of a frame rotated by three angles: Cardan ("xyz", ...) or Euler ("zxz", ...).
+    """Return the position M of a frame that is rotated by three Cardan or Euler angles.
 
     Parameters
     ----------
@@ -225,7 +230,7 @@ def position_from_angles(
 def angles_from_position(
     M: Array, sequence: str, *, axes: About = "moving"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return both triples of angles, each in (-pi, pi], of the rotation of M.
+    """Return the two solutions for the angles of the rotation of M.
 
     Parameters
     ----------
@@ -239,8 +244,8 @@ def angles_from_position(
     Returns
     -------
     first, second : ndarray, shape (3,)
-        Angles (rad). The first triple has its middle angle in [-pi/2, pi/2] (Cardan) or [0, pi]
-        (Euler).
+        Angles (rad) in (-pi, pi]. The middle angle of the first solution is in [-pi/2, pi/2]
+        (Cardan) or [0, pi] (Euler).
 
     Raises
     ------
@@ -249,9 +254,9 @@ def angles_from_position(
 
     Notes
     -----
-    Where the first and third axes are parallel (middle angle +-pi/2, or 0 and pi), only the sum or
-    difference of their angles is determined. The first moving (third fixed) angle of the first
-    triple is then zero.
+    If the first and third axes are parallel (middle angle +-pi/2, or 0 and pi), only the sum or
+    difference of their angles is determined. The angle about the first moving axis (or the third
+    fixed axis) is then zero in the first solution.
 
     Examples
     --------
@@ -274,7 +279,7 @@ def _sequence(sequence: str, axes: str) -> None:
 
 
 def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> Position:
-    """Return M of the frame with these unit axes and this origin: AO_H (Mitra, section 2).
+    """Return the position M of a frame with given unit axes and origin (Mitra's AO_H, section 2).
 
     Parameters
     ----------
@@ -309,7 +314,7 @@ def position_from_axes(x: Array, y: Array, z: Array, origin: Array = ORIGIN) -> 
 
 
 def rototranslation(M01: Array, M02: Array) -> Rototranslation:
-    """Return Q = M02 M01^-1, in frame 0: the displacement from frame 1 to frame 2 (Eq I.4).
+    """Return the displacement Q = M02 M01^-1 from frame 1 to frame 2, in frame 0 (Eq I.4).
 
     Parameters
     ----------
@@ -350,7 +355,7 @@ def _unit(v: Vector, fallback: Vector) -> tuple[Vector, Number]:
 
 
 def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
-    """Return Q = exp(L phi) or exp(W t) (Legnani I, section 5).
+    """Return the displacement Q = exp(L phi) or exp(W t) (Legnani I, section 5).
 
     Parameters
     ----------
@@ -378,7 +383,7 @@ def exponential(X: Screw | Velocity, amount: Number = 1.0) -> Rototranslation:
     typed("X", X, Screw, Velocity)
     k = number("amount", amount)
     w, v = X.w * k, X.v * k
-    R = General(rotations.matrix_from_vector(w))  # small entries are not rounding errors
+    R = General(rotations.matrix_from_vector(w))  # keep small entries
     return Rototranslation(Rotation((R,)), rotations.translation_of_screw(w, v))
 
 
@@ -393,7 +398,7 @@ def logarithm(Q: Rototranslation) -> Velocity:
     Returns
     -------
     W : Velocity
-        Velocity (rad/s, m/s), with a rotation by at most pi.
+        Velocity (rad/s, m/s). Its angle of rotation in unit time is at most pi.
 
     Examples
     --------
@@ -421,8 +426,8 @@ class ScrewAxis(NamedTuple):
 class Displacement(NamedTuple):
     """A screw motion: a rotation by an angle in [0, pi] about an axis, and travel (m) along it.
 
-    axis: unit direction. point: point on the axis nearest to the origin (m). A pure translation has
-    angle 0 and point 0; without motion, the axis is z.
+    axis: unit direction. point: point on the axis nearest to the origin (m). For a pure
+    translation, the angle and the point are zero. For a zero displacement, the axis is z.
     """
 
     axis: np.ndarray
@@ -433,7 +438,7 @@ class Displacement(NamedTuple):
 
 
 def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> Screw:
-    """Return L = [u~ b; 0 0] with b = p x u + pitch u.
+    """Return the screw axis L = [u~ b; 0 0] with b = p x u + pitch u.
 
     Parameters
     ----------
@@ -463,7 +468,7 @@ def screw_from_axis(axis: Array, point: Array = ORIGIN, pitch: Number = 0.0) -> 
 
 
 def axis_of_screw(L: Screw) -> ScrewAxis:
-    """Return direction, point and pitch of a screw, the inverse of `screw_from_axis`.
+    """Return the direction, point and pitch of a screw: the inverse of `screw_from_axis`.
 
     Parameters
     ----------
@@ -531,14 +536,14 @@ def screw_of_velocity(W: Velocity) -> tuple[Screw, Number]:
 
 
 def screw_motion(Q: Rototranslation, *, tolerance: float = 1e-15) -> Displacement:
-    """Return axis, angle and travel of a displacement (Chasles' theorem), exact at every angle.
+    """Return the screw motion of a displacement (Chasles' theorem), accurate at every angle.
 
     Parameters
     ----------
     Q : Rototranslation
         Displacement.
     tolerance : float, optional
-        Angles (rad) below this are taken as rounding, and Q as a pure translation.
+        Smallest angle (rad). If the angle of Q is smaller, Q counts as a pure translation.
 
     Returns
     -------
@@ -567,7 +572,7 @@ def screw_motion(Q: Rototranslation, *, tolerance: float = 1e-15) -> Displacemen
 def rototranslation_from_axis(
     axis: Array, angle: Number, point: Array = ORIGIN, *, travel: Number = 0.0
 ) -> Rototranslation:
-    """Return Q of a rotation about an axis through a point, with travel along the axis.
+    """Return the displacement Q of a rotation about an axis, with travel along the axis.
 
     Parameters
     ----------
@@ -647,7 +652,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     InputError
-        If u and p x u are not perpendicular: the coordinates of a screw with pitch.
+        If u and p x u are not perpendicular, so that the coordinates describe a screw with pitch.
 
     Examples
     --------
@@ -662,7 +667,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
     if not any(type(x) is Scalar for x in sizes):
         uu, mm, um = sizes
         if um * um > 1e-18 * uu * mm:
-            problem = "the coordinates do not describe a line: u.m is not zero (a screw with pitch)"
+            problem = "the coordinates (u, m) are not a line: u and m must be perpendicular"
             raise InputError("E-MATH-021", problem)
     return array(u.cross(m) * (1.0 / u.dot(u))), array(_unit(u, _Z)[0])
 
@@ -671,7 +676,7 @@ def line_from_plucker(coordinates: Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def velocity(w: Array, v: Array) -> Velocity:
-    """Return W from the angular velocity and the velocity of the pole.
+    """Return the velocity matrix W from the angular velocity and the velocity of the pole.
 
     Parameters
     ----------
@@ -699,7 +704,7 @@ def velocity(w: Array, v: Array) -> Velocity:
 
 
 def acceleration(W: Velocity, wd: Array, a: Array) -> Acceleration:
-    """Return H of a body from its velocity, angular acceleration and the pole's acceleration.
+    """Return the acceleration matrix H from the velocity and the accelerations of a body.
 
     Parameters
     ----------
@@ -731,7 +736,7 @@ def acceleration(W: Velocity, wd: Array, a: Array) -> Acceleration:
 
 
 def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
-    """Return H from its 4x4 array and the velocity of the body.
+    """Return the acceleration matrix H from its 4x4 array and the velocity of the body.
 
     Parameters
     ----------
@@ -748,7 +753,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
     Raises
     ------
     InputError
-        If A is not an acceleration with the w of W.
+        If A is not an acceleration matrix with the angular velocity of W.
 
     Examples
     --------
@@ -770,7 +775,7 @@ def acceleration_from_array(A: Array, W: Velocity) -> Acceleration:
 
 
 def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
-    """Return L of a joint in its frame, whose z axis is the joint axis (Eq II.1).
+    """Return the screw axis L of a joint in its frame, whose z axis is the joint axis (Eq II.1).
 
     Parameters
     ----------
@@ -809,7 +814,7 @@ def joint_screw(kind: str, pitch: Number = 0.0) -> Screw:
 
 
 def joint_velocity(kind: str, qd: Number, *, pitch: Number = 0.0) -> Velocity:
-    """Return W = L qd of a joint, in its frame.
+    """Return the velocity W = L qd of a joint, in its frame.
 
     Parameters
     ----------
@@ -835,7 +840,7 @@ def joint_velocity(kind: str, qd: Number, *, pitch: Number = 0.0) -> Velocity:
 
 
 def joint_acceleration(kind: str, qd: Number, qdd: Number, *, pitch: Number = 0.0) -> Acceleration:
-    """Return H = L^2 qd^2 + L qdd of a joint, in its frame.
+    """Return the acceleration H = L^2 qd^2 + L qdd of a joint, in its frame.
 
     Parameters
     ----------
@@ -923,7 +928,9 @@ def compose_velocities(*velocities: Velocity) -> Velocity:
 def compose_accelerations(
     H_ij: Acceleration, W_ij: Velocity, H_jk: Acceleration, W_jk: Velocity
 ) -> Acceleration:
-    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk (Coriolis' theorem), in one frame (Eq I.11).
+    """Return H_ik = H_ij + H_jk + 2 W_ij W_jk, in a common frame (Eq I.11).
+
+    This is Coriolis' theorem.
 
     Parameters
     ----------

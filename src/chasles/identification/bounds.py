@@ -1,4 +1,4 @@
-"""Limits of a motion: penalties for violations, with exact gradients, and remaining margins.
+"""Limits of a motion: penalties for violations (with exact gradients), and remaining margins.
 
 A violation is the amount by which a value exceeds its limit, relative to the limit.
 """
@@ -17,9 +17,9 @@ from chasles.robot import Robot
 States = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 ALWAYS = 64
-"""Number of random configurations in which pairs of links are tested.
+"""Number of random configurations at which pairs of links are tested.
 
-Pairs whose enclosing shapes overlap in all of them are ignored.
+Pairs whose enclosing shapes overlap at all these configurations are ignored.
 """
 
 
@@ -45,15 +45,15 @@ class Bounds:
 
     @property
     def half(self) -> np.ndarray:
-        """Half ranges of positions; 1 where a range is infinite or empty."""
+        """Half widths of the position ranges; 1 for a range that is infinite or empty."""
         width = 0.5 * (self.upper - self.lower)
         return np.where(np.isfinite(width) & (width > 0.0), width, 1.0)
 
     def penalty(self, at: States, margin: float) -> tuple[np.ndarray, States]:
-        """Return the sum of squared violations of each motion, and its gradient.
+        """Return the penalty of each motion, and its gradient with respect to q, qd and qdd.
 
-        Limits are tightened by `margin`. at: states (S, N, n). The sum (S,) is divided by N. The
-        gradient is with respect to q, qd and qdd.
+        The penalty (S,) is the sum of squared violations divided by N. Limits are tightened by
+        `margin`. at: states (S, N, n).
         """
         q, qd, qdd = at
         bars = [np.zeros_like(x) for x in at]
@@ -127,8 +127,8 @@ class Bounds:
     def margins(self, at: States) -> dict[str, float]:
         """Return the relative margin of each limit at states (N, n); negative if violated.
 
-        Margins of distances and of the workspace are in m. Where enclosing shapes are too close,
-        distances are those of the file's shapes.
+        Margins of distances and of the workspace are in m. Distances are computed as in
+        `_distance`.
         """
         q, qd, qdd = at
         shares = {
@@ -148,9 +148,9 @@ class Bounds:
         return found
 
     def _distance(self, q: np.ndarray) -> float:
-        """Return the smallest distance.
+        """Return the smallest distance between links, and between links and obstacles.
 
-        Where enclosing shapes are closer than the clearance, the file's shapes are used instead.
+        If enclosing shapes are closer than the clearance, the shapes of the file are used instead.
         """
         enclosing = self.robot.distance(q, **self._scene).least
         near = enclosing < self.clearance
@@ -162,7 +162,7 @@ class Bounds:
 
 
 def checked_workspace(robot: Robot, workspace: Any) -> dict[str, np.ndarray]:
-    """Return boxes (2, 3) by frame."""
+    """Return the checked workspace boxes (2, 3) by frame."""
     found = {}
     for frame, box in (workspace or {}).items():
         robot.model.frame(frame)

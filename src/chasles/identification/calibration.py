@@ -1,9 +1,9 @@
 """`chasles.calibrate`: joint offsets and placements of links from measured poses or points.
 
 The pose of a frame is a product of placements P_i, which may be wrong, and joint motions A_i(q).
-A correction P_i exp(xi_i) moves the frame by Ad(T^-1 T_i) xi_i, in the axes of the frame. Here T is
-the frame's pose, and T_i that of the corrected joint frame. Corrections are found by Gauss-Newton
-steps in these twists. A joint offset is a twist along the joint's axis.
+A correction P_i exp(xi_i) moves the frame by Ad(T^-1 T_i) xi_i, in the axes of the frame, where T
+is the pose of the frame and T_i is the pose of the corrected joint frame. The twists xi_i are found
+by Gauss-Newton steps. A joint offset is a twist along the joint's axis.
 """
 
 from collections.abc import Sequence
@@ -53,10 +53,11 @@ class Calibrated:
     deviations : ndarray, (k,)
         Standard deviations of the corrections.
     fixed : tuple of str
-        Corrections that the measurements cannot distinguish from those in `names`; they are zero.
+        Corrections that are set to zero, because the measurements cannot distinguish their effects
+        from the corrections in `names`.
     before, after : ndarray
         Root mean square errors before and after calibration: of positions (m) and, for poses, of
-        angles (rad). If base and tool are unknown, they are fitted in both.
+        angles (rad). If base and tool are unknown, they are fitted in both cases.
     """
 
     robot: Robot
@@ -153,7 +154,9 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
     target = numbers("calibrate: measurements", points if poses is None else poses, shape[-1])
     if target.shape != shape or not np.all(np.isfinite(target)):
         problem = f"measurements must be finite with shape {shape}, not {target.shape}"
-        raise InputError("E-IDENT-034", problem, "give one per row of q", part="calibrate")
+        raise InputError(
+            "E-IDENT-034", problem, "give one measurement per row of q", part="calibrate"
+        )
     return readings, target.astype(float)
 
 
@@ -161,9 +164,10 @@ def _measured(robot: Robot, q: Any, poses: Any, points: Any) -> tuple[np.ndarray
 class Chain:
     """Joints between the world and a frame.
 
-    links (k + 1, 4, 4): constant poses before each joint's placement, and of the frame at the end.
-    placements (k, 4, 4): placements of the joints. motions (k, n, 4, 4): motions of the joints.
-    twists: directions (6,) of joint offsets in the joint's frame, or None for joints without one.
+    links (k + 1, 4, 4): constant poses before the placement of each joint, and of the frame at the
+    end. placements (k, 4, 4): placements of the joints. motions (k, n, 4, 4): motions of the
+    joints. twists: twist (6,) of a unit offset of each joint, in the joint's frame; None if the
+    joint cannot have an offset.
     """
 
     joints: tuple[str, ...]
@@ -219,7 +223,10 @@ def _path(robot: Robot, frame: str) -> tuple[str, ...]:
 
 
 def _twist(joint: Any) -> np.ndarray | None:
-    """Return the twist of a unit offset of a joint, if its motions are a one-parameter group."""
+    """Return the twist of a unit offset of a joint.
+
+    Return None unless the joint is revolute, prismatic or helical.
+    """
     axis = np.array([float(x) for x in joint.axis])
     sign = -1.0 if joint.reversed else 1.0
     if joint.kind in ("revolute", "continuous"):
@@ -231,7 +238,7 @@ def _twist(joint: Any) -> np.ndarray | None:
 
 @dataclass
 class _Search:
-    """Gauss-Newton steps from the robot's placements."""
+    """Fit of the unknowns by Gauss-Newton steps from the robot's placements."""
 
     robot: Robot
     chain: Chain
@@ -239,7 +246,7 @@ class _Search:
     kinds: tuple[str, ...]
 
     def run(self) -> Calibrated:
-        """Fit base and tool, then all corrections that are identifiable at that point."""
+        """Fit base and tool first, then all corrections that are identifiable."""
         chain = self.chain
         names, directions, groups = self._unknowns()
         outer = [k for k, name in enumerate(names) if groups[k] < 0]
@@ -269,7 +276,7 @@ class _Search:
     ) -> tuple[Poses, np.ndarray, np.ndarray]:
         """Return placements, base and tool after damped Gauss-Newton steps in the chosen unknowns.
 
-        Also returns the sum of the steps, and the weighted Jacobian. Its columns are zero for
+        Also return the sum of the steps, and the weighted Jacobian, whose columns are zero for
         unknowns that are not identifiable at the start.
         """
         total = np.zeros(len(groups))
@@ -294,7 +301,7 @@ class _Search:
         return at, total, W
 
     def _weights(self, error: np.ndarray) -> np.ndarray:
-        """Return the reciprocal noise of each equation, estimated for angles and positions."""
+        """Return the weights of the equations: reciprocal rms errors of angles and positions."""
         sizes = np.maximum(self._sizes(error), 1e-12)
         return np.tile(np.repeat(1.0 / sizes, 3), len(error))
 
@@ -377,7 +384,7 @@ def _moved(at: Poses, xi: np.ndarray, groups: np.ndarray) -> Poses:
 
 
 def _independent(W: np.ndarray) -> list[int]:
-    """Return the columns that are independent of those before them."""
+    """Return the indices of columns that are independent of all earlier columns."""
     kept: list[int] = []
     Q, least = np.zeros((len(W), 0)), 1e-9 * np.linalg.norm(W, axis=0).max(initial=0.0)
     for k, column in enumerate(W.T):
@@ -391,7 +398,7 @@ def _independent(W: np.ndarray) -> list[int]:
 
 
 def _exp(xi: np.ndarray) -> np.ndarray:
-    """Return the pose (4, 4) whose rotation and translation are those of a small twist."""
+    """Return the pose (4, 4) with the rotation vector and the translation of a small twist."""
     T = np.eye(4)
     T[:3, :3] = scipy.spatial.transform.Rotation.from_rotvec(xi[:3]).as_matrix()
     T[:3, 3] = xi[3:]

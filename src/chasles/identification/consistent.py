@@ -18,7 +18,7 @@ from chasles.model.given import a_name, a_number
 from chasles.model.ranges import LARGEST
 
 Kind = Literal["pull-back", "entropic", "log-cholesky"]
-"""Distances from the prior."""
+"""Measures of the distance from the prior."""
 
 LEAST = 1e-6
 """Smallest eigenvalue of 1 + Z; it limits how far a body can shrink relative to its prior."""
@@ -27,10 +27,11 @@ STEPS, DONE = 100, 1e-10
 """Largest number of Newton steps at one barrier weight, and the decrement that ends `_entropic`."""
 
 GAP = 1e-12
-"""Tolerance of the objective above its minimum, relative to the minimum (at least to 1)."""
+"""Tolerance of the objective, relative to its minimum or to 1, whichever is larger."""
 
 DEVIATIONS = (1e-9, 1e9)
-"""Smallest and largest deviation of the prior. Beyond them, the data or the prior has no effect."""
+"""Smallest and largest deviation of the prior. Outside this range, the data or the prior would have
+no effect."""
 
 PLACES = [(i, j) for j in range(4) for i in range(j + 1)]
 """Indices of the upper triangle of a 4x4 matrix, column by column."""
@@ -55,7 +56,7 @@ class Prior:
 
 
 def prior(nominal: np.ndarray, bodies: int, mass: float, length: float) -> Prior:
-    """Return the prior of parameters. The prior of joint terms is zero.
+    """Return the prior at the nominal parameters; the prior of joint terms is zero.
 
     mass, length: scales for bodies without inertia.
     """
@@ -79,7 +80,7 @@ def prior(nominal: np.ndarray, bodies: int, mass: float, length: float) -> Prior
 
 
 def _units() -> list[np.ndarray]:
-    """Return a basis of the symmetric matrices, of unit norm, in the order of `PLACES`."""
+    """Return an orthonormal basis of the symmetric 4x4 matrices, in the order of `PLACES`."""
     found = []
     for i, j in PLACES:
         e = np.zeros((4, 4))
@@ -98,7 +99,9 @@ def matrices(z: np.ndarray, bodies: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Problem:
-    """Least squares 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2 over consistent parameters.
+    """Least-squares problem for consistent parameters.
+
+    The objective is 1/2 |A z - b|^2 + 1/(2 deviation^2) |Z|^2.
 
     G, g: linear inequalities G z + g >= 0, for signs of joint terms and shapes of bodies. inside: a
     z that satisfies all inequalities strictly.
@@ -113,13 +116,13 @@ class Problem:
     inside: np.ndarray
 
     def weights(self) -> np.ndarray:
-        """Return the weights of z squared: the prior's for bodies, tiny ones for joint terms."""
+        """Return the weights of the squared z: from the prior for bodies, tiny for joint terms."""
         n, own = self.A.shape[1], 10 * self.bodies
         size = np.sum(self.A**2) + own * self.deviation**-2
         return np.append(np.full(own, self.deviation**-2), np.full(n - own, 1e-13 * size / n))
 
     def unbounded(self) -> np.ndarray:
-        """Return the z with the smallest objective, consistent or not.
+        """Return the z that minimizes the objective without constraints.
 
         A QR factorization is used, since noise-free data may outweigh the prior by 1e26.
         """
@@ -138,7 +141,7 @@ class Problem:
 
 
 def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarray:
-    """Return the z with the smallest objective among consistent parameters."""
+    """Return the z that minimizes the objective among consistent parameters."""
     if kind == "entropic":
         return _entropic(problem)
     z = problem.unbounded()
@@ -146,13 +149,13 @@ def solved(problem: Problem, kind: Literal["pull-back", "entropic"]) -> np.ndarr
 
 
 def _bounded(problem: Problem, wanted: np.ndarray) -> np.ndarray:
-    """Minimize subject to linear matrix inequalities, by a barrier method along the central path.
+    """Minimize the objective subject to linear matrix inequalities, by a barrier method.
 
-    wanted: the unconstrained minimum. The method is primal and affine invariant, so joints whose
-    noise differs by many orders of magnitude need no scaling. Newton steps are least-squares
-    problems, solved by QR factorization as in `Problem.unbounded`. With barrier weight mu, the
-    objective exceeds its minimum by at most mu times the order of the barrier (Nesterov and
-    Nemirovskii 1994).
+    wanted: the z of the unconstrained minimum. The method follows the central path. It is primal
+    and affine invariant, so joints whose noise differs by many orders of magnitude need no scaling.
+    Newton steps are least-squares problems, solved by QR factorization as in `Problem.unbounded`.
+    With barrier weight mu, the objective exceeds its minimum by at most mu times the order of the
+    barrier (Nesterov and Nemirovskii 1994).
     """
     bodies = problem.bodies
     rows = np.vstack([problem.A, np.diag(np.sqrt(problem.weights()))])
@@ -188,9 +191,9 @@ def _bounded(problem: Problem, wanted: np.ndarray) -> np.ndarray:
 
 
 def _barrier(problem: Problem, z: np.ndarray) -> float:
-    """Return the logarithmic barrier of consistent parameters; infinity outside.
+    """Return the logarithmic barrier of consistent parameters; infinity if z is inconsistent.
 
-    A point is inside if the Cholesky factorization succeeds, since `_barrier_rows` uses the factor.
+    A body is consistent if the Cholesky factorization succeeds, which `_barrier_rows` needs.
     """
     slack = problem.slack(z)
     if not slack.min(initial=1.0) > 0.0:
@@ -204,9 +207,9 @@ def _barrier(problem: Problem, z: np.ndarray) -> float:
 
 
 def _barrier_rows(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return B and s such that the barrier's second derivative is B'B and its gradient is B's.
+    """Return B and s such that the Hessian of the barrier is B'B and its gradient is B's.
 
-    With W = L L', the barrier -log det W changes along U as -log det does at the identity along
+    With W = L L', the derivative of -log det W along U equals the derivative at the identity along
     L^-1 U L^-T.
     """
     bodies, slack = problem.bodies, problem.slack(z)
@@ -223,11 +226,11 @@ def _barrier_rows(problem: Problem, z: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def _entropic(problem: Problem) -> np.ndarray:
-    """Minimize with the prior (tr Z - log det(1 + Z)) / deviation^2, by damped Newton steps.
+    """Minimize the objective with the entropic prior, by damped Newton steps.
 
-    The prior is the log-determinant (entropic) divergence of pseudo-inertias. It grows without
-    bound at the boundary of consistent parameters, so that every step stays inside. Linear
-    inequalities have a small logarithmic barrier.
+    The prior is (tr Z - log det(1 + Z)) / deviation^2, the log-determinant (entropic) divergence of
+    pseudo-inertias. It grows without bound at the boundary of consistent parameters, so that every
+    step remains consistent. Linear inequalities are enforced by a small logarithmic barrier.
     """
     n, bodies, weight = problem.A.shape[1], problem.bodies, problem.deviation**-2
     z, G = problem.inside, problem.G

@@ -1,4 +1,4 @@
-"""The problem of consistent parameters: unknown bodies, prior, total mass and shapes."""
+"""Estimation of consistent parameters: unknown bodies, prior, total mass and shapes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ from chasles.model.spaces import size
 from chasles.robot import Robot
 
 WEIGHED = 1e-3
-"""Standard deviation of a given total mass, relative to it."""
+"""Relative standard deviation of a given total mass."""
 
 GUESS = 0.05
 """Prior mass and radius of gyration of a payload, relative to the robot's mass and size."""
@@ -54,7 +54,7 @@ def checked_constraints(total_mass: Any, enclosed: Any) -> Constraints:
         total_mass = a_number("total_mass", total_mass, "identify")
         if not total_mass > 0.0:
             problem = f"total_mass must be positive, not {total_mass:g}"
-            raise InputError("E-IDENT-023", problem, "give kg", part="identify")
+            raise InputError("E-IDENT-023", problem, "give the mass in kg", part="identify")
     if enclosed is not None and a_name("enclosed", enclosed, "identify") not in REGIONS:
         problem = f"enclosed must be {' or '.join(map(repr, REGIONS))}, not {enclosed!r:.60}"
         raise InputError("E-IDENT-024", problem, part="identify")
@@ -64,9 +64,10 @@ def checked_constraints(total_mass: Any, enclosed: Any) -> Constraints:
 def unknown_bodies(
     robot: Robot, payload: str | None, symmetry: Mapping[str, str] | None
 ) -> tuple[Robot, tuple[Body, ...] | None]:
-    """Return the robot and its unknown bodies: only a payload, or each symmetric pair once.
+    """Return the robot and its unknown bodies (None if all bodies are unknown).
 
-    With symmetry, the second link of each pair gets the parameters of the first in the robot.
+    If a payload is given, it is the only unknown body. With symmetry, each pair of links is one
+    unknown body, and the second link of the returned robot has the parameters of the first.
     """
     if payload is not None:
         index, pose = pose_in_link(robot, a_name("payload", payload, "identify"))
@@ -104,10 +105,10 @@ def consistent(
     deviation: float,
     constraints: Constraints,
 ) -> tuple[Prior, np.ndarray]:
-    """Return the prior and the consistent solution in its coordinates."""
+    """Return the prior, and the consistent solution in the coordinates of the prior."""
     if kind == "log-cholesky" and constraints.enclosed is not None:
         unable = "prior 'log-cholesky' cannot keep masses within shapes"
-        raise InputError("E-IDENT-046", unable, "use another prior", part="identify")
+        raise InputError("E-IDENT-046", unable, "use prior='pull-back'", part="identify")
     start = _prior(model)
     R = factors.joined(fit.noise)
     rows, right = R[:-1, :-1], R[:-1, -1]
@@ -124,7 +125,7 @@ def consistent(
 
 
 def _prior(model: LinearModel) -> Prior:
-    """Return the prior: the robot's own parameters, and a guess for a payload."""
+    """Return the prior: the parameters of the robot, and a guess for a payload."""
     robot, nominal = model.robot, model.nominal.copy()
     own = robot.inertial_parameters()[::10]
     typical = float(np.max(np.abs(own), initial=0.0)) or 1.0
@@ -148,7 +149,7 @@ def _weighed(model: LinearModel, mass: float) -> tuple[np.ndarray, float]:
 def _inequalities(
     model: LinearModel, start: Prior, constraints: Constraints
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return rows G with G x >= 0, and coordinates z strictly inside."""
+    """Return the rows G of the inequalities G x >= 0, and a z that satisfies them strictly."""
     n, bodies = len(model.names), len(model.bodies)
     rows, z = [], np.zeros(n)
     for k, (kind, _) in enumerate(model.unknowns):
@@ -167,7 +168,7 @@ def _inequalities(
         own = own / np.linalg.norm(own @ start.map[at, at], axis=1, keepdims=True)
         if np.min(own @ within) <= 0.0:
             problem = f"shapes of {body.name!r} and of its counterpart do not overlap"
-            raise InputError("E-IDENT-027", problem, "leave out enclosed=", part="symmetry")
+            raise InputError("E-IDENT-027", problem, "omit enclosed=", part="symmetry")
         for each in own:
             rows.append(np.zeros(n))
             rows[-1][at] = each
@@ -176,7 +177,7 @@ def _inequalities(
 
 
 def _large_enough(start: Prior, at: slice, p: np.ndarray) -> np.ndarray:
-    """Return z of a body with parameters p, scaled up until 1 + Z satisfies its bound."""
+    """Return the coordinates z of a body; scale its parameters p up until 1 + Z is large enough."""
     own = start.map[at, at]
     factor = max(float(start.nominal[at][0] / p[0]), 1e-3)
     while True:

@@ -31,7 +31,7 @@ class FourierSeries:
 
     @cached_property
     def modes(self) -> np.ndarray:
-        """Sine and cosine coefficients (2 harmonics, P - 1) of series with zero qd, qdd at time 0.
+        """Coefficients (2 * harmonics, P - 1) of sines and cosines with zero qd and qdd at time 0.
 
         The coefficients of harmonic k are scaled by 1/k, so that all harmonics contribute similar
         velocities.
@@ -42,7 +42,7 @@ class FourierSeries:
         return np.asarray(np.append(fall, fall)[:, None] * free)
 
     def at(self, t: np.ndarray) -> Rates:
-        """Return the functions at times."""
+        """Return the values and derivatives of the functions at times t."""
         w = 2.0 * np.pi / self.duration * np.arange(1, self.harmonics + 1)
         s, c = np.sin(np.outer(t, w)), np.cos(np.outer(t, w))
         parts = [np.hstack([s, c]), np.hstack([w * c, -w * s]), -np.hstack([w**2 * s, w**2 * c])]
@@ -59,8 +59,8 @@ class FourierSeries:
 class Spline:
     """Splines of fifth degree through equidistant points, with zero qd and qdd at both ends.
 
-    A spline has as many free points as a Fourier series has coefficients. Unlike the series, it may
-    end at a position other than the first.
+    The number of points is 2 * harmonics, like the number of sine and cosine coefficients of a
+    Fourier series. Unlike a series, a spline may end at a position other than its initial position.
     """
 
     harmonics: int
@@ -68,7 +68,7 @@ class Spline:
 
     @property
     def times(self) -> np.ndarray:
-        """Times (2 harmonics,) of the points."""
+        """Times (2 * harmonics,) of the points."""
         return np.linspace(0.0, self.duration, 2 * self.harmonics)
 
     @cached_property
@@ -79,7 +79,7 @@ class Spline:
         return scipy.interpolate.make_interp_spline(self.times, through, 5, bc_type=(still, still))
 
     def at(self, t: np.ndarray) -> Rates:
-        """Return the functions at times."""
+        """Return the values and derivatives of the functions at times t."""
         return _with_constant([self.curve(t, order) for order in range(3)])
 
     def move(self, theta: np.ndarray, robot: Robot) -> Move:

@@ -2,8 +2,8 @@
 
 Row j of the equations is W_j (beta - beta_0) = e_j, where W_j holds the columns of the base
 regressor that are nonzero in that row, and e_j is the measured torque minus the torque of the given
-robot. The Gram matrix of [W_j, e_j] contains everything that least squares needs from any number of
-samples, for any weights of the rows.
+robot. The Gram matrix of [W_j, e_j] is sufficient for least squares with any number of samples and
+any weights of the rows.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,7 +45,7 @@ class Grams:
         return Grams(self.sums + other.sums, self.count + other.count, self.used + other.used)
 
     def factors(self, base: Base, nominal: np.ndarray) -> Factors:
-        """Return triangular factors of [A_j, b_j] for the parameters themselves.
+        """Return triangular factors of [A_j, b_j] for all parameters.
 
         A_j = W_j K and b_j = e_j + W_j K nominal, with the combination K of the base parameters.
         """
@@ -71,7 +71,7 @@ class Equations:
     base: Base
 
     def _traced(self) -> tuple[Program, list[list[int]]]:
-        """Return the program q, qd, qdd, tau -> rows [W_j, e_j], and the columns of each W_j.
+        """Return the program that computes the rows [W_j, e_j], and the columns of each W_j.
 
         Rows are stored one after another, each padded with zeros to full SIMD vectors.
         """
@@ -94,7 +94,7 @@ class Equations:
     def rows(
         self, given: dict[str, list[Scalar]], arena: Arena
     ) -> Iterator[tuple[list[int], list[Number]]]:
-        """Yield, for each row, the indices of its base parameters and its symbols [W_j, e_j]."""
+        """Yield the indices of the base parameters and the symbols [W_j, e_j] of each row."""
         model = self.model.bare.model
 
         keys = self.model.wrenches
@@ -169,7 +169,7 @@ class Equations:
         return sum(ahead(self.grams, samples, threads), self.none())
 
     def none(self) -> Grams:
-        """Return the sum over no samples."""
+        """Return Gram matrices of zero, for the start of a sum."""
         size = len(self.base) + 1
         rows = self.model.robot.nv
         return Grams(np.zeros((rows, size, size)), 0, np.zeros(rows, int))

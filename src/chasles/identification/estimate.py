@@ -47,13 +47,13 @@ POOR = 100.0
 """Condition number above which a note reports insufficient excitation."""
 
 UNLIKELY = 20.0
-"""Ratio of fitted to prior base parameters that suggests wrong units."""
+"""Ratio of fitted to prior base parameters above which wrong units are suspected."""
 
 SEVERAL = 0.5
 """Fraction of the samples below which a note reports that a joint is mostly at rest."""
 
 Delay = float | Literal["estimate"]
-"""Time (s) by which a torque lags behind positions."""
+"""Delay (s) of a torque relative to positions, or "estimate"."""
 
 
 def identify(
@@ -91,10 +91,10 @@ def identify(
 ) -> Identified:
     """Identify a robot's inertial and joint parameters from measured motions and torques.
 
-    Joint torques are linear in the parameters. The base parameters, which are the combinations that
-    torques depend on, are found by least squares, with each torque weighted by its noise. The full
-    parameters are found by the same least squares with a prior at the robot's values, among those
-    that are physically consistent: every pseudo-inertia is positive definite.
+    Joint torques are linear in the parameters. The base parameters are the combinations of
+    parameters that determine the torques. They are found by least squares, with each torque
+    weighted by its noise. The full parameters are found by the same least squares, with a prior at
+    the robot's values. They are physically consistent: every pseudo-inertia is positive definite.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def identify(
         Joint velocities and accelerations. Default: computed from q and t.
     tau : array_like, (n, nv)
         Joint torques or forces (N m or N). Torques of passive joints and of a floating base are
-        zero. With closed loops, each motor torque is the entry of its joint.
+        zero. With closed loops, the torque of each motor is in the column of its joint.
     t : array_like, (n,), optional
         Times (s).
     smoothing : {"low-pass", "savitzky-golay", "spline"}
@@ -120,19 +120,19 @@ def identify(
         Cut-off frequency of the smoothing (Hz). Default: the frequency above which accelerations
         are mainly noise.
     delay : float, "estimate" or dict
-        Time (s) by which torques lag behind positions; "estimate" finds it by correlation with the
-        torques that the robot predicts. {"elbow": 0.002, "wrist": "estimate"} gives delays of
-        single joints, and of wrenches by their frame.
+        Delay (s) of torques relative to positions. "estimate" finds it by correlation with the
+        torques predicted by the robot. A dict gives delays by joint, or by frame for wrenches:
+        {"elbow": 0.002, "wrist": "estimate"}.
     columns, units : dict, optional
         Names of the log's columns ({"elbow.q": "pos3"}), and units by quantity or column
         ({"q": "deg", "t": "ms"}).
     skip_bad : bool
-        Skip bad rows and unreadable files of logs; `notes` counts them.
+        Skip bad rows and unreadable files of logs; `notes` reports their number.
     wrenches : dict, optional
-        Frames with external wrenches in the logs, such as contact forces of feet, in the columns
-        F.mx, F.my, F.mz, F.fx, F.fy, F.fz of frame F (N m and N, exerted on the robot). "sensor":
-        in the axes and about the origin of the frame. "plate": in world axes, about the world's
-        origin.
+        Frames with external wrenches in the logs, such as contact forces of feet, and how they were
+        measured. "sensor": in the axes and about the origin of the frame. "plate": in world axes,
+        about the world's origin. The columns of frame F are F.mx, F.my, F.mz, F.fx, F.fy, F.fz (N m
+        and N, exerted on the robot).
     include : sequence of str
         Terms to identify: "inertia" (always included), and terms of joints with one degree of
         freedom: "armature", "damping", "friction" (Coulomb), "asymmetric" (Coulomb friction that
@@ -141,14 +141,14 @@ def identify(
     f_ext : dict, optional
         Known external wrenches, as in `robot.inverse_dynamics`; arrays (n, 6) vary with time.
     actuated : sequence of str, optional
-        For closed loops, the actuated degrees of freedom, as many as the mobility. Default: those
-        whose torque is not always zero.
+        Actuated degrees of freedom of a robot with closed loops. Their number must equal the
+        mobility. Default: the degrees of freedom whose torque is not always zero.
     gain : dict, optional
         Motor constants (N m/A, at the joint) of joints whose `tau` are currents (A); None for an
         unknown constant. At least one constant, torque or external wrench must be known.
     stribeck_velocity : float or "estimate"
-        Velocity (rad/s or m/s) at which Stribeck friction has fallen to half; "estimate" finds the
-        velocity with the smallest residuals, common to all joints.
+        Velocity (rad/s or m/s) at which Stribeck friction has decreased to one half. "estimate"
+        finds one velocity for all joints, which minimizes the residuals.
     rest_velocity : float or dict, optional
         Velocity (rad/s or m/s) up to which a joint with dry friction counts as at rest, for all
         joints or by name. The torque of such a joint is not used, because friction at rest may have
@@ -156,7 +156,7 @@ def identify(
         0.05 rad/s or 0.005 m/s.
     payload : str, optional
         Frame that carries an unknown payload. Only the payload and the joint terms in `include` are
-        unknown; the robot's own inertias are those of its file.
+        unknown; the inertias of the robot are not changed.
     symmetry : dict, optional
         {left: right}: moving links with equal or mirrored parameters.
     total_mass : float, optional
@@ -174,10 +174,11 @@ def identify(
     seed : int
         Seed of the random states that determine the base parameters.
     cluster : str, optional
-        Address of a Dask scheduler, whose workers read the files of `data`; the loss must be
-        "squares" and the robot a tree without `f_ext`. Default: this process.
+        Address of a Dask scheduler, whose workers read the files of `data`. The loss must be
+        "squares", the robot must be a tree, the Stribeck velocity must be a number, and `f_ext` and
+        `gain` must not be given. Default: read the files in this process.
     progress : callable, optional
-        Function called with the number of samples of each block of logs that was read.
+        Function that is called after each block of logs, with the number of samples read.
 
     Returns
     -------
@@ -229,7 +230,10 @@ def identify(
         return _streamed(model, logs, total, how, rng)
     if data is not None:
         if cluster is not None:
-            problem = "a cluster needs loss 'squares', and a tree without f_ext and gain"
+            problem = (
+                "a cluster supports only trees and loss='squares', without f_ext, gain and an "
+                "estimated Stribeck velocity"
+            )
             raise InputError("E-IDENT-041", problem, "omit cluster", part="identify")
         q, qd, qdd, tau, measured = _whole(logs.samples(data))
         f_ext = {**(f_ext or {}), **(external(loads, measured) or {})} or None
@@ -252,7 +256,7 @@ def identify(
 
 @dataclass(frozen=True)
 class Estimate:
-    """Choices of an estimate: prior and its deviation, constraints, loss."""
+    """Options of an estimate: prior, deviation of the prior, constraints, and loss."""
 
     prior: Any
     deviation: float
@@ -269,7 +273,7 @@ def _identified(
     gains: Gains | None,
     notes: tuple[str, ...],
 ) -> Identified:
-    """Identify from arrays. `measured` holds the measured torques minus the known ones."""
+    """Identify parameters from arrays; `measured` holds the measured minus the known torques."""
     factors = factors_of(model, states, measured)
     moving = factors.counts
     fit = fitted(factors, chosen.columns)
@@ -290,7 +294,7 @@ def _streamed(
     how: Estimate,
     rng: np.random.Generator,
 ) -> Identified:
-    """Identify from logs of any length. Only their Gram matrices are kept in memory."""
+    """Identify parameters from logs of any length. Only Gram matrices are kept in memory."""
     nq, nv = model.robot.nq, model.robot.nv
     chosen = base(model, rng, (np.zeros((0, nq)), np.zeros((0, nv)), np.zeros((0, nv))))
     grams = grams_of(Equations(model, chosen))
@@ -305,7 +309,7 @@ def _streamed(
 
 
 def _whole(parts: Iterable[Sample]) -> Sample:
-    """Return all samples of logs as one."""
+    """Return the concatenated samples of logs."""
     arrays = list(zip(*parts, strict=True))
     if not arrays:
         raise _empty()
@@ -315,7 +319,7 @@ def _whole(parts: Iterable[Sample]) -> Sample:
 
 def _empty() -> InputError:
     problem = "there are no samples in the logs"
-    return InputError("E-IDENT-020", problem, "give logs with rows", part="identify")
+    return InputError("E-IDENT-020", problem, "give logs that contain data rows", part="identify")
 
 
 def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
@@ -329,7 +333,7 @@ def _at_rest(model: LinearModel, samples: int, moving: np.ndarray) -> list[str]:
 
 
 def _lag(robot: Robot, delay: Delay | Mapping[str, Delay], wrenches: Sequence[WrenchKey]) -> Lag:
-    """Return the delay of torques, or delays by joint and frame. None means to estimate it."""
+    """Return the delay of all torques, or delays by joint and frame; None if to be estimated."""
     if not isinstance(delay, Mapping):
         return None if delay == "estimate" else a_number("delay", delay, "identify")
     frames, found = [key.frame for key in wrenches], dict[str, float | None]()
@@ -349,14 +353,17 @@ def _velocity(given: float | Literal["estimate"]) -> float | None:
     found = a_number("stribeck_velocity", given, "identify")
     if not found > 0.0:
         problem = f"stribeck_velocity must be positive, not {found:g}"
-        raise InputError("E-IDENT-030", problem, "give rad/s or m/s", part="identify")
+        raise InputError(
+            "E-IDENT-030", problem, "give the velocity in rad/s or m/s", part="identify"
+        )
     return found
 
 
 def _driven(robot: Robot, tau: np.ndarray, actuated: Sequence[str] | None) -> Robot:
-    """Return the robot with its motors as independent coordinates, if it has closed loops.
+    """Return a robot with closed loops whose independent coordinates are its motors.
 
-    Each row of the model is then the torque of one motor, with only the noise of that torque.
+    Each row of the linear model is then the torque of one motor, and contains only the noise of
+    that torque. A robot without closed loops is returned unchanged.
     """
     if len(robot.independent) == robot.nv:
         return robot
@@ -379,7 +386,7 @@ def _count(robot: Robot, joint: str) -> int:
 def _notes(
     model: LinearModel, chosen: Base, fit: Fit, samples: int, moving: np.ndarray
 ) -> tuple[str, ...]:
-    """Return remarks on the data. moving: number of samples of each row that are not at rest."""
+    """Return notes about the data. moving: number of samples of each row that are not at rest."""
     found = _at_rest(model, samples, moving)
     if samples * model.free < len(chosen):
         found.append(f"{samples} samples are too few for {len(chosen)} base parameters")

@@ -26,10 +26,10 @@ Goal = Literal["condition", "information"]
 """Objectives: the condition number, or the determinant of the information matrix."""
 
 PER_HARMONIC = 20
-"""Number of samples per shortest period of the series."""
+"""Number of samples in the shortest period of the series."""
 
 FINE = 10
-"""Factor by which the grid of the final check of limits is finer than that of the search."""
+"""Number of time steps of the final check of limits per time step of the search."""
 
 BATCH = 64
 """Number of motions that are evaluated at once."""
@@ -39,10 +39,11 @@ POWERS = (6.0, 40.0)
 eigenvalues."""
 
 MARGIN = 0.02
-"""Fraction of every limit that the search keeps in reserve for times between samples."""
+"""Fraction by which the search tightens every limit, because limits may be exceeded between
+samples."""
 
 TURNING = 0.05
-"""Fraction of the largest velocity over which the gradient smooths the sign of a velocity."""
+"""Width over which gradients smooth the sign of a velocity, relative to the largest velocity."""
 
 INSIDE = 1.0 - 1e-3
 """Fraction of the limits that a motion on the fine grid may use."""
@@ -67,8 +68,8 @@ class Excitation:
     margins : dict
         Smallest remaining fraction of each limit; for distances and workspaces, in m.
     random : float
-        Smallest condition number of the initial random motions, which satisfy the limits of
-        positions, velocities and accelerations, but not necessarily the others.
+        Smallest condition number of the initial random motions. These motions satisfy the limits of
+        positions, velocities and accelerations, but may violate other limits.
     """
 
     move: Move
@@ -150,9 +151,9 @@ def excite(
 
     Notes
     -----
-    Limits are finally checked on a grid ten times as fine as that of the search. During the search,
-    links are replaced by enclosing capsules (`robot.enclosing_shapes`); the final check uses the
-    shapes of the file where necessary.
+    The time steps of the final check of limits are ten times smaller than those of the search.
+    During the search, links are replaced by enclosing capsules (`robot.enclosing_shapes`); the
+    final check uses the shapes of the file if the capsules are too close.
 
     Examples
     --------
@@ -163,7 +164,7 @@ def excite(
     check_robot("excite", robot)
     if robot.nq != robot.nv or len(robot.independent) < robot.nv:
         problem = "all joints must have one coordinate each, without loops or a floating base"
-        remedy = "excite the open chain, or give measured motions to identify"
+        remedy = "use an open chain, or pass measured motions to chasles.identify"
         raise InputError("E-IDENT-021", problem, remedy, part="excite")
     for name, count in (("harmonics", harmonics), ("starts", starts), ("improved", improved)):
         if count < (2 if name == "harmonics" else 1):
@@ -184,7 +185,7 @@ def excite(
 
 
 def _none(robot: Robot) -> States:
-    """Return empty states: the base parameters of a tree are determined from random states."""
+    """Return empty states; the base parameters of a tree are determined from random states."""
     return np.zeros((0, robot.nq)), np.zeros((0, robot.nv)), np.zeros((0, robot.nv))
 
 
@@ -204,10 +205,10 @@ def _bounds(
         found[name] = numbers(f"excite: {name}", whole, robot.nv).astype(float)
         if np.any(~(found[name] > 0.0)):
             problem = f"{name} must be positive"
-            raise InputError("E-IDENT-012", problem, f"give {name}=", part="excite")
+            raise InputError("E-IDENT-012", problem, f"pass a positive {name}=", part="excite")
     if not np.all(np.isfinite(found["velocity"])):
         problem = "some joints have no velocity limit"
-        raise InputError("E-IDENT-013", problem, "give velocity=", part="excite")
+        raise InputError("E-IDENT-013", problem, "pass velocity=", part="excite")
     obstacles, workspace = rest
     if clearance is not None and not obstacles and not robot.collision_pairs():
         clearance = None
@@ -350,7 +351,7 @@ class Search:
         return q, qd, qdd
 
     def improve(self, theta: np.ndarray, steps: int) -> np.ndarray:
-        """Return motions after gradient steps (Adam) with a growing weight of the limits."""
+        """Return the motions after gradient steps (Adam) with increasing weights of the limits."""
         theta, mean, square = theta.copy(), np.zeros_like(theta), np.zeros_like(theta)
         scale = np.maximum(np.abs(theta).max(axis=1, keepdims=True), 1e-3)
         for k in range(steps):

@@ -53,8 +53,8 @@ def smoothed(
         problem = f"smoothing must be one of {', '.join(get_args(Smoothing))}, not {smoothing!r}"
         raise InputError("E-IDENT-015", problem, part="identify")
     if len(t) < LEAST:
-        problem = f"{len(t)} samples are too few for velocities and accelerations"
-        remedy = f"give {LEAST} or more in each motion, or qd and qdd"
+        problem = f"{len(t)} samples are too few to compute velocities and accelerations"
+        remedy = f"give at least {LEAST} samples in each motion, or give qd and qdd"
         raise InputError("E-IDENT-016", problem, remedy, part="identify")
     step = (t[-1] - t[0]) / (len(t) - 1)
     if np.abs(np.diff(t) - step).max() > 0.2 * step:
@@ -64,7 +64,7 @@ def smoothed(
     chosen = chosen_cutoff(q, step) if cutoff is None else float(cutoff)
     if not 0.0 < chosen < nyquist:
         problem = f"the cut-off must lie between 0 and {nyquist:.4g} Hz, not {chosen:.4g}"
-        raise InputError("E-IDENT-017", problem, "give cutoff=", part="identify")
+        raise InputError("E-IDENT-017", problem, "give a cutoff= in this range", part="identify")
     place, velocity, acceleration = _METHODS[smoothing](q, step, chosen)
     ends = min(int(np.ceil(0.5 / (chosen * step))) + 2, len(t) // 8)
     kept = slice(ends, len(t) - ends)
@@ -86,7 +86,7 @@ def chosen_cutoff(q: np.ndarray, step: float) -> float:
     n = len(q)
     window = np.hanning(n)[:, None]
     line = np.linspace(0.0, 1.0, n)[:, None]
-    level = q - (q[0] + (q[-1] - q[0]) * line)  # avoids a jump from end to start
+    level = q - (q[0] + (q[-1] - q[0]) * line)  # makes both ends equal
     power = np.abs(np.fft.rfft(level * window, axis=0))[1:] ** 2
     frequency = np.fft.rfftfreq(n, step)[1:]
     band = np.floor(BANDS * np.log10(frequency / frequency[0])).astype(int)

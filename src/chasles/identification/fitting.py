@@ -1,4 +1,4 @@
-"""Least squares of a linear model on measured states and torques, in blocks of samples."""
+"""Least-squares fits of a linear model to measured states and torques, in blocks of samples."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -99,7 +99,7 @@ def gains_of(
     chosen: Base,
     gain: Mapping[str, float | None] | None,
 ) -> Gains | None:
-    """Return the motor constants, if some of the measured torques are currents."""
+    """Return the motor constants if currents were measured instead of torques, else None."""
     if gain is None:
         return None
     given = checked_gains(model.robot.independent, gain)

@@ -18,9 +18,9 @@ UNSURE = 1e-8
 
 @dataclass(frozen=True)
 class Gains:
-    """Motor constants `values` (rows,), with the indices and covariance of the unknown ones.
+    """Motor constants (rows,), with the indices and covariance of the unknown constants.
 
-    `sensitivity` is the derivative of the base parameters by the unknown constants.
+    `sensitivity` is the derivative of the base parameters with respect to the unknown constants.
     """
 
     values: np.ndarray
@@ -48,10 +48,10 @@ def checked_gains(names: tuple[str, ...], gain: Mapping[str, float | None]) -> n
 def motor_gains(factors: Factors, columns: np.ndarray, gains: np.ndarray) -> Gains:
     """Return the maximum-likelihood gains from factors of [A, known, currents].
 
-    Row j is k_j i_j = A_j x + known_j, where the current i_j is noisy. Its residual is therefore
-    divided by k_j; plain least squares with i_j as a column would be biased by the noise. The
-    Gauss-Newton steps in x and log k need only the triangular factors. columns: indices of the base
-    parameters.
+    Row j is k_j i_j = A_j x + known_j, where the current i_j is noisy. The residual of the row is
+    therefore divided by k_j. Ordinary least squares with i_j as a column would be biased by the
+    noise. The Gauss-Newton steps in x and log k need only the triangular factors. columns: indices
+    of the base parameters.
     """
     R = factors.R[:, :, [*columns, -2, -1]]
     unknown, b = np.flatnonzero(np.isnan(gains)), len(columns)

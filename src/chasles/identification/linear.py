@@ -44,14 +44,15 @@ TOLERANCE = 1e-8
 
 @dataclass(frozen=True)
 class LinearModel:
-    """tau = A(q, qd, qdd) x + known, for a robot and its unknown terms.
+    """Linear model tau = A(q, qd, qdd) x + known of a robot with unknown terms.
 
-    Rows are the robot's velocity coordinates or, with closed loops, the independent ones, along
-    which loop forces do no work. x has ten entries for each of `bodies`, followed by one entry for
-    each of `unknowns`. terms: rows of `TERMS`, for all joints ("friction") or for one joint
-    ("elbow.friction"). given: unknown bodies; None for all bodies of the robot. slip: Stribeck
-    velocity (rad/s or m/s). wrenches: frames and axes of measured external wrenches. slowest: for
-    each velocity coordinate, the velocity up to which a joint with dry friction counts as at rest.
+    Each row belongs to a velocity coordinate of the robot. With closed loops, the rows belong to
+    the independent velocity coordinates, along which loop forces do no work. x has ten entries for
+    each of `bodies`, followed by one entry for each of `unknowns`. terms: rows of `TERMS`, for all
+    joints ("friction") or for one joint ("elbow.friction"). given: unknown bodies; None if all
+    bodies of the robot are unknown. slip: Stribeck velocity (rad/s or m/s). wrenches: frames and
+    axes of measured external wrenches. slowest: for each velocity coordinate,
+    the velocity up to which a joint with dry friction counts as at rest.
     """
 
     robot: Robot
@@ -104,13 +105,13 @@ class LinearModel:
 
     @cached_property
     def bare(self) -> Robot:
-        """The robot without those unknown terms that its inverse dynamics include."""
+        """The robot, with unknown terms set to zero if `inverse_dynamics` includes them."""
         counted = {f"{joint}.{kind}": 0.0 for kind, joint in self.unknowns if TERMS[kind].counted}
         return self.robot.with_parameters(counted) if counted else self.robot
 
     @cached_property
     def map(self) -> np.ndarray | None:
-        """Matrix from unknown inertias to those of all moving bodies; None for the identity."""
+        """Matrix that maps unknown inertias to all moving bodies; None for the identity."""
         if self.given is None:
             return None
         found = np.zeros((10 * len(moving_links(self.robot)), 10 * len(self.bodies)))
@@ -138,7 +139,7 @@ class LinearModel:
         return np.concatenate([Y, block], axis=-1)
 
     def state(self, joint: str, q: Any, qd: Any, qdd: Any, sign: Any = np.sign) -> tuple[int, At]:
-        """Return a joint's row, and its state (n,) for the columns of its terms."""
+        """Return the row of a joint, and the state (n,) that determines its terms."""
         row, place, rest = self.place(joint)
         rate = qd[:, row]
         return row, At(q[:, place] - rest, rate, qdd[:, row], sign(rate), self.slip)
@@ -211,7 +212,7 @@ class LinearModel:
         return np.diag(found)
 
     def by_motor(self, values: np.ndarray) -> dict[str, float]:
-        """Return values of rows by the names of their coordinates."""
+        """Return the values of all rows as a dict with the names of their coordinates as keys."""
         return dict(zip(self.robot.independent, map(float, values), strict=True))
 
     def rows(self, q: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -241,8 +242,8 @@ class Base:
 def base(model: LinearModel, rng: np.random.Generator, states: Sequence[np.ndarray]) -> Base:
     """Find the base parameters of a linear model (Gautier 1991).
 
-    They are determined from random states or, for a robot with closed loops, from random rates at
-    no more than `SAMPLE` of the given positions.
+    They are determined from random states. For a robot with closed loops, they are determined from
+    random velocities and accelerations at up to `SAMPLE` of the given positions.
     """
     q = states[0]
     if model.free < model.robot.nv:

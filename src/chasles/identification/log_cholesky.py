@@ -2,8 +2,8 @@
 
 The pseudo-inertia of a body is L (1 + Z) L', where L is the Cholesky factor of its prior. Here
 1 + Z = U U', with an upper triangular U whose diagonal entries are exponentials of coordinates.
-Every vector of coordinates is therefore a possible body (Rucker and Wensing 2022). The coordinates
-are zero at the prior.
+Therefore every vector of coordinates describes a physically possible body (Rucker and Wensing
+2022). The coordinates are zero at the prior.
 """
 
 import numpy as np
@@ -15,14 +15,14 @@ STEPS, CHANGE = 200, 1e-13
 """Largest number of Newton steps, and the relative decrease that ends them."""
 
 DAMPING, FALL, RISE, MOST = 1e-4, 0.2, 5.0, 1e16
-"""Initial damping relative to the squared columns, its factors after a success and a failure, and
-its largest value.
+"""Initial damping relative to the squared columns, factors for the damping after a successful and
+after a failed step, and its largest value.
 """
 
 FLAT = 1e-4
-"""Smallest squared column length, relative to the largest, that scales the damping of a step.
+"""Smallest squared norm of a column, relative to the largest, for scaling the damping of a step.
 
-Masses and joint terms near zero hardly depend on their coordinates.
+The columns of masses and joint terms near zero have very small norms.
 """
 
 
@@ -111,7 +111,7 @@ def _coordinates(z: np.ndarray, bodies: int, signed: np.ndarray) -> np.ndarray:
 
 
 def _mapped(x: np.ndarray, bodies: int, signed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return z of coordinates x, and its derivative (n, n)."""
+    """Return z at the coordinates x, and its derivative (n, n) with respect to x."""
     z, slope = x.copy(), np.eye(len(x))
     rows, columns = np.array(PLACES).T
     for k in range(bodies):
@@ -119,7 +119,7 @@ def _mapped(x: np.ndarray, bodies: int, signed: np.ndarray) -> tuple[np.ndarray,
         entries, U = _factor(x[at])
         Z = LEAST * np.eye(4) + (1.0 - LEAST) * U @ U.T - np.eye(4)
         z[at] = np.tensordot(UNITS, Z, 2)
-        turned = 2.0 * (1.0 - LEAST) * np.tensordot(UNITS, U, 1)  # by the entries of U
+        turned = 2.0 * (1.0 - LEAST) * np.tensordot(UNITS, U, 1)  # derivative w.r.t. U
         slope[at, at] = turned[:, rows, columns] * np.where(rows == columns, entries, 1.0)
     z[signed], slope[signed, signed] = x[signed] ** 2, 2.0 * x[signed]
     return z, slope

@@ -1,9 +1,10 @@
 """Logs of motions and torques: files, folders of files, and tables in memory.
 
-Columns are those of motion files: t (s), and for a joint J the columns J.q, J.qd, J.qdd and J.tau
-(J.q0, ... for joints with several coordinates). `columns=` gives the log's names for them, and
-`units=` their units. External wrenches at a frame F have the columns F.mx, F.my, F.mz, F.fx, F.fy,
-F.fz. A fault in a log raises an error with its file and row. With skip_bad, it is counted instead.
+Columns have the same names as in motion files: t (s), and for a joint J the columns J.q, J.qd,
+J.qdd and J.tau (J.q0, ... for joints with several coordinates). `columns=` maps these names to the
+names in the log, and `units=` gives their units. External wrenches at a frame F have the columns
+F.mx, F.my, F.mz, F.fx, F.fy, F.fz. Invalid data raise an error with the file and row. With
+skip_bad, they are skipped and counted instead.
 """
 
 import os
@@ -42,16 +43,17 @@ UNITS = {
     "N mm": 1e-3,
     "mN m": 1e-3,
 }
-"""Factors to SI units."""
+"""Conversion factors to SI units."""
 
 SIDE_BY_SIDE = 64
-"""Number of rows of a matrix that are compared as one long row."""
+"""Number of rows of a matrix that `extremes` joins to one long row."""
 
 GAP = 5.0
 """Time step, relative to the median step, above which it counts as a gap."""
 
 OFTEN = 3.0
-"""Distance of a joint from its mid-range, in half ranges, beyond which its unit is probably wrong.
+"""If a joint is farther from the middle of its range than this multiple of half the range, its unit
+is probably wrong.
 """
 
 REASONS = {
@@ -81,7 +83,7 @@ class Skipped:
 
 @dataclass
 class _Clock:
-    """The last time read from a log, and its usual time step."""
+    """The last time read from a log, and the median time step."""
 
     last: float = -np.inf
     step: float = np.nan
@@ -97,9 +99,9 @@ class Reader:
     """Options for reading the logs of a robot.
 
     columns: {standard name: name in the log}. units: {quantity or standard name: unit}. needed:
-    quantities that a log must have; torques are read only if they are among these. gaps: accept
-    gaps in time. threaded: let pyarrow read with threads of its own. wrenches: external wrenches
-    that a log must have.
+    quantities that a log must have; torques are read only if this includes "tau". gaps: accept gaps
+    in time. threaded: allow pyarrow to use several threads. wrenches: external wrenches that a log
+    must have.
     """
 
     robot: Robot
@@ -136,7 +138,7 @@ class Reader:
         yield from self._blocks("table", iter([table(data)]))
 
     def _guarded(self, file: str) -> Iterator[Log]:
-        """Yield the logs of a file. With skip_bad, count an unreadable file instead of raising."""
+        """Yield the logs of a file; with skip_bad, skip and count a file that cannot be read."""
         wanted = [self.columns.get(name, name) for some in self._names().values() for name in some]
         try:
             yield from self._blocks(file, blocks(file, wanted, self.threaded))
@@ -223,7 +225,7 @@ class Reader:
                 (good & (t == before), "E-LOG-005", "the time is repeated", "repeated times"),
                 (good & (t < before), "E-LOG-006", "the time decreases", "unsorted times"),
             ):
-                remedy = "sort the rows by time, and keep one of each"
+                remedy = "sort the rows by time, and remove repeated times"
                 self._tell(file, first, bad, code, problem, remedy, reason)
                 good &= ~bad
         return good
@@ -272,7 +274,7 @@ class Reader:
         gaps = starts[np.isfinite(steps[starts])]
         if len(gaps) and not self.skip_bad:
             problem = f"there is a gap of {steps[gaps[0]]:.4g} s before this row"
-            remedy = "split the log there, or give skip_bad=True"
+            remedy = "split the log at this row, or give skip_bad=True"
             raise ModelError("E-LOG-008", problem, remedy, file=file, line=int(rows[gaps[0]]))
         if len(gaps):
             self.skipped.add("gaps", len(gaps))
@@ -285,7 +287,7 @@ class Reader:
 def extremes(array: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest and the largest entry of each column of a nonempty matrix.
 
-    NumPy compares long rows with SIMD instructions, so several rows are compared as one.
+    NumPy compares long rows with SIMD instructions, so several rows are joined to one.
     """
     n, k = array.shape
     whole = n - n % SIDE_BY_SIDE

@@ -1,4 +1,4 @@
-"""Samples for identification from logs: missing rates, delays, and sums over files."""
+"""Samples from logs for identification: missing derivatives, delays, and sums over files."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,10 +24,10 @@ None means that the delay is estimated.
 
 @dataclass
 class Measured:
-    """Samples of logs.
+    """Samples read from logs, with missing derivatives computed and delays corrected.
 
-    lag: delay of torques behind positions. If it is None, it is estimated for each log. lags:
-    delays of the logs read so far, by joint or frame; "" stands for all torques together.
+    lag: delay of torques relative to positions. If it is None, it is estimated for each log. lags:
+    delays of the logs read so far, by joint or frame; the key "" means all torques.
     """
 
     reader: Reader
@@ -99,7 +99,7 @@ class Measured:
         return late
 
     def _estimated(self, log: Log, t: np.ndarray, place: slice) -> float:
-        """Return the delay of some torques of a log behind those that the robot predicts."""
+        """Return the delay (s) of some torques of a log relative to the predicted torques."""
         robot, f_ext = self.reader.robot, external(self.reader.wrenches, log.loads)
         if log.qd is not None and log.qdd is not None:
             predicted = robot.inverse_dynamics(log.q, log.qd, log.qdd, f_ext=f_ext)
@@ -113,7 +113,7 @@ class Measured:
         return delay(t[inside], log.tau[inside, place], even[inside])
 
     def add(self, remarks: "Remarks") -> None:
-        """Add the remarks on a log."""
+        """Add the `Remarks` of a log."""
         self.cutoffs += remarks.cutoffs
         for name, lags in remarks.lags.items():
             self.lags.setdefault(name, []).extend(lags)
@@ -127,7 +127,7 @@ class Measured:
         return found if every is None else dict.fromkeys(self.reader.robot.joints, every)
 
     def notes(self) -> tuple[str, ...]:
-        """Return remarks: cut-offs, delays, and skipped data."""
+        """Return notes about cut-offs, delays and skipped data."""
         found = []
         if self.cutoffs:
             how = "chosen from the spectrum" if self.cutoff is None else "given"
@@ -153,7 +153,7 @@ class Remarks:
 
 @dataclass(frozen=True)
 class Summing:
-    """A task that reads a log and returns its Gram matrices, and remarks on it."""
+    """A task that reads a log and returns its Gram matrices and `Remarks`."""
 
     equations: Equations
     measured: Measured
@@ -176,7 +176,7 @@ class Summing:
 def summed(
     equations: Equations, logs: Measured, data: Any, cluster: str | None, told: Told | None
 ) -> Grams:
-    """Return the sum of the Gram matrices of logs. Remarks are added to `logs`.
+    """Return the sum of the Gram matrices of logs, and add their `Remarks` to `logs`.
 
     Files are added in order. They are read on threads of this process, or on a cluster's workers.
     """

@@ -43,7 +43,7 @@ from chasles.model.spaces import size
 from chasles.robot import Robot
 
 METHODS = {"least-squares": least_squares, "manifold": manifold}
-"""Steps by name."""
+"""Step functions by name of the method."""
 
 SMALL = 1e-2
 """Smallest initial value of joint terms that must be positive (SI units)."""
@@ -78,7 +78,7 @@ class OnlineEstimator:
 
     @cached_property
     def initial(self) -> np.ndarray:
-        """State before the first sample: the robot's own parameters."""
+        """State before the first sample, with the parameters of the robot."""
         model, b = self.equations.model, len(self.equations.base)
         if self.method == "least-squares":
             spread = [UNKNOWN * float(i == j) for i, j in upper(b)]
@@ -228,7 +228,7 @@ class OnlineEstimator:
 
     @cached_property
     def program(self) -> Program:
-        """The step: state, q, qd, qdd, tau -> state."""
+        """Compiled step that maps state, q, qd, qdd and tau to the next state."""
         arena, inputs = Arena(RULES), [Variable("state", (len(self.initial),))]
         inputs += self.equations.inputs()
         given = {v.name: [arena.input(v.name, k) for k in range(v.size)] for v in inputs}
@@ -306,7 +306,7 @@ def online_estimator(
     kept = a_number("forgetting", forgetting, "online_estimator")
     sigma = numbers("online_estimator: noise", np.broadcast_to(noise, (robot.nv,)), robot.nv)
     if not 0.0 < kept <= 1.0 or np.any(~(sigma > 0.0)):
-        problem = "forgetting must be above 0 and at most 1, and noise positive"
+        problem = "forgetting must be above 0 and at most 1, and noise must be positive"
         raise InputError("E-IDENT-038", problem, part="online_estimator")
     slowest = rest_velocities(robot, rest_velocity, "online_estimator")
     terms = checked_terms(robot, include)

@@ -1,4 +1,4 @@
-"""Steps of online estimation as symbols: recursive least squares, and steps on the manifold."""
+"""Symbolic steps of online estimation: recursive least squares, and steps on the manifold."""
 
 from collections.abc import Iterator, Sequence
 
@@ -16,11 +16,11 @@ Without excitation, forgetting increases the mean variance at most to this value
 """
 
 LONGEST = 0.5
-"""Length of the longest step on the manifold: the change of a pseudo-inertia relative to itself."""
+"""Length of the longest step on the manifold, which is the relative change of a pseudo-inertia."""
 
 HALVINGS = 2
-"""Number of squarings in the exponential of a step: a quadratic in a quarter of it, squared twice.
-"""
+"""Number of squarings in the exponential of a step. A quadratic polynomial approximates the
+exponential of a quarter of the step, which is then squared twice."""
 
 TINY, ALIKE = 1e-200, 1e-9
 """Smallest denominator, and the relative determinant below which two directions are parallel."""
@@ -37,7 +37,7 @@ def upper(n: int) -> list[tuple[int, int]]:
 
 
 def _symmetric(entries: Sequence[Number], n: int) -> dict[tuple[int, int], Number]:
-    """Return a symmetric matrix by both indices."""
+    """Return the entries of a symmetric matrix, with keys (i, j)."""
     found = {}
     for (i, j), entry in zip(upper(n), entries, strict=True):
         found[i, j] = found[j, i] = entry
@@ -47,9 +47,10 @@ def _symmetric(entries: Sequence[Number], n: int) -> dict[tuple[int, int], Numbe
 def least_squares(
     equations: Equations, forgetting: float, state: Sequence[Scalar], rows: Rows
 ) -> list[Number]:
-    """One step of recursive least squares (Ljung 1999, section 11.2): a rank-one update per row.
+    """Return the state after one step of recursive least squares (Ljung 1999, section 11.2).
 
-    Without excitation, the variances stop growing when their mean reaches its initial value.
+    Each row is a rank-one update. Without excitation, the variances stop growing when their mean
+    reaches its initial value.
     """
     b = len(equations.base)
     start = equations.base.combination @ equations.model.nominal
@@ -72,11 +73,12 @@ def least_squares(
 def manifold(
     equations: Equations, forgetting: float, state: Sequence[Scalar], rows: Rows
 ) -> list[Number]:
-    """One conjugate gradient step on the cost of all samples, with forgetting.
+    """Return the state after one conjugate gradient step on the cost of all samples.
 
-    The cost is 1/2 beta' H beta - h' beta in the base parameters beta = K x. The step is the
-    combination of the natural gradients of g and of the previous step m that minimizes the cost.
-    Its length is at most `LONGEST`.
+    The cost is 1/2 beta' H beta - h' beta in the base parameters beta = K x, with forgetting of
+    earlier samples. The search direction is the combination of the gradient g and the previous
+    direction m whose natural gradient minimizes the cost. The length of a step is at most
+    `LONGEST`.
     """
     model, K = equations.model, equations.base.combination
     b, n = K.shape
@@ -107,8 +109,8 @@ def manifold(
 def _smallest(gg: Number, gm: Number, mm: Number, g: Number, m: Number) -> tuple[Number, Number]:
     """Return the factors of two directions that minimize a quadratic cost.
 
-    gg, gm, mm: second derivatives of the cost. g, m: its slopes. If the directions are nearly
-    parallel, the second one is not used.
+    gg, gm, mm: second derivatives of the cost. g, m: first derivatives of the cost. If the
+    directions are nearly parallel, the second direction is not used.
     """
     det = gg * mm - gm * gm
     apart = less(ALIKE * gg * mm, det)
@@ -133,7 +135,7 @@ def _dot(a: Sequence[Number], b: Sequence[Number]) -> Number:
 
 
 def _slopes() -> np.ndarray:
-    """Return B (10, 4, 4) with p_k = tr(B_k P), for the ten parameters p of a pseudo-inertia P."""
+    """Return matrices B (10, 4, 4) such that a pseudo-inertia P has the parameters tr(B_k P)."""
     B = np.array([parameters(e) for e in np.eye(16).reshape(16, 4, 4)]).T.reshape(10, 4, 4)
     return np.asarray(0.5 * (B + np.swapaxes(B, 1, 2)))
 
@@ -179,12 +181,12 @@ def _natural(model: LinearModel, x: Sequence[Number], g: Sequence[Number]) -> li
 def _along(
     model: LinearModel, x: Sequence[Number], m: Sequence[Number], d: Sequence[Number]
 ) -> list[Number]:
-    """Return the parameters after a step -d, the natural gradient of m.
+    """Return the parameters after the step -d, where d is the natural gradient of m.
 
     The new pseudo-inertia of a body is E P E' with E = (1 + Y + Y²/2)^(2^n) and
     Y = -P L / 2^(n + 1). P L has real eigenvalues, and 1 + y + y²/2 has no real root. Therefore E
-    is regular, and E P E' is positive definite for any step. Terms that must be positive lose at
-    most half of their value.
+    is regular, and E P E' is positive definite for any step. Terms that must be positive decrease
+    by at most half.
     """
     found: list[Number] = []
     share = -(0.5 ** (HALVINGS + 1))

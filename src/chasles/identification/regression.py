@@ -29,13 +29,13 @@ class Factors:
 
     @classmethod
     def empty(cls, rows: int, k: int) -> "Factors":
-        """Return the factors of no data, which are zero."""
+        """Return factors of zero, before any data are added."""
         return cls(np.zeros((rows, k + 1, k + 1)), np.zeros(rows))
 
     def with_data(
         self, A: np.ndarray, b: np.ndarray, weights: np.ndarray | None = None
     ) -> "Factors":
-        """Return the factors with more samples: A (n, rows, k), b (n, rows), weights like b."""
+        """Return the factors with more samples: A (n, rows, k), b and weights (n, rows)."""
         block = np.concatenate([A, b[..., None]], axis=-1)
         counts = np.full(A.shape[1], float(len(A)))
         if weights is not None:
@@ -55,13 +55,13 @@ class Factors:
     def joined(self, noise: np.ndarray) -> np.ndarray:
         """Return one factor (k + 1, k + 1) of all rows, each divided by its noise.
 
-        Raises an error if states and torques differ so much in magnitude that the factor is not
-        finite, since the subsequent linear algebra might not terminate.
+        Raise an error if states and torques differ so much in magnitude that the factor is not
+        finite, because later computations might not terminate.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             weighted = self.R / noise[:, None, None]
         if not (np.all(np.abs(weighted) < LARGEST) and np.all(np.isfinite(noise))):
-            problem = "states and torques are so large or so small that they cannot be squared"
+            problem = "states or torques are too large or too small to be squared"
             remedy = "check the units: rad, m, s, N m, N"
             raise InputError("E-IDENT-010", problem, remedy, part="identify")
         return _triangle(weighted.reshape(-1, self.R.shape[-1]))
@@ -82,7 +82,7 @@ def compressed(blocks: Iterable[tuple[np.ndarray, ...]], rows: int, k: int) -> F
 
 @dataclass(frozen=True)
 class Fit:
-    """Least squares on chosen columns: values (b,), covariance (b, b), noise of each row.
+    """Result of least squares: values (b,), covariance (b, b), and noise of each row.
 
     condition: condition number of the weighted columns, each scaled to unit length.
     """

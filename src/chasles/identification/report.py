@@ -26,7 +26,7 @@ STYLE = (
 def page(found: Identified, samples: Sequence[Sample], *, validated: bool) -> str:
     """Return the HTML page. The samples come from the logs or, if `validated`, held-out logs."""
     robot = found.model.robot
-    what = "Validation on logs that were left out" if validated else "Torques of the logs"
+    what = "Validation on held-out logs" if validated else "Torques of the logs"
     q, qd, qdd, tau, loads = (np.concatenate(x)[:SHOWN] for x in zip(*samples, strict=True))
     f_ext = external(found.model.wrenches, loads)
     predicted, measured = found.predict(q, qd, qdd, f_ext=f_ext), found.model.rows(q, tau)
@@ -68,7 +68,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _parameters(found: Identified) -> str:
-    """Return a table of base parameters before and after, with three-sigma intervals."""
+    """Return a table of prior and identified base parameters, with three-sigma intervals."""
     before = found.combination @ found.model.nominal
     rows = [
         (name, f"{old:.4g}", f"{value:.4g}", f"{value - 3 * d:.4g} to {value + 3 * d:.4g}")

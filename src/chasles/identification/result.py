@@ -40,7 +40,7 @@ class Identified:
         Condition number of the regression with columns scaled to unit length. Above 100, the motion
         excites some parameters poorly.
     parameters : dict
-        Consistent values by name, as `robot.with_parameters` accepts them.
+        Consistent values by name, for `robot.with_parameters`.
     offset : dict
         Torque offset of each joint, if offsets were identified (N m or N).
     joint_terms : dict
@@ -56,7 +56,7 @@ class Identified:
     samples : int
         Number of states.
     notes : tuple of str
-        Remarks on the data and on the prior.
+        Notes about the data and the prior.
     """
 
     robot: Robot
@@ -84,7 +84,7 @@ class Identified:
 
     @property
     def essential(self) -> dict[str, float]:
-        """Base parameters that the data show to differ from zero, by name.
+        """Base parameters that differ significantly from zero, by name.
 
         The parameter with the smallest ratio of value to standard deviation is removed, and the
         others are estimated again without it, until all ratios exceed three (Pham and Gautier
@@ -185,7 +185,7 @@ class Identified:
         return np.asarray(np.sqrt(np.sum(errors**2, axis=0) / np.maximum(moving.sum(axis=0), 1)))
 
     def report(self) -> str:
-        """Return a table of base parameters with their standard deviations, and remarks.
+        """Return a table of base parameters with their standard deviations, and notes.
 
         Returns
         -------

@@ -20,13 +20,15 @@ LEAST = 50
 """Number of rows below which a log is not checked."""
 
 TRIED, PAIRS = 2000, 300
-"""Largest numbers of rows and of joint pairs in the search for exchanged joints."""
+"""Largest number of rows, and largest number of joint pairs, in the search for swapped joints."""
 
 ALIKE, DOUBTFUL = 0.9, 0.99
-"""Correlation above which a column may belong to a joint, and below which its joint is doubtful."""
+"""Correlation thresholds. A column may belong to a joint if its correlation exceeds the first. It
+may belong to another joint if its correlation is below the second."""
 
 CLEARLY = 5.0
-"""Ratio of the unexplained variances at a column's own and another joint that indicates a swap."""
+"""Ratio of unexplained variances that indicates a swap: the variance with the original joint, over
+the variance with another joint."""
 
 UNIT = 0.2
 """Relative difference between velocities and derivatives of positions that suggests wrong units."""
@@ -35,13 +37,13 @@ LOAD = ("mx", "my", "mz", "fx", "fy", "fz")
 """Columns of a wrench: moment (N m), then force (N)."""
 
 Measuring = Literal["sensor", "plate"]
-"""Ways to measure a wrench: a force-torque sensor at a frame, or a force plate under it."""
+"""Instruments for wrenches: a force-torque sensor at a frame, or a force plate under it."""
 
 PLACES: dict[Any, dict[str, Any]] = {
     "sensor": {"axes": "frame", "at": "frame"},
     "plate": {"axes": "world", "at": "world"},
 }
-"""For each way to measure a wrench, its axes and the reference point of its moments."""
+"""Axes of the wrench and reference point of its moments, for each instrument."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def load_columns(wrenches: Sequence[WrenchKey]) -> list[str]:
 
 
 def external(wrenches: Sequence[WrenchKey], loads: np.ndarray) -> dict[str, Wrench] | None:
-    """Return the columns of wrenches as external wrenches by frame; None if there are none."""
+    """Return measured columns as external wrenches by frame; None if there are no wrenches."""
     return {
         key.frame: Wrench(loads[:, 6 * k : 6 * k + 6], key.axes, cast(Any, key.at))
         for k, key in enumerate(wrenches)
@@ -92,7 +94,7 @@ def external(wrenches: Sequence[WrenchKey], loads: np.ndarray) -> dict[str, Wren
 def check(
     robot: Robot, names: Mapping[str, Sequence[str]], log: Log, wrenches: Sequence[WrenchKey]
 ) -> None:
-    """Raise an error for a log whose velocities have other units, or whose joints are swapped.
+    """Raise an error if the velocities of a log have wrong units, or if joints are swapped.
 
     names: names of columns by quantity, for error messages.
     """
@@ -109,15 +111,15 @@ def check(
     pair = swapped(predicted, log.tau[:n])
     if pair is not None:
         one, other = (names["tau"][k] for k in pair)
-        problem = f"{one} and {other} are probably swapped: each fits the other's joint"
+        problem = f"{one} and {other} are probably swapped: each fits the other joint"
         remedy = f"give columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
         raise ModelError("E-LOG-016", problem, remedy, file=log.file, line=log.first)
     fit = np.diagonal(_correlations(predicted, log.tau[:n]))
     pair = _exchanged(robot, log, fit, wrenches)
     if pair is not None:
         one, other = (names["q"][k].removesuffix(".q") for k in pair)
-        problem = f"joints {one} and {other} are probably swapped: torques fit if exchanged"
-        remedy = f"exchange the columns of {one} and {other} with columns="
+        problem = f"joints {one} and {other} are probably swapped: torques fit after a swap"
+        remedy = f"swap the columns of {one} and {other} with columns="
         raise ModelError("E-LOG-025", problem, remedy, file=log.file, line=log.first)
 
 
@@ -127,7 +129,7 @@ def _check_rates(
     pair = swapped(rate, qd)
     if pair is not None:
         one, other = (names["qd"][k] for k in pair)
-        problem = f"{one} and {other} are probably swapped: each is the rate of the other's q"
+        problem = f"{one} and {other} are probably swapped: each is the other joint's velocity"
         remedy = f"give columns={{{one!r}: {other!r}, {other!r}: {one!r}}}"
         raise ModelError("E-LOG-017", problem, remedy, file=log.file, line=log.first)
     alike = np.diagonal(_correlations(rate, qd))
@@ -138,7 +140,7 @@ def _check_rates(
         slope = float(np.sum(rate[:, k] * qd[:, k])) / squares
         if abs(slope - 1.0) > UNIT:
             problem = f"{name} is {slope:.4g} times the rate of {names['q'][k]}: units differ"
-            remedy = f"give units={{{name!r}: 'deg/s'}}, or the units of q or t"
+            remedy = f"give the unit, such as units={{{name!r}: 'deg/s'}}, or the units of q or t"
             raise ModelError("E-LOG-018", problem, remedy, file=log.file, line=log.first)
 
 
@@ -150,7 +152,10 @@ def _correlations(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
-    """Return two columns that each fit the other's joint far better than their own, or None."""
+    """Return the indices of two columns that are probably swapped, or None.
+
+    Each of them is far better correlated with the expected values of the other joint.
+    """
     found = _correlations(expected, given)
     for i, j in combinations(range(len(found)), 2):
         own = max(found[i, i], found[j, j])
@@ -160,7 +165,7 @@ def swapped(expected: np.ndarray, given: np.ndarray) -> tuple[int, int] | None:
 
 
 def _better(own: float, other: float) -> bool:
-    """Return True if the correlation `other` is clearly better than a column's `own`."""
+    """Return True if the correlation `other` is clearly better than the correlation `own`."""
     left = CLEARLY * (1.0 - other**2)
     return own < DOUBTFUL and other > ALIKE and 1.0 - max(own, 0.0) ** 2 > left
 
@@ -168,10 +173,10 @@ def _better(own: float, other: float) -> bool:
 def _exchanged(
     robot: Robot, log: Log, fit: np.ndarray, wrenches: Sequence[WrenchKey]
 ) -> tuple[int, int] | None:
-    """Return two joints whose columns of all quantities are exchanged, or None.
+    """Return two joints whose columns are swapped for all quantities, or None.
 
-    fit: correlation of each torque with its prediction. Exchanging the joints back must make both
-    torques fit, one of them far better than before, and improve the fit of all joints together.
+    fit: correlation of each torque with its prediction. After the swap is undone, both torques must
+    fit, one of them far better than before, and the overall fit of all joints must improve.
     """
     assert log.qd is not None, "checked"
     assert log.qdd is not None, "checked"

@@ -24,7 +24,7 @@ from chasles.robot import Robot
 Enclosing = Literal["box", "ellipsoid"]
 
 ROUNDS, CLOSE = 200, 1e-3
-"""Largest number of steps of the search for an ellipsoid, and the relative excess that ends it."""
+"""Largest number of steps of the search for an ellipsoid, and its relative tolerance."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,10 @@ def ellipsoid(points: np.ndarray) -> Region:
 
 
 def _filled(center: np.ndarray, spread: np.ndarray) -> np.ndarray:
-    """Return the pseudo-inertia of 1 kg with a center and second moments about it."""
+    """Return the pseudo-inertia of a body of 1 kg.
+
+    spread: second moments (3, 3) about the center of mass.
+    """
     P = np.eye(4)
     P[:3, :3] = spread + np.outer(center, center)
     P[:3, 3] = P[3, :3] = center
@@ -84,7 +87,7 @@ REGIONS = {"box": box, "ellipsoid": ellipsoid}
 
 
 def regions(robot: Robot, kind: Enclosing) -> dict[int, Region]:
-    """Return, for each moving body with collision shapes, the region around them."""
+    """Return the region around the collision shapes of each moving body that has shapes."""
     points: dict[int, list[np.ndarray]] = {}
     directions = np.vstack([np.eye(3), -np.eye(3)])
     for sphere in robot.enclosing_shapes("spheres"):
@@ -92,7 +95,7 @@ def regions(robot: Robot, kind: Enclosing) -> dict[int, Region]:
         assert sphere.frame is not None
         index, pose = pose_in_link(robot, sphere.frame)
         center = np.asarray(sphere.center, float)
-        around = center + sphere.radius * directions @ pose[:3, :3]  # along the link's axes
+        around = center + sphere.radius * directions @ pose[:3, :3]  # in the link's axes
         points.setdefault(index, []).append(around @ pose[:3, :3].T + pose[:3, 3])
     points.pop(-1, None)
     return {index: REGIONS[kind](np.concatenate(some)) for index, some in points.items()}
@@ -110,7 +113,7 @@ def inequalities(body: Body, found: dict[int, Region]) -> np.ndarray:
 
 
 def inside(body: Body, found: dict[int, Region]) -> np.ndarray | None:
-    """Return parameters strictly inside the body's regions, or None if it has none."""
+    """Return parameters strictly inside the regions of a body; None if it has no region."""
     some = [
         np.linalg.solve(T, parameters(found[index].typical))
         for index, T in body.parts
@@ -122,10 +125,11 @@ def inside(body: Body, found: dict[int, Region]) -> np.ndarray | None:
 
 
 def mirrored(robot: Robot, left: str, right: str) -> np.ndarray:
-    """Return the matrix (10, 10) from the parameters of a link to those of its counterpart.
+    """Return the matrix (10, 10) that maps the parameters of a link to its counterpart.
 
-    The counterpart is an equal part, or the mirror image in a coordinate plane of the world with
-    the robot in its neutral position: the one whose parameters are nearest to those in the file.
+    The counterpart is an equal part, or a mirror image in a plane normal to a world axis, with the
+    robot in its neutral position. The case that agrees best with the parameters in the file is
+    chosen.
     """
     values = robot.inertial_parameters().reshape(-1, 10)
     links = moving_links(robot)

@@ -47,7 +47,8 @@ Columns = Mapping[str, np.ndarray]
 def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[Columns]:
     """Yield blocks of a file with at most `ROWS` rows each, in bounded memory.
 
-    Of the wanted columns, those in the file are read. threaded: let pyarrow use its own threads.
+    wanted: names of columns; columns that the file lacks are omitted. threaded: allow pyarrow to
+    use several threads.
     """
     kind = SUFFIXES[Path(file).suffix.lower()]
     if kind == "bag":
@@ -69,7 +70,7 @@ def blocks(file: str, wanted: Sequence[str], threaded: bool = True) -> Iterator[
                 pyarrow.default_memory_pool().release_unused()
     except (pyarrow.ArrowException, OSError) as error:
         problem = f"the file is truncated, or is not a {kind} table ({said(error)})"
-        raise ModelError("E-LOG-012", problem, "write it again, or give skip_bad=True",
+        raise ModelError("E-LOG-012", problem, "write the file again, or give skip_bad=True",
                          file=file) from None  # fmt: skip
     finally:
         pyarrow.default_memory_pool().release_unused()
@@ -119,7 +120,8 @@ def _numbers(file: str, table: Any, name: str) -> np.ndarray:
         return np.asarray(column.to_numpy(), float)
     except ValueError:
         problem = f"column {name!r} does not contain numbers"
-        raise ModelError("E-LOG-014", problem, "write numbers", file=file, line=1) from None
+        remedy = "write numbers only"
+        raise ModelError("E-LOG-014", problem, remedy, file=file, line=1) from None
 
 
 def _csv(file: str, wanted: set[str]) -> Iterator[Columns]:
@@ -133,7 +135,7 @@ def _csv(file: str, wanted: set[str]) -> Iterator[Columns]:
             for k, row in enumerate(rows):
                 if len(row) != len(names):
                     problem = f"the row has {len(row)} values, but there are {len(names)} columns"
-                    remedy = "write it again, or give skip_bad=True"
+                    remedy = "correct the row, or give skip_bad=True"
                     raise ModelError("E-LOG-020", problem, remedy, file=file, line=first + k)
             yield {name: _parsed(file, first, name, [r[k] for r in rows])
                    for name, k in places.items()}  # fmt: skip
@@ -146,8 +148,8 @@ def _parsed(file: str, first: int, name: str, words: Sequence[str]) -> np.ndarra
         try:
             found[k] = float(word) if word.strip() else np.nan
         except ValueError:
-            problem = f"column {name!r} has {word!r:.40}, which is not a number"
-            raise ModelError("E-LOG-024", problem, "write numbers", file=file,
+            problem = f"column {name!r} contains {word!r:.40}, which is not a number"
+            raise ModelError("E-LOG-024", problem, "write numbers only", file=file,
                              line=first + k) from None  # fmt: skip
     return found
 
@@ -176,7 +178,7 @@ def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
                 state = {"t": 1e-9 * (time - start), **_state(message)}
                 names = names or [name for name in state if name in wanted]
                 if not all(name in state for name in names):
-                    continue  # another part of the robot
+                    continue  # a message with other joints
                 rows.append([state[name] for name in names])
                 if len(rows) == ROWS:
                     yield dict(zip(names, np.array(rows).T, strict=True))
@@ -190,17 +192,17 @@ def _bag(file: str, wanted: set[str]) -> Iterator[Columns]:
 
 
 def _topic(file: str, bag: Any) -> Any:
-    """Return the connection with joint states: topic /joint_states, or the only such topic."""
+    """Return the connection of topic /joint_states, or of the only topic with joint states."""
     found = {each.topic: each for each in bag.connections if each.msgtype == JOINTS}
     if "/joint_states" in found or len(found) == 1:
         return found.get("/joint_states") or next(iter(found.values()))
     problem = f"the bag has {len(found)} topics of type {JOINTS}, none of them /joint_states"
-    remedy = "record or filter one of them"
+    remedy = "record /joint_states, or keep only one topic of this type"
     raise ModelError("E-LOG-022", problem, remedy, file=file)
 
 
 def _state(message: Any) -> dict[str, float]:
-    """Return the columns of a message; empty arrays are left out."""
+    """Return the columns of a message; empty arrays are omitted."""
     found = {}
     for field, quantity in FIELDS.items():
         for joint, value in zip(message.name, getattr(message, field), strict=False):

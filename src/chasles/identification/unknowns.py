@@ -1,4 +1,4 @@
-"""Unknowns of identification: one table of joint terms, and bodies with ten inertial parameters."""
+"""Unknowns of identification: joint terms, and bodies with ten inertial parameters."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ class At:
 class Term:
     """A kind of unknown at joints with one degree of freedom.
 
-    Its torque is the unknown times `column`. unit: unit of the unknown at a revolute joint.
+    The joint torque is the unknown times `column`. unit: unit of the unknown at a revolute joint.
     include: name in the option `include`. positive: True if the unknown cannot be negative.
-    written: joint parameter of the robot that receives the unknown, and its factor. counted: True
-    if `inverse_dynamics` includes the parameter. dry: True for friction whose torque at rest is not
-    a function of the state.
+    written: joint parameter of the robot that is set to the unknown times a factor, and this
+    factor. counted: True if `inverse_dynamics` includes the parameter. dry:
+    True for friction whose torque at rest is not a function of the state.
     """
 
     column: Callable[[At], Any]
@@ -118,11 +118,11 @@ def moved(H: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Body:
-    """Ten unknown parameters.
+    """A body with ten unknown parameters.
 
-    nominal: their values in the given robot. parts: moving bodies that have these parameters. Each
-    is an index and the matrix (10, 10) that maps the parameters to the frame of the body's link.
-    attached: frame that carries a payload; None for the bodies of the robot.
+    nominal: values of the parameters in the given robot. parts: moving bodies that have these
+    parameters. Each part is an index and the matrix (10, 10) that maps the parameters to the frame
+    of the body's link. attached: frame that carries a payload; None for a body of the robot.
     """
 
     name: str
@@ -132,12 +132,12 @@ class Body:
 
 
 def moving_links(robot: Robot) -> tuple[str, ...]:
-    """Return the link in whose frame the parameters of each moving body are expressed."""
+    """Return the name of the link whose frame is used for the parameters of each moving body."""
     return tuple(robot.model.bodies[i].name for i in robot.model.in_file_order)
 
 
 def own_bodies(robot: Robot) -> tuple[Body, ...]:
-    """Return the bodies of a robot, each with its own parameters."""
+    """Return the bodies of a robot, with independent parameters."""
     values = robot.inertial_parameters().reshape(-1, 10)
     links = moving_links(robot)
     return tuple(Body(links[k], values[k], ((k, np.eye(10)),)) for k in range(len(links)))

@@ -11,7 +11,7 @@ from chasles.robot import Robot
 
 
 def written(model: LinearModel, x: np.ndarray) -> tuple[Robot, dict[str, Any]]:
-    """Return the robot with the identified values, and these values for `with_parameters`."""
+    """Return the robot with the identified values, and the values for `with_parameters`."""
     robot, count = model.robot, 10 * len(model.bodies)
     values = x[:count].reshape(-1, 10)
     own = [k for k, body in enumerate(model.bodies) if body.attached is None]
@@ -54,7 +54,7 @@ def link_values(
 
 
 def _carried(robot: Robot) -> dict[str, list[str]]:
-    """Return, for the link of each moving body, the other links with mass that move with it."""
+    """Return the other links with mass that move with the link of each moving body."""
     found: dict[str, list[str]] = {link: [] for link in moving_links(robot)}
     for data in robot.model.source.links:
         body = robot.model.frames[data.name].body

@@ -138,7 +138,7 @@ class RobotVectorEnv(VectorEnv):
         given = options.get("reset_mask", np.ones(self.num_envs, bool))
         mask = some_numbers("reset_mask", given, "reset")
         if mask.shape != (self.num_envs,) or not np.all((mask == 0.0) | (mask == 1.0)):
-            problem = f"reset_mask must be ({self.num_envs},) of True and False"
+            problem = f"reset_mask must be an array ({self.num_envs},) of True and False"
             raise InputError("E-LEARN-003", problem, part="reset")
         return mask == 1.0
 
@@ -159,7 +159,7 @@ class RobotVectorEnv(VectorEnv):
         rewards : ndarray, shape (num_envs,)
             Rewards of the step.
         terminated, truncated : ndarray of bool, shape (num_envs,)
-            True where the episode failed, and where it reached its time limit.
+            True for each episode that failed, and for each one that reached its time limit.
         info : dict
             With `autoreset="same-step"`, "final_obs" has the last observations of episodes that
             ended.

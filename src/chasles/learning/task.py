@@ -144,7 +144,7 @@ class Task(Protocol):
         ...
 
     def failed(self, state: State) -> np.ndarray:
-        """Return True where the episode ends early, for example because the robot fell.
+        """Return True for each episode that ends early, for example because the robot fell.
 
         Parameters
         ----------

@@ -21,7 +21,7 @@ from chasles.model.ranges import admitted, outside
 from chasles.robot import Robot
 
 _quiet = partial(np.errstate, over="ignore", invalid="ignore", divide="ignore")
-"""Context without NumPy's warnings about overflow; the checks report infinite inertias."""
+"""Context that suppresses NumPy's floating-point warnings; the checks report infinite inertias."""
 
 
 def lint(

@@ -1,4 +1,4 @@
-"""Checks of bodies: impossible inertias, units, masses of shapes, and left and right twins."""
+"""Checks of bodies: impossible inertias, wrong units, shapes, and left-right differences."""
 
 import math
 import re
@@ -11,28 +11,33 @@ from chasles.lint.sheet import Found, Joint, Link, Sheet
 from chasles.model.validate import inertia_fault
 
 LIGHTEST = 5.0
-"""Smallest plausible density (kg/m3) of the box with a link's mass and moments; foam has 20."""
+"""Smallest plausible density (kg/m3) of the box with a link's mass and moments. The density of foam
+is about 20 kg/m3."""
 
 DENSEST = 22_600.0
 """Density of osmium (kg/m3); a ball of this density has the smallest moments for its mass."""
 
 FAR = 30.0
-"""Largest distance of a joint or center of mass from the link's frame, and size of a shape (m)."""
+"""Largest plausible distance (m) of a joint or center of mass from the link's frame, and largest
+plausible size of a shape."""
 
 MARGIN = 0.25
 """Allowed distance of a center of mass from the box around a link, relative to its longest edge."""
 
 SMALLEST = 0.2
-"""Smallest radius of gyration relative to that of the uniform body (1/25 of its moments)."""
+"""Smallest plausible radius of gyration, relative to a uniform body with the same shape (1/25 of
+its moments)."""
 
 LARGEST = 1.2
-"""Largest radius of gyration relative to the distance of the farthest corner."""
+"""Largest plausible radius of gyration, relative to the distance from the center of mass to the
+farthest corner."""
 
 VOLUMES = 5.0, 30_000.0
 """Smallest and largest plausible density (kg/m3): mass of a link over the volume of its shapes."""
 
 TOLERANCE = 0.05
-"""Relative tolerance between left and right twins; measured twins differ by less."""
+"""Largest plausible relative difference between left and right twins. The measured inertias of real
+twins differ by less."""
 
 _WORDS = (("left", "right"), ("Left", "Right"), ("LEFT", "RIGHT"))
 _LETTERS = (("l", "r"), ("L", "R"))
@@ -41,7 +46,7 @@ Check = Callable[[Sheet], Iterator[Found]]
 
 
 def impossible(check: str) -> Check:
-    """Return a check for links with one kind of fault of `chasles.model.validate`."""
+    """Return a check that finds links with one kind of fault (see `chasles.model.validate`)."""
 
     def find(sheet: Sheet) -> Iterator[Found]:
         for link in sheet.links:
@@ -141,7 +146,7 @@ def _density(mass: float, volume: float) -> str:
 
 
 def size(sheet: Sheet) -> Iterator[Found]:
-    """Find joints and centers of mass that are tens of meters away, and shapes of such size."""
+    """Find joints and centers of mass that are tens of meters away, and shapes that large."""
     for joint in sheet.joints:
         distance = math.hypot(*joint.position)
         if distance > FAR:
@@ -180,8 +185,7 @@ def gyration(sheet: Sheet) -> Iterator[Found]:
         if own > LARGEST * farthest or own < SMALLEST * uniform:
             kind = "meshes" if body.mesh else "shapes"
             what = (
-                f"radius of gyration {1e3 * own:.3g} mm, compared with {1e3 * uniform:.3g} "
-                "mm of its"
+                f"its radius of gyration is {1e3 * own:.3g} mm, but {1e3 * uniform:.3g} mm for its"
             )
             yield link.found(f"{what} {kind} at uniform density")
 
@@ -191,8 +195,8 @@ def volume(sheet: Sheet) -> Iterator[Found]:
     for link, body in _with_shapes(sheet):
         density = (link.mass or 0.0) / body.volume
         if not VOLUMES[0] <= density <= VOLUMES[1]:
-            what = f"{link.mass:g} kg in {1e6 * body.volume:.3g} cm3 of shapes"
-            yield link.found(f"{what}, {density:.2g} kg/m3")
+            what = f"its mass is {link.mass:g} kg and its volume is {1e6 * body.volume:.3g} cm3"
+            yield link.found(f"{what}, which gives {density:.2g} kg/m3")
 
 
 def _with_shapes(sheet: Sheet) -> Iterator[tuple[Link, Solid]]:
@@ -207,7 +211,7 @@ def _with_shapes(sheet: Sheet) -> Iterator[tuple[Link, Solid]]:
 
 
 def twins(names: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of names that differ only in left and right."""
+    """Yield pairs of names that differ only by "left" and "right", or "l" and "r"."""
     known = set(names)
     for name in sorted(known):
         for right in _mirrored(name):
@@ -268,7 +272,10 @@ def _differences(a: Link, b: Link) -> Iterator[str]:
 
 
 def _mixed(a: Link, b: Link) -> bool:
-    """Return True if c'(I - mean moment)c agrees: the centers lie alike in the principal axes."""
+    """Return True if both centers of mass are at the same place in the principal axes.
+
+    This is tested by comparing c'(I - m 1)c, where m is the mean of the principal moments.
+    """
     one, other = (
         float(x.center @ (x.inertia - np.mean(x.principal) * np.eye(3)) @ x.center) for x in (a, b)
     )

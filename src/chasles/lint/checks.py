@@ -1,4 +1,4 @@
-"""Table of checks: one row for each, with its findings, their effect and the remedy."""
+"""Table of checks, with the findings, their effect and the remedy for each check."""
 
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -10,9 +10,9 @@ from chasles.lint.sheet import Found, Severity, Sheet
 class Check(NamedTuple):
     """A row of the table of checks.
 
-    `finds` describes the findings, and `find` computes them from a file. `why` states their effect,
-    and `remedy` the action. `repair` is the row of `chasles.lint.repair.REPAIRS` that repairs them,
-    if there is one.
+    `finds` describes the findings, and `find` computes them from a file. `why` describes the effect
+    of the findings, and `remedy` is the action to take. `repair` is the key of the repair in
+    `chasles.lint.repair.REPAIRS`, if there is one.
     """
 
     severity: Severity

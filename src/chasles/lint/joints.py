@@ -13,7 +13,7 @@ _SLACK = 1e-6
 _TURN = 2.0 * math.pi
 
 _FEW_TURNS = 720.0
-"""Limits above this angle (degrees or rad) mean no limit."""
+"""Larger limits (degrees or rad) mean that the joint is not limited."""
 
 
 def number(sheet: Sheet) -> Iterator[Found]:
@@ -27,7 +27,7 @@ def recovered(sheet: Sheet) -> Iterator[Found]:
 
 
 def refused(sheet: Sheet) -> Iterator[Found]:
-    """Yield the reasons why the file does not load, each place once."""
+    """Yield the reasons why the file does not load, one for each place."""
     yield from {found.where: found for found in reversed(sheet.refusals)}.values()
 
 
@@ -59,7 +59,7 @@ def reference(sheet: Sheet) -> Iterator[Found]:
 
 
 def mimic(sheet: Sheet) -> Iterator[Found]:
-    """Find mimic joints with a missing or fixed leader, in a circle, or with multiplier 0."""
+    """Find mimic joints with a missing or fixed leader, in a cycle, or with multiplier 0."""
     for joint in sheet.joints:
         if joint.mimic is None:
             continue
@@ -94,9 +94,9 @@ def mimic_range(sheet: Sheet) -> Iterator[Found]:
         ends = sorted(joint.mimic.multiplier * x + joint.mimic.offset for x in leader.range)
         slack = _SLACK + 1e-3 * (joint.range[1] - joint.range[0])
         if ends[0] < joint.range[0] - slack or ends[1] > joint.range[1] + slack:
-            what = f"it follows {leader.part} from {ends[0]:.4g} to {ends[1]:.4g}"
+            what = f"{leader.part} moves it from {ends[0]:.4g} to {ends[1]:.4g}"
             limits = f"its limits are {joint.range[0]:.4g} to {joint.range[1]:.4g}"
-            yield joint.found(f"{what}, and {limits}")
+            yield joint.found(f"{what}, but {limits}")
 
 
 def loop(sheet: Sheet) -> Iterator[Found]:
@@ -119,7 +119,7 @@ def loop_start(sheet: Sheet) -> Iterator[Found]:
         return
     residual = abs(sheet.robot.loop_residual(sheet.robot.neutral()))
     if math.isfinite(residual.max()) and residual.max() > 1e-4:
-        what = f"the loop is open by {residual.max():.3g} (m or rad) where all coordinates are zero"
+        what = f"a loop is open by {residual.max():.3g} (m or rad) in the neutral configuration"
         yield Found(f"robot {sheet.robot.name!r}", sheet.file, what)
 
 
@@ -127,7 +127,7 @@ def loop_start(sheet: Sheet) -> Iterator[Found]:
 
 
 def missing(sheet: Sheet) -> Iterator[Found]:
-    """Find revolute and prismatic joints without required limits, or with incomplete ones."""
+    """Find revolute and prismatic joints whose required limits are missing or incomplete."""
     for joint in sheet.joints if sheet.needs_limits else ():
         if joint.bounded:
             absent = [key for key in ("lower", "upper") if key not in joint.limits]
@@ -152,7 +152,7 @@ def empty(sheet: Sheet) -> Iterator[Found]:
 
 
 def negative(sheet: Sheet) -> Iterator[Found]:
-    """Find negative losses, drive inertias, time constants and fluid properties."""
+    """Find negative damping, friction, drive inertias, time constants and fluid properties."""
     for entry in sheet.outside:
         if entry.row.lint == "negative":
             what = f"its {entry.name} is {min(entry.numbers):g}"
@@ -170,7 +170,10 @@ def powerless(sheet: Sheet) -> Iterator[Found]:
 
 
 def degrees(sheet: Sheet) -> Iterator[Found]:
-    """Find limits that are integers beyond two turns, and angles of origins beyond one turn."""
+    """Find angles that look like degrees.
+
+    These are integer limits beyond two turns, and rotations of origins beyond one turn.
+    """
     for joint in sheet.joints:
         angles = [joint.limits.get(key, 0.0) for key in ("lower", "upper")]
         hinge = joint.bounded and traits(joint.kind).hinge

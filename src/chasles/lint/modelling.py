@@ -1,6 +1,6 @@
 """Checks of modelling assumptions: rigid links, ideal joints, rotors, frames near their bodies.
 
-The checks cover the sources of modelling errors and lost digits that are visible in a file
+The checks cover the sources of modelling errors and rounding errors that are visible in a file
 (Featherstone 2008, section 10.1). docs/modelling.md has the complete checklist.
 """
 
@@ -24,10 +24,7 @@ def slender(sheet: Sheet) -> Iterator[Found]:
             assert link.mass is not None
             thin, _, long = (math.sqrt(12.0 * x / link.mass) for x in link.second_moments)
             if long > SLENDER * thin:
-                what = (
-                    f"its mass and moments are those of a box of {long:.3g} m by {thin * 1e3:.3g} "
-                    "mm"
-                )
+                what = f"its mass and moments match a box of {long:.3g} m by {thin * 1e3:.3g} mm"
                 yield link.found(what)
 
 
@@ -43,7 +40,7 @@ def far_frame(sheet: Sheet) -> Iterator[Found]:
 
 
 def lossless(sheet: Sheet) -> Iterator[Found]:
-    """Find joints without damping and friction in a robot where other joints have some."""
+    """Find joints without damping and friction, if other joints have damping or friction."""
     if sheet.robot is None:
         return
     moving = [x for x in sheet.robot.model.source.joints if x.traits.nv == 1 and x.mimic is None]
@@ -64,6 +61,6 @@ def rotor(sheet: Sheet) -> Iterator[Found]:
         if joint is not None and abs(ratio) >= REDUCTION and not joint.armature:
             what = (
                 f"it has a gear ratio of {ratio:g} but no armature: the rotor inertia "
-                f"counts {ratio**2:g} times"
+                f"is multiplied by {ratio**2:g}"
             )
             yield Found(f"joint {name!r}", where, what)

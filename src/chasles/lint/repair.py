@@ -15,11 +15,11 @@ from chasles.model.validate import inertia_fault
 THINNEST = 1e-3
 """Smallest second moment of a repaired body relative to its largest.
 
-It is not zero, because a rounded zero may be negative.
+It is not zero, because a moment of zero could become negative by rounding.
 """
 
 NOT_WRITTEN = "the file does not contain the numbers literally"
-"""Reason for not repairing numbers that are expressions, defaults, or in an included file."""
+"""Reason why numbers from expressions, defaults or included files are not repaired."""
 
 ROUNDING = 1e-14
 """Moments below this relative size are rounding errors."""
@@ -40,12 +40,12 @@ Found = Iterator[Edit | Left]
 
 
 def nearest_inertia(moments: np.ndarray) -> np.ndarray:
-    """Return the possible inertia (kg m2, about the center of mass) nearest to an impossible one.
+    """Return the valid inertia (kg m2, about the center of mass) nearest to the given moments.
 
     Second moments of mass about principal planes are raised to at least `THINNEST` times the
-    largest. This is the smallest change, in the sum of squares, of the matrix of second moments,
-    which is a part of the pseudo-inertia (Wensing, Kim and Slotine 2018, Linear matrix inequalities
-    for physically consistent inertial parameter identification).
+    largest. This minimizes the change of the matrix of second moments in the Frobenius norm. The
+    matrix is a block of the pseudo-inertia (Wensing, Kim and Slotine 2018, Linear matrix
+    inequalities for physically consistent inertial parameter identification).
     """
     second = np.trace(moments) / 2.0 * np.eye(3) - moments
     values, axes = np.linalg.eigh(second)
@@ -72,7 +72,7 @@ def inertias(sheet: Sheet) -> Found:
 
 
 def _moments(link: Link, moments: np.ndarray) -> Iterator[Edit | None]:
-    """Yield the edits of moments in a file; None for a product that the file does not contain."""
+    """Yield edits of the moments in a file; None for a product of inertia that the file omits."""
     place, words = link.place, _words(six(moments))
     if isinstance(place, Table):
         yield Edit(place, "inertia", f"[{', '.join(_words(place.written(moments)))}]")
@@ -111,7 +111,7 @@ def limits(sheet: Sheet) -> Found:
 
 
 def _text(element: etree._Element, name: str) -> str | None:
-    """Return the text of a child element, or else an attribute; None if there is neither."""
+    """Return the text of a child element; without this child, return the attribute or None."""
     child = element.find(name)
     return element.get(name) if child is None else child.text or ""
 

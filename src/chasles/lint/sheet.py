@@ -20,7 +20,7 @@ from chasles.robot import Robot
 Severity = Literal["error", "warning", "note"]
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
-"""Severities in descending order: impossible; probably unintended; worth checking."""
+"""Severities in descending order. They mean impossible, probably unintended, and worth checking."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Finding:
     """One finding in a robot file.
 
     `check` is the name of the check, and `severity` is "error", "warning" or "note". `where` is
-    "file:line", or the file if the line is unknown, and `part` is the part, such as "link 'hand'".
-    `what` states the problem, `why` its effect on results, and `remedy` the action. `repairable` is
-    True if `chasles lint --fix` can repair it.
+    "file:line", or the file if the line is unknown, and `part` names the part: "link 'hand'".
+    `what` describes the problem, `why` describes its effect on results, and `remedy` is the action
+    to take. `repairable` is True if `chasles lint --fix` can repair the problem.
     """
 
     check: str
@@ -58,7 +58,7 @@ def at_least(finding: Finding, severity: str) -> bool:
 
 
 class Found(NamedTuple):
-    """Result of a check: part, "file:line", problem, and a remedy if not that of the check."""
+    """Result of a check: part, "file:line", problem, and a remedy (default: the check's remedy)."""
 
     part: str
     where: str
@@ -115,25 +115,25 @@ class Link(_Part):
     def second_moments(self) -> np.ndarray:
         """Second moments of mass about the principal planes, the smallest first.
 
-        For a possible body, none is negative. Together with the mass, they are the eigenvalues of
-        the pseudo-inertia about the center of mass (Wensing, Kim and Slotine 2018), which is
-        positive definite if and only if all are positive.
+        They are non-negative for every possible body. Together with the mass, they are the
+        eigenvalues of the pseudo-inertia about the center of mass (Wensing, Kim and Slotine 2018),
+        which is positive definite if and only if all eigenvalues are positive.
         """
         return (np.sum(self.principal) / 2.0 - self.principal)[::-1]
 
     @property
     def extended(self) -> bool:
-        """True if the link has a mass with extent in all directions."""
+        """True if the link has a mass that extends in all directions."""
         return self.mass is not None and self.mass > 0.0 and bool(self.second_moments[0] > 0.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Joint(_Part):
-    """A joint, with the limits that the file gives (rad or m, per second, and N m or N).
+    """A joint, with the limits that the file gives (rad or m, rad/s or m/s, N m or N).
 
-    kind: joint type, or the file's word if that is unknown. position (m), angles (rad): pose on the
-    parent link, if the file gives it in this form. place: place of the limits in the file, for
-    repairs.
+    kind: joint type; an unknown type is given as written in the file. position (m), angles (rad):
+    pose on the parent link, if the file gives it in this form. place: place of the limits in the
+    file, for repairs.
     """
 
     kind: str
@@ -184,7 +184,8 @@ _TAG = re.compile(
     r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>|<([^\s<>/!?][^\s<>/]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>",
     re.DOTALL,
 )
-"""A comment, CDATA or instruction, or a start tag by its name and attributes."""
+"""Pattern of a comment, CDATA section or processing instruction, or of a start tag with groups for
+its name and attributes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,14 +233,15 @@ class Document:
 
 @dataclass(frozen=True, eq=False)
 class Sheet:
-    """Contents of a file; `document` is its text for repairs, None if it cannot be repaired.
+    """Contents of a robot file.
 
-    references: references of transmissions and extensions to joints and links, as (where, who,
-    "joint", "link" or "part", name). faults: invalid numbers. recovered: parts that are read
-    differently than written. needs_limits: True if the format requires limits for every revolute
-    and prismatic joint. refusals: reasons why the file does not load. robot: the robot, if it
-    loads. outside: finite numbers outside their ranges. reductions: gear ratios of transmissions,
-    as (where, joint, ratio).
+    document: text of the file for repairs; None if the file cannot be repaired. references:
+    references from transmissions and extensions to joints and links, as tuples (place of the
+    reference, referring part, "joint", "link" or "part", name). faults: invalid numbers. recovered:
+    malformed or incomplete parts that are still read. needs_limits: True if the format requires
+    limits for every revolute and prismatic joint. refusals: reasons why the file does not load.
+    robot: the robot, if it loads. outside: finite numbers outside their ranges. reductions: gear
+    ratios of transmissions, as tuples (place, joint, ratio).
     """
 
     file: str

@@ -56,7 +56,7 @@ def _loaded_joint(joint: JointData) -> Joint:
 
 
 def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
-    """Combine the contents of a file with the loaded robot; `Format` explains `seen`."""
+    """Combine the contents of a file with the loaded robot; see `Format` for `seen`."""
     if seen == "raw":
         return sheet
     links = {link.where: link for link in sheet.links}
@@ -87,7 +87,7 @@ def joined(sheet: Sheet, description: Description, seen: str) -> Sheet:
 
 
 def urdf(file: str, *, meshes: bool) -> Sheet:
-    """Survey a .urdf file; `meshes` allows its mesh files to be opened."""
+    """Survey a .urdf file; open its mesh files if `meshes` is True."""
     notes: list[str] = []
     document = _document(file, notes)
     return replace(_urdf(file, document.root, meshes, notes), document=document)
@@ -96,7 +96,7 @@ def urdf(file: str, *, meshes: bool) -> Sheet:
 def xacro(
     file: str, *, meshes: bool, arguments: Mapping[str, str] | None = None, trust: bool = False
 ) -> Sheet:
-    """Survey the URDF that a .xacro file expands to, with the places of its numbers there."""
+    """Survey the URDF that a .xacro file expands to, with places in the .xacro file."""
     sheet = _urdf(file, xacro_file.expanded(file, arguments, trust), meshes, [])
     document = _document(file, [])
     lines: dict[str, list[etree._Element]] = {}
@@ -198,7 +198,7 @@ def _link(
     def solid(shape: Part) -> solids.Solid | None:
         try:
             return solids.of(drawn(shape), part.source.file, meshes=meshes)
-        except ModelError:  # the reader adds a note
+        except ModelError:  # the reader adds a note about the shape
             return None
 
     shapes = solids.outer(*([solid(each) for each in part.all(role)] for role in reversed(ROLES)))
@@ -208,7 +208,7 @@ def _link(
         return bare
     try:
         mass, pose, moments = inertial(given)
-    except ModelError:  # the reader reports it too
+    except ModelError:  # the reader also reports the error
         return bare
     if len(part.source.faults or ()) > known:
         return bare
@@ -317,7 +317,7 @@ def _mjcf_link(name: str, inertial: Part) -> Link:
 
 
 def _mjcf_joint(part: Part, angle: float) -> Joint:
-    """Return a joint with its range (rad or m); only MuJoCo knows the links that it connects."""
+    """Return a joint with its range (rad or m), without its links, which MuJoCo determines."""
     slides = part.element.get("type") == "slide"
     lower, upper = (float(x) if slides else float(x) * angle for x in part.words("range", 2))
     name, given = part.element.get("name", ""), {"lower": lower, "upper": upper}
@@ -375,7 +375,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _numbers(value: Any) -> int:
-    """Return the count of numbers in a value; 0 if it contains anything else."""
+    """Return how many numbers a value contains; 0 if it contains anything else."""
     entries = value if isinstance(value, list) else [value]
     plain = all(isinstance(x, int | float) and not isinstance(x, bool) for x in entries)
     return len(entries) if plain and all(abs(x) <= _LARGEST for x in entries) else 0

@@ -1,8 +1,8 @@
 """Rotations from Cardan and Euler angles about coordinate axes, and angles from rotations.
 
-A sequence is three letters, no two neighbors equal: six Cardan sequences (x, y, z in any order) and
-six Euler sequences (first and third equal). Rotations are about moving axes, R = R1 R2 R3, or about
-fixed axes, R = R3 R2 R1, which makes twelve Cardan and twelve Euler sequences in total.
+A sequence consists of three axes. There are six Cardan sequences (x, y and z in any order) and six
+Euler sequences (first and third axes equal). Rotations are about moving axes, R = R1 R2 R3, or
+about fixed axes, R = R3 R2 R1, so there are twelve Cardan and twelve Euler conventions.
 """
 
 import itertools
@@ -35,18 +35,18 @@ def turn(axis: int, angle: Number) -> Rotation:
 
 
 def rotation_from_angles(sequence: str, angles: Sequence[Number], axes: About) -> Rotation:
-    """Return R, which maps coordinates of the rotated frame to those of the first frame."""
+    """Return the rotation R that maps coordinates in the rotated frame to the first frame."""
     turns = [turn("xyz".index(a), t) for a, t in zip(sequence, angles, strict=True)]
     inner, middle, outer = turns if axes == "fixed" else reversed(turns)
     return inner.then(middle).then(outer)
 
 
 def angles_from_matrix(R: Matrix, sequence: str, axes: About) -> tuple[Vector, Vector]:
-    """Return both triples of angles of R, each in (-pi, pi].
+    """Return the two solutions for the angles of R, each angle in (-pi, pi].
 
-    The middle angle of the first triple is in [-pi/2, pi/2] (Cardan) or [0, pi] (Euler). If the
-    first and third axes are parallel, only the sum or difference of their angles is determined; the
-    angle about the first moving (third fixed) axis is then zero.
+    The middle angle of the first solution is in [-pi/2, pi/2] (Cardan) or [0, pi] (Euler). If the
+    first and third axes are parallel, only the sum or difference of their angles is determined. The
+    angle about the first moving axis (or the third fixed axis) is then zero.
     """
     i, j, k = ("xyz".index(a) for a in (sequence if axes == "moving" else sequence[::-1]))
     a, b, c = _cardan(R, i, j, k) if i != k else _euler(R, i, j)
@@ -75,10 +75,10 @@ def _euler(R: Matrix, i: int, j: int) -> tuple[Number, Number, Number]:
 
 
 def _turned_back(R: Matrix, a: Number, e: float, j: int, l: int, p: int, q: int) -> list[Number]:
-    """Return entries p and q of row j of R after undoing the first rotation.
+    """Undo the first rotation of R, and return the entries in columns p and q of row j.
 
-    The third angle computed from these is consistent with the first angle, even if the first is
-    mostly rounding error.
+    The third angle is computed from these entries, so that it is consistent with the first angle
+    even if the first angle is inaccurate.
     """
     c, s = cos(a), e * sin(a)
     return [c * R[j, column] + s * R[l, column] for column in (p, q)]

@@ -19,7 +19,7 @@ def leibniz(product: Callable[[Any, B], Any], a: Sequence[Any], b: Sequence[B], 
     return total
 
 
-# Exact derivatives along a step, for numbers and for symbols alike ------------------------------
+# Exact derivatives along a step, for numbers and for symbols ------------------------------------
 #
 # The function is traced on separate symbols, and the derivative is then evaluated at the arguments,
 # which may be symbols of the current trace.

@@ -47,13 +47,13 @@ def _new(like: Any, *shape: int) -> Any:
 
 
 def _turned(like: Any, *shape: int) -> Any:
-    """Return a new array stored in columns: its first axis (states) varies fastest in memory."""
+    """Return a new column-major array: its first axis (states) varies fastest in memory."""
     ahead = cupy.ndarray((*shape[1:], shape[0]), like.dtype)
     return ahead.transpose(ahead.ndim - 1, *range(ahead.ndim - 1))
 
 
 _LIBRARY = Library("cupy", (cupy.ndarray,), _new, _turned, cupy.cuda.get_current_stream)
-"""Access to CuPy arrays for machine code."""
+"""Functions with which compiled code reads and creates CuPy arrays."""
 
 
 def captured(

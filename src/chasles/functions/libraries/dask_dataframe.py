@@ -1,8 +1,8 @@
 """Lazy evaluation of Dask data frames: one call of a compiled function for each partition.
 
-Columns of an argument are its entries, in order. Columns of a result are named like
-`inverse_dynamics.0`, or `mass_matrix.0.1` for a matrix; its index and divisions are those of the
-first argument. As for Dask arrays, tasks hold the recipe of the function.
+The columns of an argument are its entries, in order. The columns of a result have names such as
+`inverse_dynamics.0`, or `mass_matrix.0.1` for a matrix. A result has the same index and divisions
+as the first argument. As for Dask arrays, tasks hold the recipe of the function.
 """
 
 import itertools
@@ -22,7 +22,7 @@ from chasles.tasks import Portable
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Return lazy data frames. Arguments that are not data frames are shared by all states."""
+    """Return lazy data frames. Arguments that are not data frames apply to all states."""
     title, interface = function.recipe.function, function.interface
     check_out(title, out)
     fixed: dict[int, np.ndarray] = {}
@@ -38,7 +38,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
             types.append(fixed[k].dtype)
     if len({frame.npartitions for frame in frames}) > 1:
         problem = "the data frames have different partitions"
-        raise ArgumentError("E-CALL-421", problem, "take them from one data frame", part=title)
+        raise ArgumentError("E-CALL-421", problem, "select them from one data frame", part=title)
     several = len(interface.outputs) > 1
     names = [_names(title, variable, several) for variable in interface.outputs]
     columns = list(itertools.chain.from_iterable(names))

@@ -1,8 +1,8 @@
-"""JAX arrays: a primitive with compiled derivatives, called by XLA without Python.
+"""Support for JAX arrays: a primitive with compiled derivatives, which XLA calls without Python.
 
-A call is the primitive `chasles`, whose parameter is the compiled function. Its derivative along
-directions is the primitive with the function's pushforward, whose transpose is the primitive with
-the pullback; so `jit`, `vmap`, `jvp`, `grad` and their combinations work to any order.
+Each call binds the primitive `chasles`, with the compiled function as its parameter. The JVP rule
+binds the primitive with the function's pushforward, and the transpose rule binds it with the
+pullback. Therefore `jit`, `vmap`, `jvp`, `grad` and their combinations work to any order.
 """
 
 import math
@@ -45,7 +45,7 @@ def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None)
 
 
 def _direct(function: Any) -> Callable[..., Any]:
-    """Return the function for concrete arrays, compiled by XLA as a whole."""
+    """Return the function for concrete arrays, with the whole call compiled by XLA."""
     whole = jax.jit(function.call)
 
     def direct(*arguments: Any, **named: Any) -> Any:
@@ -66,7 +66,7 @@ _CONCRETE = concrete()
 
 
 def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
-    """Return all arguments as JAX arrays with checked shapes, in float32 if all of them are."""
+    """Return all arguments as JAX arrays, in float32 if all arrays are float32; check shapes."""
     title, inputs = function.recipe.function, function.interface.inputs
     arrays = []
     for v, argument in zip(inputs, arguments, strict=True):
@@ -86,7 +86,7 @@ def _arrays(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _aligned(function: Any, arrays: Sequence[Any]) -> list[Any]:
-    """Return arrays with the full batch shape, or without leading axes for one shared state."""
+    """Broadcast arrays to the full batch shape, except arrays without leading axes."""
     inputs, title = function.interface.inputs, function.recipe.function
     ahead = leads(inputs, arrays)
     try:
@@ -156,7 +156,7 @@ def _on_gpu(function: Any, count: int) -> Target:
         kinds = {cuda_driver.architecture(gpu.local_hardware_id) for gpu in gpus}
         if len(kinds) > 1:
             problem = f"JAX has GPUs of several architectures ({', '.join(sorted(kinds))})"
-            remedy = "make only one kind visible (CUDA_VISIBLE_DEVICES)"
+            remedy = "set CUDA_VISIBLE_DEVICES to GPUs of one architecture"
             raise UnsupportedError("E-CALL-047", problem, remedy, part=function.recipe.function)
         kernel = function.cuda.kernel
         address, columns = xla.gpu_handler(kernel, kinds.pop(), layout, _minor_version())
@@ -179,7 +179,7 @@ def _minor_version() -> int:
 
 
 def _moved(primals: Sequence[Any], tangents: Sequence[Any], *, function: Any) -> Any:
-    """Return the results, and their tangents computed from the tangents of the arguments."""
+    """Return the results and their tangents (JVP rule of the primitive)."""
     pairs = zip(function.interface.inputs, tangents, strict=True)
     moving = {v.name: t for v, t in pairs if type(t) is not ad.Zero}
     pushed = function.pushforward(tuple(moving))
@@ -188,7 +188,7 @@ def _moved(primals: Sequence[Any], tangents: Sequence[Any], *, function: Any) ->
 
 
 def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[Any]:
-    """Return covectors of a pushforward's directions, by the pullback of its function."""
+    """Return the covectors of the directions (transpose rule of a pushforward)."""
     origin, applied = function.parent, function.recipe.chain[-1]
     count = len(origin.interface.inputs)
     point, directions = arrays[:count], arrays[count:]
@@ -206,7 +206,7 @@ def _transposed(covectors: Sequence[Any], *arrays: Any, function: Any) -> list[A
 
 
 def _mapped(arrays: Sequence[Any], places: Sequence[Any], *, function: Any) -> Any:
-    """Treat a mapped axis as one more leading axis, before the others."""
+    """Evaluate a batch, with the mapped axis as the first leading axis (batching rule)."""
     moved = in_front(function, arrays, places, jnp.moveaxis)
     results = _EVALUATE.bind(*_aligned(function, moved), function=function)
     return results, [0] * len(results)

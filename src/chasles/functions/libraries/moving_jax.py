@@ -1,4 +1,4 @@
-"""Motions computed for JAX arrays, by a callback from XLA with a gradient."""
+"""Simulation of motions with JAX arrays, by a differentiable callback from XLA."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,10 +14,10 @@ def moved(
     given: Sequence[Any],
     shapes: Sequence[tuple[int, ...]],
 ) -> tuple[Any, ...]:
-    """Return the results of `ahead` as arrays, whose gradient `back` computes.
+    """Return the results of `ahead` as JAX arrays; `back` computes the gradient.
 
-    ahead: function of arrays. back: function of its arrays, its results and their covectors.
-    shapes: shapes of the results.
+    ahead: function of the arrays `given`. back: function of these arrays, the results and the
+    covectors of the results. shapes: shapes of the results.
     """
     single = all(a.dtype == np.float32 for a in given if isinstance(a, jax.Array))
     dtype = np.dtype(np.float32) if single else jnp.result_type(float)

@@ -1,4 +1,4 @@
-"""Motions computed for PyTorch tensors, as one operation with a gradient for autograd."""
+"""Simulation of motions with PyTorch tensors, as one differentiable operation."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,9 +15,10 @@ _SINGLE, _DOUBLE = torch.float32, torch.float64
 def moved(
     ahead: Callable[..., Any], back: Callable[..., Any], given: Sequence[Any], _: Any
 ) -> tuple[Any, ...]:
-    """Return the results of `ahead` as tensors, whose gradient `back` computes.
+    """Return the results of `ahead` as tensors; `back` computes the gradient.
 
-    ahead: function of arrays. back: function of its arrays, its results and their covectors.
+    ahead: function of the arrays `given`. back: function of these arrays, the results and the
+    covectors of the results.
     """
     tensors = [a for a in given if isinstance(a, torch.Tensor)]
     for t in tensors:

@@ -1,4 +1,4 @@
-"""Inverse kinematics for arrays on a GPU. PyTorch and JAX arrays share memory with CuPy."""
+"""Inverse kinematics for arrays on a GPU. CuPy accesses PyTorch and JAX arrays without copies."""
 
 import contextlib
 import sys
@@ -29,7 +29,7 @@ def _is_plain(array: Any) -> bool:
 
 
 class Arrays:
-    """Arrays that define targets of inverse kinematics; results are float32 if all arrays are."""
+    """Arrays that define targets; results are float32 if all of these arrays are float32."""
 
     names = cupy
 
@@ -47,13 +47,13 @@ class Arrays:
 
     @contextlib.contextmanager
     def working(self) -> Any:
-        """Work on the device of the arrays, on the stream of their library."""
+        """Select the device of the arrays and the current stream of their library."""
         torch = sys.modules.get("torch")
         with contextlib.ExitStack() as stack:
             stack.enter_context(cupy.cuda.Device(self._device))
             if torch is not None and issubclass(self._kind, torch.Tensor):
                 pointer = torch.cuda.current_stream(self._device).cuda_stream
-                with warnings.catch_warnings():  # the new class does not accept a pointer
+                with warnings.catch_warnings():  # its replacement does not accept a pointer
                     warnings.simplefilter("ignore", DeprecationWarning)
                     stream = cupy.cuda.ExternalStream(pointer, self._device)
                 stack.enter_context(stream)

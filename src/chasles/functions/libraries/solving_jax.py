@@ -1,4 +1,4 @@
-"""Inverse kinematics for JAX arrays, by a callback from XLA with derivatives."""
+"""Inverse kinematics for JAX arrays, by a differentiable callback from XLA."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class Arrays:
-    """JAX arrays that define targets of inverse kinematics; results are float32 if all are."""
+    """JAX arrays that define targets; results are float32 if all of these arrays are float32."""
 
     names = jnp
 
@@ -22,7 +22,7 @@ class Arrays:
         return jnp.asarray(value, dtype=self._dtype)
 
     def values(self, array: Any) -> np.ndarray | None:
-        """Return an array's values, or None inside a transformation, where it has no values."""
+        """Return the values of an array, or None for a traced array, which has no values."""
         return None if isinstance(array, jax.core.Tracer) else np.asarray(array)
 
     def solved(

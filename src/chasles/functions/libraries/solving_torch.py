@@ -1,4 +1,4 @@
-"""Inverse kinematics for PyTorch tensors, as one operation with derivatives for autograd."""
+"""Inverse kinematics for PyTorch tensors, as one differentiable operation."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ _SINGLE, _DOUBLE = torch.float32, torch.float64
 
 
 class Arrays:
-    """Tensors that define targets of inverse kinematics; results are float32 if all are."""
+    """Tensors that define targets; results are float32 if all of these tensors are float32."""
 
     names = torch
 
@@ -23,13 +23,13 @@ class Arrays:
         }
 
     def array(self, value: Any) -> Any:
-        """Convert a value to a tensor, which is differentiable if the value is."""
+        """Convert a value to a tensor; a differentiable value stays differentiable."""
         if isinstance(value, torch.Tensor):
             return value.to(**self._kind)
         return torch.as_tensor(np.asarray(value, float), **self._kind)
 
     def values(self, tensor: Any) -> np.ndarray | None:
-        """Return a tensor's values, or None inside a transformation, where it has no values."""
+        """Return the values of a tensor, or None for a transformed tensor without values."""
         try:
             return np.asarray(tensor.detach().cpu().resolve_neg().numpy())
         except RuntimeError:
@@ -48,9 +48,9 @@ class Arrays:
 
 
 class _Solve(torch.autograd.Function):  # type: ignore[misc]
-    """A search as an autograd function, whose derivatives the search itself returns.
+    """Autograd function of a search, which also returns its derivatives.
 
-    These derivatives are not differentiable: second derivatives of a posture are NaN.
+    Second derivatives of a posture are not available; they are NaN.
     """
 
     @staticmethod
@@ -93,7 +93,7 @@ class _Solve(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Push(torch.autograd.Function):  # type: ignore[misc]
-    """Product of the derivatives of postures with a direction; second derivatives are unknown."""
+    """Product of the derivatives of postures with a direction; second derivatives are NaN."""
 
     generate_vmap_rule = True
 

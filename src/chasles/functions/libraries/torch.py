@@ -1,8 +1,9 @@
-"""PyTorch tensors: not copied, differentiable, and one operation for PyTorch's compiler.
+"""Support for PyTorch tensors, without copies, with derivatives, and inside `torch.compile`.
 
-Outside `torch.compile`, plain tensors are passed directly to the compiled code; tensors that are
-differentiated or mapped go through `torch.autograd.Function`, whose derivatives are again compiled
-functions, to any order. Inside `torch.compile`, the call is the operation `chasles::evaluate`.
+Outside `torch.compile`, plain tensors are passed directly to the compiled code. Tensors that are
+differentiated or mapped go through a `torch.autograd.Function`. Its derivatives of any order are
+compiled functions as well. Inside `torch.compile`, a call becomes the operation
+`chasles::evaluate`.
 """
 
 import json
@@ -29,7 +30,7 @@ _WHOLE = (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8)
 
 
 def call(function: Any, arguments: Sequence[Any], out: Any, threads: int | None) -> Any:
-    """Call a function on its tensors' device; `out` is allowed only if autograd records nothing."""
+    """Call a function on the device of its tensors; `out` is allowed only without autograd."""
     tensors = _tensors(function, arguments)
     if out is not None:
         results = _fill(function, tensors, out, threads)
@@ -58,12 +59,12 @@ def _learn(function: Any, tensors: Sequence[Any], result: Any) -> None:
 
 
 def _library() -> Library | None:
-    """Return access to tensors through C functions of PyTorch (since 2.10), or None."""
+    """Return the interface to tensors through PyTorch's C functions (since 2.10), or None."""
     read = exchange(torch.Tensor)
     if read is None or not hasattr(forward_ad, "_current_level"):
         return None
     types, new = (torch.Tensor, torch.nn.Parameter), torch.Tensor.new_empty
-    return Library("torch", types, new, new, forward_ad, *read)  # results are in rows
+    return Library("torch", types, new, new, forward_ad, *read)  # results are row-major
 
 
 _LIBRARY = _library()
@@ -73,10 +74,10 @@ compiled.is_traced = torch.compiler.is_compiling
 def captured(
     function: Callable[..., Any], values: Mapping[str, np.ndarray], device: int | None
 ) -> Graph:
-    """Return a function of tensors without gradients, captured in a graph."""
+    """Capture a function of tensors in a graph, without gradients."""
     if not torch.cuda.is_available():
         remedy = "check torch.cuda.is_available()"
-        raise StateError("E-GPU-031", "PyTorch finds no GPU", remedy, part="graph")
+        raise StateError("E-GPU-031", "PyTorch did not find a GPU", remedy, part="graph")
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.device(device), torch.no_grad():
         inputs = {name: torch.from_numpy(a).cuda() for name, a in values.items()}
@@ -88,7 +89,7 @@ def captured(
         with warnings.catch_warnings(), torch.cuda.graph(graph):
             try:
                 outputs = function(*inputs.values())
-            except BaseException:  # PyTorch warns that nothing was captured: the error says why
+            except BaseException:  # hide the warning that the graph is empty
                 warnings.simplefilter("ignore")
                 raise
     return Graph(inputs, outputs, graph.replay, _copy)
@@ -117,7 +118,7 @@ def _tensors(function: Any, arguments: Sequence[Any]) -> list[Any]:
 
 
 def _checked(function: Any, arguments: Sequence[Any]) -> Any:
-    """Return the common dtype of tensors; raise an error for invalid ones."""
+    """Return the common dtype of tensors; raise an error for invalid tensors."""
     title, dtype, first = function.recipe.function, _SINGLE, None
     for variable, a in zip(function.interface.inputs, arguments, strict=True):
         if not isinstance(a, torch.Tensor):
@@ -163,7 +164,7 @@ def _fill(function: Any, tensors: Sequence[Any], out: Any, threads: int | None) 
     for target in outs:
         if target.requires_grad:
             problem = "out requires a gradient, which out= does not support"
-            raise ArgumentError("E-CALL-053", problem, "detach it", part=title)
+            raise ArgumentError("E-CALL-053", problem, "pass out.detach()", part=title)
         if target.device != tensors[0].device:
             first = function.interface.inputs[0].name
             problem = f"out is on {target.device}, but {first} is on {tensors[0].device}"
@@ -205,7 +206,7 @@ def _run_on_gpu(
 
 
 class _OnGPU:
-    """Tensors of one dtype on one GPU, for the CUDA backend. Results are in rows."""
+    """Tensors of one dtype on one GPU, for the CUDA backend. Results are row-major."""
 
     def __init__(self, tensor: Any) -> None:
         self.dtype, self.device = tensor.dtype, tensor.device.index
@@ -275,7 +276,7 @@ class _Evaluate(torch.autograd.Function):  # type: ignore[misc]
 def _reduced(
     function: Any, tensors: Sequence[Any], wrt: tuple[str, ...], bars: Sequence[Any]
 ) -> list[Any]:
-    """Return covectors in the shapes of the inputs, summed over states that share an input."""
+    """Return the covectors with the shapes of the inputs, summed over broadcast axes."""
     found = dict(zip(wrt, bars, strict=True))
     pairs = zip(function.interface.inputs, tensors, strict=True)
     return [found[v.name].sum_to_size(t.shape) if v.name in found else None for v, t in pairs]
@@ -285,7 +286,10 @@ def _reduced(
 
 
 def _address(function: Any) -> tuple[str, str]:
-    """Return a function as text for a graph: the key of its origin, and the derivatives."""
+    """Return strings that identify a function in a graph: a key, and the derivatives applied.
+
+    The key belongs to the function before differentiation.
+    """
     chain = [(each.kind, each.wrt) for each in function.recipe.chain]
     while function.parent is not None:
         function = function.parent

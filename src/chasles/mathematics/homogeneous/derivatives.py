@@ -1,8 +1,8 @@
 """Derivatives of M, W, J and L with respect to time and joint coordinates (Legnani II, section 3).
 
-For time derivatives, everything that a body carries moves with the body's velocity W. For
-derivatives with respect to q_m, everything beyond the joint moves with the joint's screw L_m,
-and everything before it is at rest. So X below is W or L_m; all quantities are in frame 0.
+For time derivatives, quantities fixed to a body move with the body's velocity W. For derivatives
+with respect to q_m, the bodies after joint m move with the joint's screw L_m, and the bodies before
+it are at rest. The argument X of the functions is W or L_m. All quantities are in frame 0.
 """
 
 from collections.abc import Iterable
@@ -13,25 +13,25 @@ from chasles.mathematics.homogeneous.motions import Inertia, Screw, Velocity
 
 
 def dM(X: Velocity | Screw, M: Position) -> Block:
-    """Return dM/dt = W M, dM/dq_m = L_m M."""
+    """Return dM/dt = W M or dM/dq_m = L_m M."""
     return X @ M
 
 
 def dM_inverse(X: Velocity, M: Position) -> Block:
-    """Return d(M^-1)/dt = -M^-1 W (appendix, A1), written as -W_(1) M^-1: W in the second frame."""
+    """Return d(M^-1)/dt = -M^-1 W = -W_(1) M^-1 with W_(1) in the second frame (appendix, A1)."""
     return -M.to_second(X) @ M.inverse()
 
 
 def dL(X: Velocity | Screw, L: Screw) -> Velocity:
     """Return dL_i/dt = W L_i - L_i W, with the velocity W of the body before the joint (A2).
 
-    With L_m instead of W, it is dL_i/dq_m for m < i (appendix, A2).
+    For X = L_m, return dL_i/dq_m for m < i (appendix, A2).
     """
     return X.bracket(L)
 
 
 def dJ(X: Velocity | Screw, J: Inertia) -> Inertia:
-    """Return dJ/dt = W J + J W', dJ/dq_m = L_m J + J L_m'."""
+    """Return dJ/dt = W J + J W' or dJ/dq_m = L_m J + J L_m'."""
     return J.carried(X)
 
 

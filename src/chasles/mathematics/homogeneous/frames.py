@@ -1,9 +1,9 @@
 """Positions M and rototranslations Q of bodies, and the base class of Legnani's matrices.
 
-They print, multiply and convert like 4x4 arrays. Subscripts follow the paper (Legnani, Casolo,
-Righettini, Zappa 1996): the motion of body j relative to body i, expressed in frame k. `@` is the
-matrix product if it is meaningful; invalid combinations raise type errors. All operations work on
-floats and on symbols.
+The matrices print, multiply and convert like 4x4 arrays. Subscripts follow the paper (Legnani,
+Casolo, Righettini, Zappa 1996): the motion of body j relative to body i, expressed in frame k. `@`
+is the matrix product; invalid combinations of types raise errors. All operations accept floats and
+symbols.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def mismatch(operation: str, a: object, b: object) -> ArgumentError:
 
 
 def bordered(A: Matrix, b: Vector, last: tuple[Number, Number, Number, Number]) -> Matrix:
-    """Return [A b; last]."""
+    """Return the 4x4 matrix [A b; last]."""
     rows = ((*row, x) for row, x in zip(A.rows, b, strict=True))
     return Matrix((*rows, last))
 
@@ -58,9 +58,9 @@ class Dense:
         import numpy as np  # only needed if a user requests arrays
 
         if copy is False:
-            problem = f"{type(self).__name__} does not hold an array: a copy is needed"
+            problem = f"{type(self).__name__} does not store an array: omit copy=False"
             raise InputError("E-MATH-023", problem)
-        rows = [[x + 0.0 for x in row] for row in self.matrix().rows]  # zeros without a sign
+        rows = [[x + 0.0 for x in row] for row in self.matrix().rows]  # no negative zeros
         return np.array(rows, dtype=dtype)
 
     def __repr__(self) -> str:
@@ -81,7 +81,7 @@ class Factor(Dense):
     __slots__ = ()
 
     def from_left(self, left: "Block") -> "Block":
-        """Return left X, the product with a matrix whose last row is zero.
+        """Return the product left @ X, where the last row of the left factor is zero.
 
         Parameters
         ----------
@@ -104,12 +104,12 @@ class Factor(Dense):
 
 
 class Framed(Dense):
-    """A matrix expressed in a frame, which a position M = [R t; 0 1] can change."""
+    """A matrix that a position M = [R t; 0 1] can transform from one frame to another."""
 
     __slots__ = ()
 
     def to_first(self, R: Rotation, t: Vector) -> Self:
-        """Transform from the second frame of M = [R t; 0 1] to the first.
+        """Transform the matrix from the second frame of M = [R t; 0 1] to the first.
 
         Parameters
         ----------
@@ -138,7 +138,7 @@ class Framed(Dense):
         raise NotImplementedError
 
     def to_second(self, R: Rotation, t: Vector) -> Self:
-        """Transform from the first frame of M = [R t; 0 1] to the second.
+        """Transform the matrix from the first frame of M = [R t; 0 1] to the second.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class Rate(Protocol):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Block(Factor, Additive):
-    """Any 4x4 matrix [A b; 0 0] with a zero last row, such as products of the matrices below."""
+    """A 4x4 matrix [A b; 0 0] with a zero last row, such as a product of typed matrices."""
 
     A: Matrix
     b: Vector
@@ -188,7 +188,7 @@ class Block(Factor, Additive):
         return bordered(self.A, self.b, (0.0, 0.0, 0.0, 0.0))
 
     def __matmul__(self, point: Vector) -> Vector:
-        """Return X P."""
+        """Return the product X P with a point P."""
         if type(point) is not Vector:
             raise mismatch("multiply", self, point)
         return self.A @ point + self.b
@@ -247,24 +247,24 @@ class Block(Factor, Additive):
 
 
 def product(left: Block, X: object, other: object) -> Block:
-    """Return X @ other, where X is the block."""
+    """Return the product X @ other, where `left` is X as a `Block`."""
     if not isinstance(other, Factor):
         raise mismatch("multiply", X, other)
     return other.from_left(left)
 
 
 def angular(X: Dense) -> Vector:
-    """Return w of the skew part w~ of the 3x3 block (m4v3 of SPACELIB).
+    """Return the vector w of the skew-symmetric part w~ of the 3x3 block (SPACELIB's m4v3).
 
-    It is the angular velocity for W, the axis for L, the angular acceleration for H (because w~ w~
-    is symmetric), and the angular momentum and couple for Gamma and Phi.
+    For W, L and H, the vector is the angular velocity, the axis, and the angular acceleration
+    (because w~ w~ is symmetric). For Gamma and Phi, it is the angular momentum and the couple.
     """
     A = X.matrix()
     return Vector.of(A[2, 1] - A[1, 2], A[0, 2] - A[2, 0], A[1, 0] - A[0, 1]) * 0.5
 
 
 def linear(X: Dense) -> Vector:
-    """Return the last column: velocity or acceleration of the pole, momentum, force, origin."""
+    """Return the last column: velocity or acceleration of the pole, momentum, force or origin."""
     return Vector(tuple(row[3] for row in X.matrix().rows[:3]))
 
 
@@ -284,15 +284,16 @@ class _Placed(Dense):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Position(_Placed, Factor):
-    """Pose M = [R t; 0 1] of a second frame in a first; `P0 = M01 @ P1` maps points to the first.
+    """Pose M = [R t; 0 1] of one frame (the second) in another (the first).
 
-    `to_first` and `to_second` change the frame in which a matrix is expressed: M X M^-1 for Q, W, H
-    and L, M X M' for J, Gamma and Phi. No inverse is formed.
+    `P0 = M01 @ P1` maps the coordinates of a point to the first frame. `to_first` and `to_second`
+    change the frame in which a matrix is expressed: M X M^-1 for Q, W, H and L, and M X M' for J,
+    Gamma and Phi. They do not compute the inverse matrix.
     """
 
     @staticmethod
     def identity() -> "Position":
-        """Return the identity: two frames that coincide.
+        """Return the identity, the relative position of coincident frames.
 
         Returns
         -------
@@ -376,7 +377,7 @@ class Position(_Placed, Factor):
         return Transform(self.R.T, self.t)
 
     def inverse(self) -> "Position":
-        """Return [R' -R't; 0 1]: the first frame in the second.
+        """Return [R' -R't; 0 1], the position of the first frame in the second.
 
         Returns
         -------
@@ -453,11 +454,11 @@ class Position(_Placed, Factor):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Rototranslation(_Placed, Framed):
-    """Displacement Q = [R t; 0 1] in a single frame; Q = M02 M01^-1 takes frame 1 to frame 2."""
+    """Displacement Q = [R t; 0 1] in a single frame; Q = M02 M01^-1 moves frame 1 to frame 2."""
 
     @staticmethod
     def between(M01: Position, M02: Position) -> "Rototranslation":
-        """Return the displacement, expressed in frame 0, that takes frame 1 to frame 2.
+        """Return the displacement, expressed in frame 0, that moves frame 1 to frame 2.
 
         Parameters
         ----------
@@ -500,9 +501,10 @@ class Rototranslation(_Placed, Framed):
 def position_from_extended_dh(
     theta: Number, s: Number, b: Number, a: Number, alpha: Number
 ) -> Position:
-    """Return Rz(theta) Tz(s) Tx(a) Ty(b) Rx(alpha) (Legnani II, section 6); plain D-H has b = 0.
+    """Return Rz(theta) Tz(s) Tx(a) Ty(b) Rx(alpha) (Legnani II, section 6).
 
-    The joint's coordinate is included in theta (revolute) or in s (prismatic).
+    The joint coordinate is part of theta (revolute) or s (prismatic). For b = 0, these are the
+    standard Denavit-Hartenberg parameters.
     """
     Rz = turn(2, theta)
     return Position(turn(0, alpha).then(Rz), Rz @ Vector.of(a, b, s))

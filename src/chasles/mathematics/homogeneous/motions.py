@@ -1,4 +1,4 @@
-"""Motions of bodies: velocities W, screws L, accelerations H, inertias J, momenta, actions."""
+"""Velocities W, screws L, accelerations H, inertias J, momenta Gamma and actions Phi of bodies."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -71,7 +71,7 @@ class _Twist(Framed, Factor):
         return Motion(self.w, self.v)
 
     def block(self) -> Block:
-        """Return the matrix as a `Block`, the type of products.
+        """Return the matrix as a `Block`, the result type of matrix products.
 
         Returns
         -------
@@ -97,7 +97,7 @@ class _Twist(Framed, Factor):
     @overload
     def __matmul__(self, other: Factor) -> Block: ...
     def __matmul__(self, other: Vector | Factor) -> Vector | Block:
-        """Return X P (the velocity of a point), X M (the derivative of M), X W, X L, X J, X Y."""
+        """Return X P, the velocity of a point, or the product with a matrix (X M = dM/dt)."""
         if type(other) is Vector:
             return self.w.cross(other) + self.v
         return product(self.block(), self, other)
@@ -176,7 +176,7 @@ class Screw(_Twist):
     """
 
     def velocity(self, qd: Number) -> Velocity:
-        """Return W = L qd, also written `L * qd`.
+        """Return the velocity W = L qd, also written `L * qd`.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class Screw(_Twist):
     __mul__ = __rmul__ = velocity
 
     def acceleration(self, qd: Number, qdd: Number) -> "Acceleration":
-        """Return H = L^2 qd^2 + L qdd (Eq II.1).
+        """Return the acceleration H = L^2 qd^2 + L qdd (Eq II.1).
 
         Parameters
         ----------
@@ -253,7 +253,7 @@ class Acceleration(Framed):
 
     @staticmethod
     def of(W: Velocity, rate: Velocity) -> "Acceleration":
-        """Return H = dW/dt + W W, from a velocity and its rate.
+        """Return the acceleration H = dW/dt + W W, from a velocity and its rate.
 
         Parameters
         ----------
@@ -300,7 +300,7 @@ class Acceleration(Framed):
         return Acceleration(Vector.zero(), Vector.zero(), a)
 
     def rate(self, W: Velocity) -> Velocity:
-        """Return dW/dt = H - W W: the spatial acceleration.
+        """Return the spatial acceleration dW/dt = H - W W.
 
         Parameters
         ----------
@@ -323,11 +323,11 @@ class Acceleration(Framed):
 
     @property
     def G(self) -> Matrix:
-        """wd~ + w~ w~."""
+        """The 3x3 block wd~ + w~ w~."""
         return AngularAcceleration(self.w, self.wd).tensor
 
     def block(self) -> Block:
-        """Return the matrix as a `Block`, the type of products.
+        """Return the matrix as a `Block`, the result type of matrix products.
 
         Returns
         -------
@@ -388,7 +388,7 @@ class Acceleration(Framed):
     @overload
     def __matmul__(self, other: Factor) -> Block: ...
     def __matmul__(self, other: Vector | Factor) -> Vector | Block:
-        """Return H P (a point's acceleration), H M (= d2M/dt2), H J."""
+        """Return H P, the acceleration of a point, or the product with a matrix (H M = d2M/dt2)."""
         if type(other) is Vector:
             return self.G @ other + self.a
         if isinstance(other, _Twist):
@@ -448,7 +448,7 @@ class Inertia(Framed, Factor, Additive):
         return Inertia(euler_from_inertia(rigid.I), rigid.h, rigid.m)
 
     def rigid(self) -> RigidInertia:
-        """Return the inertia with the usual moments, as a spatial inertia.
+        """Return the spatial inertia of the body, with moments about the coordinate axes.
 
         Returns
         -------
@@ -512,7 +512,7 @@ class Inertia(Framed, Factor, Additive):
 
 
 def _outer_sum(a: Vector, t: Vector, h: Vector) -> Symmetric:
-    """Return a t' + t h' with h = a + m t, which is symmetric."""
+    """Return the symmetric matrix a t' + t h', where h = a + m t."""
     return Symmetric.of(tensor_product(a, t) + tensor_product(t, h))
 
 
@@ -628,12 +628,15 @@ class _Dual(Framed, Additive):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Momentum(_Dual):
-    """Gamma = skew(W J) = [c~ f; -f' 0]: angular momentum c about the origin, linear momentum f."""
+    """Momentum Gamma = skew(W J) = [c~ f; -f' 0].
+
+    c is the angular momentum about the origin, and f is the linear momentum.
+    """
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Action(_Dual):
-    """Phi = skew(H J) = [c~ f; -f' 0]: couple c about the origin, and force f."""
+    """Action Phi = skew(H J) = [c~ f; -f' 0], with a couple c about the origin and a force f."""
 
 
 def momentum(W: Velocity, J: Inertia) -> Momentum:
@@ -696,7 +699,7 @@ def action(H: Acceleration, J: Inertia) -> Action:
 
 
 def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
-    """Solve Gamma = skew(W J) for W: six linear equations (Eq I.26), about the center of mass."""
+    """Solve the six linear equations Gamma = skew(W J) for W (Eq I.26), at the center of mass."""
     if type(Gamma) is not Momentum or type(J) is not Inertia:
         raise mismatch("take the velocity of", Gamma, J)
     m, g, I = J.rigid().about_center()
@@ -705,7 +708,7 @@ def velocity_from_momentum(Gamma: Momentum, J: Inertia) -> Velocity:
 
 
 def acceleration_from_action(Phi: Action, J: Inertia, W: Velocity) -> Acceleration:
-    """Solve Phi = skew(H J) for H of a body with velocity W: six linear equations (Eq I.25)."""
+    """Solve the six linear equations Phi = skew(H J) for H of a body with velocity W (Eq I.25)."""
     if type(Phi) is not Action or type(J) is not Inertia or type(W) is not Velocity:
         raise mismatch("take the acceleration of", Phi, J)
     m, g, I = J.rigid().about_center()
@@ -742,7 +745,7 @@ def kinetic_energy(W: Velocity, J: Inertia) -> Number:
 
 
 def potential_energy(Hg: Acceleration, J: Inertia) -> Number:
-    """Return the potential energy -trace(Hg J), both in the inertial frame.
+    """Return the potential energy -trace(Hg J); Hg and J are in the inertial frame.
 
     Parameters
     ----------
