@@ -82,4 +82,5 @@ def test_damping_is_checked_without_tracing(monkeypatch):
     arm.rollout([0.1, 0.2, 0.3], [0.0] * 3, control=law, dt=1e-4, steps=2)
     monkeypatch.setattr("chasles.functions.tracing.trace", None)
     monkeypatch.setattr("chasles.functions.programs.trace", None)
-    arm.rollout([0.4, 0.2, 0.3], [0.0] * 3, control=law, dt=1e-4, steps=2)
+    again = arm.rollout([0.4, 0.2, 0.3], [0.0] * 3, control=law, dt=1e-4, steps=2)
+    assert again.q[0, 0] == 0.4

@@ -235,8 +235,8 @@ def _run_given(w: Routine, in_places: str, out_places: str) -> None:
 def usual(count: int) -> str:
     """Write the entry of kernels with `count` vectors as inputs and one output, for one state.
 
-    It does what `entry` does, without loops: beside a small kernel they take a tenth of the time of
-    a call. Calls that it does not handle go to `general`.
+    It does what `entry` does, without loops: if the kernel is small, they take a tenth of the time
+    of a call. Calls that it does not handle go to `general`.
     """
     w = Routine(f"ptr @entry{count}(ptr %self, ptr %args, i64 %nargs, ptr %kwnames)")
     general, out, none = w.label(), w.variable("ptr", "null"), context(w, "none")

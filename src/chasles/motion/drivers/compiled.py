@@ -190,8 +190,16 @@ class Rollout:
                 numbers, along = numbers[which], [a[..., which, :] for a in along]
             touching = self._touched(place, along, course.threads)
         t, act = course.start + dt * numbers, along[-1] if "act" in self._sizes else None
-        rest = {"touching": touching, "end": end, "compiled": True}
-        return Trajectory(t, along[0], along[1], unstable=unstable, act=act, **rest)
+        return Trajectory(
+            t,
+            along[0],
+            along[1],
+            touching=touching,
+            end=end,
+            compiled=True,
+            unstable=unstable,
+            act=act,
+        )
 
     def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
         """Return the contact watch (count, size) before the first step."""
