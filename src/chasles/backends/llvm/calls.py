@@ -109,10 +109,7 @@ def _made(
         sizes = room if batch else variable.shape
         with w.each(variable.rank if batch else 0) as (n, _):
             w.put(sizes, w.plus(lead, n), "i64", w.entry_of(variable.shape, n, "i64"))
-        rank = w.emit(f"trunc i64 {w.plus(lead, variable.rank)} to i32")
-        operands = [f"ptr {context(w, 'array_type')}", f"i32 {rank}", f"ptr {sizes}"]
-        operands += [f"i32 {word(w, 'number', 'i32')}", "ptr null", "ptr null", "i32 0", "i32 0"]
-        array = w.called("ptr", context(w, "new_array"), *operands, "ptr null")
+        array = _new(w, w.plus(lead, variable.rank), sizes)
         w.put(made, k, "ptr", array)
         with w.when(w.is_null(array)):
             with w.each(k) as (n, _):
@@ -122,6 +119,14 @@ def _made(
         w.raw(f"  ; array {array}")
         w.put(outputs[0], k, "ptr", w.field(array, DATA, "ptr"))
         w.put(outputs[1], k, "i64", w.times(variable.size, word(w, "bytes")))
+
+
+def _new(w: Routine, rank: str, sizes: str) -> str:
+    """Return a new array of the kernel's dtype, or null with an exception set."""
+    short = w.emit(f"trunc i64 {rank} to i32")
+    operands = [f"ptr {context(w, 'array_type')}", f"i32 {short}", f"ptr {sizes}"]
+    operands += [f"i32 {word(w, 'number', 'i32')}", "ptr null", "ptr null", "i32 0", "i32 0"]
+    return w.called("ptr", context(w, "new_array"), *operands, "ptr null")
 
 
 def _delivered(w: Routine, lead: str, made: str) -> str:
@@ -286,10 +291,16 @@ def helpers() -> list[str]:
     w.answer("i1 false")
     turned = w.finished()
     w = Routine("internal ptr @fresh(ptr %way, ptr %places) noinline")
-    made, place = w.room(MOST_OUTPUTS, "ptr"), w.room(MOST_OUTPUTS, "ptr")
-    _made(w, ("0", "null", "1"), (place, w.room(MOST_OUTPUTS, "i64")), made, "null")
+    variable, place = Variable(w, word(w, "inputs")), w.room(1, "ptr")
+    array = _new(w, variable.rank, variable.shape)
+    with w.when(w.is_null(array)):
+        w.answer("ptr null")
+    w.raw(f"  ; array {array}")
+    w.set(place, f"ptr {w.field(array, DATA, 'ptr')}")
     w.do(word(w, "one", "ptr"), "ptr %places", f"ptr {place}")
-    w.answer(f"ptr {_delivered(w, '0', made)}")
+    with w.when(w.compare("eq", variable.rank, 0)):
+        w.answer(f"ptr {w.called('ptr', context(w, 'unwrap'), f'ptr {array}')}")
+    w.answer(f"ptr {array}")
     return [turned, w.finished()]
 
 
