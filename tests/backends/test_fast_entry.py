@@ -1,6 +1,8 @@
 """The fast entry gives the same answers and the same errors as the Python path."""
 
 import inspect
+import math
+import pickle
 import pydoc
 import types
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +32,9 @@ from support import raises, state
 
 import chasles
 from chasles.backends import objects
+from chasles.backends.llvm import kernel as llvm
 from chasles.backends.llvm.source import WORTH_THREADS
+from chasles.expr import RULES, Arena, Program, Variable
 from chasles.robots import planar, puma560
 
 pytestmark = pytest.mark.skipif(not objects.supported(), reason="this Python has no fast entry")
@@ -473,3 +477,58 @@ def test_random_argument_lists(data: st.DataObject, name: str) -> None:
         return options[data.draw(st.integers(0, len(options) - 1))]
 
     both(subject(name), *arguments(subject(name), choose))
+
+
+# One state, one output -------------------------------------------------------------------------
+
+
+def _joined(count: int, shape: tuple[int, ...], taken: list[bool]) -> Callable[..., np.ndarray]:
+    """An entry with vectors of 3, 4, ... entries; `taken` notes the calls that Python answers."""
+    arena, inputs = Arena(RULES), [Variable(f"x{k}", (3 + k,)) for k in range(count)]
+    given = [[arena.input(v.name, k) for k in range(v.size)] for v in inputs]
+    numbers = [sum(x[k % 3] for x in given) * (k + 1.0) for k in range(math.prod(shape))]
+    kernel = llvm.compile(Program.from_outputs("f", inputs, [(Variable("y", shape), numbers)]))
+
+    def python(*arrays: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
+        taken.append(True)
+        whole = sum(x[:3] for x in arrays)
+        found = np.array([whole[k % 3] * (k + 1.0) for k in range(math.prod(shape))])
+        return found.reshape(shape)
+
+    return kernel.fast_entry(name="joined", signature="", doc="", holder=None, fallback=python)
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (2, 3), (2, 1, 2)])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_python_takes_exactly_the_overlaps(count: int, shape: tuple[int, ...]) -> None:
+    """An output beside an input is written by machine code; one shared number is enough to stop."""
+    taken: list[bool] = []
+    entry = _joined(count, shape, taken)
+    size = math.prod(shape)
+    for k in range(count):
+        for shift in range(-size - 1, 3 + k + 2):
+            memory = np.arange(60.0)
+            arrays = [np.linspace(1.0, 2.0, 3 + n) for n in range(count)]
+            arrays[k] = memory[20 : 23 + k]
+            out = memory[20 + shift : 20 + shift + size].reshape(shape)
+            expected = entry(*arrays)
+            assert not taken
+            entry(*arrays, out=out)
+            assert bool(taken) == np.shares_memory(arrays[k], out)
+            assert taken or np.array_equal(out, expected)
+            taken.clear()
+
+
+def test_copies_of_a_dtype_are_as_good() -> None:
+    """Unpickled arrays have a dtype object of their own; wrong ones still take Python's path."""
+    taken: list[bool] = []
+    entry, x = _joined(2, (4,), taken), [np.array([1.0, 2.0, 3.0]), np.arange(4.0)]
+    copies = [pickle.loads(pickle.dumps(a)) for a in x]
+    out = pickle.loads(pickle.dumps(np.zeros(4)))
+    assert copies[0].dtype is not x[0].dtype
+    assert np.array_equal(entry(*copies, out=out), entry(*x))
+    assert not taken
+    entry(*(a.astype(">f8") for a in x))
+    entry(*x, out=np.zeros(4, ">f8"))
+    entry(*x, out=np.zeros(4, np.int64))
+    assert len(taken) == 3

@@ -261,7 +261,7 @@ def test_the_collector_does_not_know_the_code() -> None:
     """It neither empties tuples nor looks into arrays: the owner of code is made of these."""
     robot = planar(2)
     robot.gravity_forces(np.zeros(2))
-    code, *_ = robot.gravity_forces.__self__[0][1]
+    _, code, *_ = robot.gravity_forces.__self__[-1][1]
     assert isinstance(code, tuple)
     assert not gc.is_tracked(code.hidden)
     assert all(each is not code.piece for each in gc.get_referents(code, code.hidden))

@@ -221,3 +221,20 @@ def test_a_start_of_any_type_is_that_time(kind: Any) -> None:
     ]
     assert np.array_equal(runs[0].q, runs[1].q)
     assert np.array_equal(runs[0].t, runs[1].t)
+
+
+@pytest.mark.parametrize("steps", range(1, 6))
+@pytest.mark.parametrize("every", [1, 2, 5])
+def test_one_robot_moves_as_in_a_batch(steps, every):
+    """One robot's states change places with the results of a step; those of a batch stay."""
+    robot, rng = chasles.robots.planar(3), np.random.default_rng(2)
+    q, qd = rng.normal(size=(2, 2, 3))
+    options = {"dt": 0.01, "steps": steps, "every": every}
+    both = robot.rollout(q, qd, **options)
+    for k in range(2):
+        alone = robot.rollout(q[k], qd[k], **options)
+        for name in ("q", "qd"):
+            found, expected = getattr(alone, name), getattr(both, name)[k]
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+        np.testing.assert_array_equal(alone.q[0], q[k])
+        np.testing.assert_array_equal(alone.end.q, alone.q[-1])

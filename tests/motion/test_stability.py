@@ -51,3 +51,36 @@ def test_damping_of_controllers_counts():
         robot.rollout(q, [0.0, 0.0], dt=1.99 / fastest, **options)
         with raises("E-MOTION-186"):
             robot.rollout(q, [0.0, 0.0], dt=2.01 / fastest, **options)
+
+
+def test_the_check_is_not_repeated_for_the_same_state(monkeypatch):
+    """It is made again for another state, step size or controller, and after an error."""
+    robot, q = chasles.robots.planar(2), np.array([0.3, 0.8])
+    rows = []
+    inverse = np.linalg.inv
+    monkeypatch.setattr(np.linalg, "inv", lambda a: rows.append(a) or inverse(a))
+    law, other = PDControl(0.0, [2.0, 5.0], q), PDControl(0.0, [2.0, 5.0], q)
+
+    def checked(law, q, dt):
+        rows.clear()
+        robot.rollout(q, [0.0, 0.0], control=law, dt=dt, steps=2, integrator="euler")
+        return bool(rows)
+
+    assert checked(law, q, 1e-3)
+    assert not checked(law, q, 1e-3)
+    assert checked(law, q + 0.1, 1e-3)
+    assert checked(law, q + 0.1, 2e-3)
+    assert checked(other, q + 0.1, 2e-3)
+    for _ in range(2):
+        with raises("E-MOTION-186"):
+            checked(other, q, 1.0)
+
+
+def test_damping_is_checked_without_tracing(monkeypatch):
+    """A check that traced the mass matrix anew took longer than the motion."""
+    arm, law = chasles.robots.planar(3), PDControl(50.0, 1.0, 0.0)
+    arm.rollout([0.1, 0.2, 0.3], [0.0] * 3, control=law, dt=1e-4, steps=2)
+    monkeypatch.setattr("chasles.functions.tracing.trace", None)
+    monkeypatch.setattr("chasles.functions.programs.trace", None)
+    again = arm.rollout([0.4, 0.2, 0.3], [0.0] * 3, control=law, dt=1e-4, steps=2)
+    assert again.q[0, 0] == 0.4

@@ -17,8 +17,7 @@ from chasles.motion.drivers.stepping import TIME_STEPPING, Stepped
 from chasles.motion.keywords import renamed, shown
 from chasles.motion.options import Plan
 from chasles.motion.records import Trajectory
-from chasles.motion.simulation import with_file
-from chasles.motion.stability import check_damping
+from chasles.motion.simulation import check_damping, with_file
 from chasles.motion.steps.traced import RolloutGradient
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from chasles.backends.arrays import check_shape
 from chasles.expr import Variable
-from chasles.functions.doors import Library, common, leading_shape, module
+from chasles.functions.doors import Library, common, leading_shape, library_of, module
 from chasles.motion.contract import Machine
 from chasles.motion.drivers.compiled import Course, Rollout, kept_steps
 from chasles.motion.drivers.stepping import Stepped
@@ -31,6 +31,8 @@ DIFFERENTIABLE = ("torch", "jax")
 def array_library(course: Course) -> Library | None:
     """Return the library of a motion's arrays if it supports gradients, else None."""
     values = [getattr(course, name) for name in GIVEN]
+    if not any(map(library_of, values)):
+        return None
     found = common(course.function, [Variable(name, ()) for name in GIVEN], values)
     return found if found is not None and found.package in DIFFERENTIABLE else None
 

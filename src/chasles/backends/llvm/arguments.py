@@ -3,6 +3,8 @@
 If an argument is unusual, the call takes the Python path.
 """
 
+import functools
+
 from chasles.backends.llvm.gather import NUMBERS, context, kind_of, put_number, word
 from chasles.backends.llvm.routine import Routine
 from chasles.backends.objects import (
@@ -19,16 +21,18 @@ from chasles.backends.objects import (
     TYPE,
     UNBOUNDED,
     VARIABLE,
+    WAY,
 )
 
 
 class Variable:
-    """A variable of a kernel: its size, number of axes and shape."""
+    """A variable of a kernel: the words of VARIABLE."""
 
-    def __init__(self, w: Routine, k: str, first: str = "") -> None:
-        self.record = w.at(first or word(w, "variables", "ptr"), w.times(k, 8 * VARIABLE))
-        self.size, self.rank = (w.field(self.record, 8 * n, "i64") for n in range(2))
-        self.shape = w.at(self.record, 16)
+    def __init__(self, w: Routine, k: str) -> None:
+        record = w.at(w.at("%way", 8 * len(WAY)), w.times(k, 8 * VARIABLE))
+        words = (w.field(record, 8 * n, "i64") for n in range(4))
+        self.size, self.rank, self.near, self.span = words
+        self.shape = w.at(record, 32)
 
 
 class Array:
@@ -38,12 +42,16 @@ class Array:
         self.rank = w.emit(f"sext i32 {w.field(item, RANK, 'i32')} to i64")
         self.shape, self.strides = (w.field(item, k, "ptr") for k in (SHAPE, STRIDES))
         self.flags = w.field(item, FLAGS, "i32")
-        descr = w.field(item, DESCR, "ptr")
-        self.number, self.order = w.field(descr, TYPE, "i32"), w.field(descr, ORDER, "i8")
+        self.dtype = w.field(item, DESCR, "ptr")
         self.data = w.field(item, DATA, "ptr")
 
     def has(self, w: Routine, flags: int | str) -> str:
         return w.compare("eq", w.emit(f"and i32 {self.flags}, {flags}"), flags, "i32")
+
+    def check(self, w: Routine, number: str, otherwise: str) -> None:
+        """Branch to `otherwise` unless the elements are of a type in the machine's byte order."""
+        w.leave(w.compare("ne", w.field(self.dtype, TYPE, "i32"), number, "i32"), otherwise)
+        w.leave(w.compare("ne", w.field(self.dtype, ORDER, "i8"), ord("="), "i8"), otherwise)
 
 
 def equal_sizes(w: Routine, a: str, b: str, count: str, otherwise: str) -> None:
@@ -64,20 +72,18 @@ def _item_size(w: Routine, number: str) -> str:
 def plain() -> str:
     """Write a function that returns the data address of a plain array of one state, or null.
 
-    %first: the words of the way's first variable. %number: NumPy's type number. %flags: flags that
-    the array must have. The function handles the usual case with a few comparisons; `prepared`
-    handles all other cases.
+    %number: NumPy's type number. %flags: flags that the array must have. The function handles the
+    usual case with a few comparisons; `prepared` handles all other cases.
     """
     w = Routine(
-        "internal ptr @plain(ptr %first, i32 %number, i64 %k, ptr %item, i32 %flags) alwaysinline"
+        "internal ptr @plain(ptr %way, i32 %number, i64 %k, ptr %item, i32 %flags) alwaysinline"
     )
     no = w.label()
     w.leave(w.opposite(w.same(kind_of(w, "%item"), context(w, "array_type"))), no)
-    variable, array = Variable(w, "%k", "%first"), Array(w, "%item")
+    variable, array = Variable(w, "%k"), Array(w, "%item")
     w.leave(w.opposite(array.has(w, "%flags")), no)
     w.leave(w.compare("ne", array.rank, variable.rank), no)
-    w.leave(w.compare("ne", array.number, "%number", "i32"), no)
-    w.leave(w.compare("ne", array.order, ord("="), "i8"), no)
+    array.check(w, "%number", no)
     equal_sizes(w, array.shape, variable.shape, variable.rank, no)
     w.answer(f"ptr {array.data}")
     w.start(no)
@@ -108,11 +114,12 @@ def prepared() -> str:
     shared = w.compare("eq", ahead, 0)
     w.leave(w.opposite(w.either(shared, w.compare("eq", ahead, "%lead"))), no)
     w.leave(w.opposite(array.has(w, ALIGNED)), no)
-    w.leave(w.compare("ne", array.order, ord("="), "i8"), no)
+    number = w.field(array.dtype, TYPE, "i32")
+    array.check(w, number, no)
     inner = w.at(array.shape, ahead, "i64")
     equal_sizes(w, inner, variable.shape, variable.rank, no)
     # Find the number and stride of the rows, and of the numbers in each row.
-    right = w.compare("eq", array.number, word(w, "number", "i32"), "i32")
+    right = w.compare("eq", number, word(w, "number", "i32"), "i32")
     plain = w.both(right, array.has(w, PLAIN))
     spread = w.variable("i64", row)
     rows = w.variable("i64", "%count")
@@ -139,7 +146,7 @@ def prepared() -> str:
     with w.when(flat, go=whole):  # only the type differs: all numbers form one row
         w.set(size, f"i64 {w.times(w.get(rows), variable.size)}")
         w.set(rows, "i64 1")
-        w.set(step, f"i64 {_item_size(w, array.number)}")
+        w.set(step, f"i64 {_item_size(w, number)}")
     w.leave(w.compare("sgt", array.rank, 2), no)
     w.leave(w.compare("sgt", ahead, 1), no)
     w.set(size, f"i64 {variable.size}")
@@ -164,7 +171,7 @@ def prepared() -> str:
         w.answer("i1 true")
     w.start(whole)
     w.leave(w.is_null(room), no)
-    operands = [f"i32 {array.number}", f"ptr {array.data}", f"i64 {w.get(rows)}"]
+    operands = [f"i32 {number}", f"ptr {array.data}", f"i64 {w.get(rows)}"]
     operands += [f"i64 {w.get(jump)}", f"i64 {w.get(size)}", f"i64 {w.get(step)}"]
     done = w.called("i1", "@copied", *operands, f"ptr {room}", f"i64 {element}")
     w.leave(w.opposite(done), no)
@@ -228,27 +235,25 @@ def quaternions(w: Routine, inputs: tuple[str, str], batch: str, count: str, no:
     records = word(w, "quaternions", "ptr")
     short = w.compare("ne", word(w, "element"), 0)
 
-    def zero(place: str, k: str) -> str:
-        """Test whether the k-th number at an address is zero."""
-        wide = w.at(place, k, "i64")
-        bits = w.emit(f"load i32, ptr {w.at(place, k, 'i32')}")
-        low = w.compare("eq", w.emit(f"shl i32 {bits}, 1"), 0, "i32")
-        result = w.variable("i1", low)
-        with w.when(w.opposite(short)):
-            doubled = w.emit(f"shl i64 {w.get(wide)}, 1")
-            w.set(result, f"i1 {w.compare('eq', doubled, 0)}")
+    def zero(place: str, count: int) -> str:
+        """Test whether the first numbers at an address are all zero, of any sign."""
+        result, done = w.variable("i1", "false"), w.label()
+        for kind, go in (("i32", done), ("i64", "")):
+            with w.when(short if go else "true", go=go):
+                bits = [w.entry_of(place, str(n), kind) for n in range(count)]
+                every = functools.reduce(lambda a, b: w.emit(f"or {kind} {a}, {b}"), bits)
+                unsigned = w.emit(f"shl {kind} {every}, 1")
+                w.set(result, f"i1 {w.compare('eq', unsigned, 0, kind)}")
+        w.start(done)
         return w.get(result, "i1")
 
     with w.each(word(w, "nonzero")) as (k, further):
         both = w.times(k, 2)
         which, first = (w.entry_of(records, n, "i64") for n in (both, w.plus(both, 1)))
         start = w.entry_of(inputs[0], which, "ptr")
-        stride = w.entry_of(inputs[1], which, "i64")
         place = w.at(start, w.times(first, word(w, "bytes")))
         with w.when(w.opposite(batch), go=further):
-            every = w.variable("i1", "true")
-            with w.each(4) as (n, _):
-                w.set(every, f"i1 {w.both(w.get(every, 'i1'), zero(place, n))}")
-            w.leave(w.get(every, "i1"), no)
+            w.leave(zero(place, 4), no)
+        stride = w.entry_of(inputs[1], which, "i64")
         with w.each(count) as (n, _):
-            w.leave(zero(w.at(place, w.times(n, stride)), "0"), no)
+            w.leave(zero(w.at(place, w.times(n, stride)), 1), no)

@@ -1,10 +1,11 @@
 """The entry point that Python calls, in LLVM IR: find the kernel, read, run, return.
 
 `entry` has the signature of a METH_FASTCALL | METH_KEYWORDS function. All fast entries of a process
-share this code; they differ in their `__self__`, an `llvm.kernel.Owner`, which begins with ways of
-calling a kernel. A way is a tuple whose first item is an array of the words of `objects.WAY`, and
-whose other items keep alive the objects that these words point to. A way specifies options and
-their values, the address of its kernel, and the kernel's inputs and outputs.
+share this code, or one of its forms without loops (`llvm.calls.usual`). They differ in their
+`__self__`, an `llvm.kernel.Owner`, which begins with the words of a way of calling a kernel, and a
+list of learned ways. A way is a tuple whose first item, bytes, contains the words of `objects.WAY`,
+and whose other items keep alive the objects that these words point to. It specifies options
+and their values, the address of its kernel, and the kernel's inputs and outputs.
 
 The entry handles only the calls that it can prove safe. These calls have the keywords of a way, and
 arrays, lists, tuples and numbers with the kernel's shapes, for one state or one batch. An argument
@@ -16,10 +17,11 @@ the code contains no process-specific address.
 """
 
 from chasles.backends.llvm.arguments import plain, prepared
-from chasles.backends.llvm.calls import answered, single
+from chasles.backends.llvm.calls import answered, helpers, single, usual
 from chasles.backends.llvm.gather import context, copied, kind_of, number, sequence, word
 from chasles.backends.llvm.routine import Routine
 from chasles.backends.objects import (
+    BYTES,
     DESCR,
     HEAD,
     LIST,
@@ -33,6 +35,7 @@ from chasles.backends.objects import (
     TUPLE,
     TYPE,
     UNBOUNDED,
+    USUAL,
 )
 
 
@@ -49,6 +52,8 @@ def module() -> str:
         answered(),
         _general(),
         _entry(),
+        *helpers(),
+        *(usual(k + 1) for k in range(USUAL)),
         _called(),
     ]
     return "\n".join(parts)
@@ -220,7 +225,7 @@ def _entry() -> str:
         w.set(out, f"ptr {w.pick(w.same(value, none), 'null', value, 'ptr')}")
     first = w.field("%self", TUPLE, "ptr")
     w.leave(w.same(first, none), general)
-    words = w.field(w.field(first, TUPLE, "ptr"), HEAD, "ptr")
+    words = w.at(first, BYTES)
     w.leave(w.compare("ne", word(w, "bare", base=words), "%nargs"), general)
     for name, value in (("way", words), ("items", "%args"), ("out", w.get(out, "ptr"))):
         w.raw(f"  %{name} = getelementptr i8, ptr {value}, i64 0")
@@ -249,32 +254,32 @@ def _general() -> str:
             w.set(arrays, f"i64 {w.minus('%nargs', 1)}")
     with w.when(w.opposite(w.is_null("%kwnames"))):
         _keywords(w, slow, (out, given, limit, options), (names, values))
-    way, given_items = w.variable("ptr", "null"), w.variable("ptr", "null")
+    way, held, given_items = (w.variable("ptr", "null") for _ in range(3))
     ask = [f"i64 {w.get(options)}", f"ptr {w.get(given, 'ptr')}"]
     call = ["ptr %args", f"i64 {w.get(arrays)}", f"ptr {names}", f"ptr {values}", *ask]
 
-    def attempt(candidate: str) -> None:
-        """Use a way if the call matches it. The first item of a way is the array of words."""
-        words = w.field(w.field(candidate, TUPLE, "ptr"), HEAD, "ptr")
+    def attempt(words: str, holder: str) -> None:
+        """Use a way if the call matches it. holder: the learned way, or null."""
         room = f"ptr {wrenches}", f"ptr {items}"
         fits = w.called("ptr", "@fits", f"ptr {words}", *call, *room)
         with w.when(w.opposite(w.is_null(fits)), go=found):
-            w.set(way, f"ptr {candidate}")
+            w.set(way, f"ptr {words}")
+            w.set(held, f"ptr {holder}")
             w.set(given_items, f"ptr {fits}")
 
     first = w.field("%self", TUPLE, "ptr")
     with w.when(w.opposite(w.same(first, context(w, "none")))):
-        attempt(first)
+        attempt(w.at(first, BYTES), "null")  # held by %self
     more = w.field("%self", TUPLE + 8, "ptr")
     with w.each(w.field(more, HEAD, "i64")) as (k, _):
-        attempt(w.entry_of(w.field(more, LIST, "ptr"), k, "ptr"))
+        candidate = w.entry_of(w.field(more, LIST, "ptr"), k, "ptr")
+        attempt(w.at(w.field(candidate, TUPLE, "ptr"), BYTES), candidate)
     w.start(slow)
     operands = "ptr %self", "ptr %args", "i64 %nargs", "ptr %kwnames"
     w.answer(f"ptr {w.called('ptr', context(w, 'vectorcall'), *operands)}")
     w.start(found)
-    taken = w.get(way, "ptr")
-    words = w.field(w.field(taken, TUPLE, "ptr"), HEAD, "ptr")
-    learned = w.opposite(w.same(taken, first))  # the first way is held by %self
+    words, taken = w.get(way, "ptr"), w.get(held, "ptr")
+    learned = w.opposite(w.is_null(taken))
     with w.when(learned):
         w.do(context(w, "increment"), f"ptr {taken}")
     count = word(w, "wrenches", base=words)

@@ -2,12 +2,12 @@
 
 A built-in function around a kernel, the fast entry, adds tens of nanoseconds to the program's time.
 It holds its code, and the objects that CPython's function object points to, by references that the
-garbage collector cannot clear (`llvm.code.Code`). A way of calling a kernel is a tuple: an array of
-words that the machine code reads (`objects.WAY`), and the objects that these words point to. Tuples
-and numeric arrays are never cleared while they are referenced. Therefore no order of garbage
-collection, no finalizer and no resurrection can leave an entry without its code; the code is freed
-with the last entry and the last kernel. The collector may clear the list of further ways, which is
-then empty.
+garbage collector cannot clear (`llvm.code.Code`). A way of calling a kernel is a tuple: bytes with
+the words that the machine code reads (`objects.WAY`), and the objects that these words point to.
+Bytes, tuples and numeric arrays are never cleared while they are referenced. Therefore no order of
+garbage collection, no finalizer and no resurrection can leave an entry without its code; the code
+is freed with the last entry and the last kernel. The collector may clear the list of further ways,
+which is then empty.
 """
 
 import ctypes
@@ -190,10 +190,12 @@ def _plain_way(kernel: Kernel) -> Way | None:
         return None
     if any(len(v.shape) > objects.MOST_RANK for v in variables):
         return None
-    shapes = np.zeros((len(variables), objects.VARIABLE), np.int64)
+    shapes, item = np.zeros((len(variables), objects.VARIABLE), np.int64), kernel.dtype.itemsize
     for row, variable in zip(shapes, variables, strict=True):
-        row[:2] = variable.size, len(variable.shape)
-        row[2 : 2 + len(variable.shape)] = variable.shape
+        near = variable.size * item - 1
+        span = near + interface.outputs[0].size * item
+        row[:4] = variable.size, len(variable.shape), near, span
+        row[4 : 4 + len(variable.shape)] = variable.shape
     zeros = np.array(interface.nonzero, np.int64).reshape(-1, 2)
     count = len(interface.inputs)
     facts = {
@@ -210,12 +212,13 @@ def _plain_way(kernel: Kernel) -> Way | None:
         "gap": 0,
         "margin": 0,
         "numbers": sum(v.size for v in interface.inputs),
-        "variables": shapes.ctypes.data,
         "nonzero": len(zeros),
         "quaternions": zeros.ctypes.data,
         "single": ANY if kernel.dtype == np.float32 else NEVER,
+        "dtype": id(kernel.dtype),
     }
-    return way_of(facts, (kernel.code, shapes, zeros), count, [4 * k for k in range(count)])
+    kept = shapes.tobytes(), kernel.code, kernel.dtype, zeros
+    return way_of(facts, kept, count, [4 * k for k in range(count)])
 
 
 def way_of(
@@ -227,7 +230,10 @@ def way_of(
     options: Mapping[str, Any] | None = None,
     loads: Sequence[Load] | None = None,
 ) -> Way:
-    """Return the words of a way and the objects that they point to."""
+    """Return the words of a way and the objects that they point to.
+
+    kept: the words of the variables, and objects that must stay alive.
+    """
     named = list((options or {}).items())
     held = [(w.key, w.kind, *w.places, w.axes, w.at) for w in loads or ()]
     lists = {
@@ -250,7 +256,7 @@ def way_of(
         all_facts["sources"] = 0  # the caller's arguments as they are
         if not named and loads is None and facts["shown"] == facts["outputs"]:
             all_facts["bare"] = arguments
-    numbers = np.array([all_facts[name] for name in objects.WAY], np.int64)
+    numbers = np.array([all_facts[name] for name in objects.WAY], np.int64).tobytes() + kept[0]
     return (numbers, kept, tuple(lists.values()), fixed, tuple(named), tuple(held), dict(facts))
 
 
@@ -261,15 +267,16 @@ def _addresses(things: Sequence[Any]) -> np.ndarray:
 class Owner(tuple[Any, ...]):
     """The `__self__` of a fast entry, called for arguments that the machine code does not handle.
 
-    The items are the way for arrays only (or None); a list of registered ways; the object that
-    holds the entry, and the name with which unpickling finds the entry there; the Python path
-    (`fallback`); the path tried before it (`again`); and a set that identifies the registered ways.
+    The items are the words of the way for arrays only (or None); a list of registered ways; the
+    object that holds the entry, and the name with which unpickling finds the entry there; the
+    Python path (`fallback`); the path tried before it (`again`); a set that identifies the
+    registered ways; and the way for arrays only (or None).
     """
 
     __slots__ = ()
 
     def __call__(self, /, *arguments: Any, **named: Any) -> Any:
-        _, _, _, _, fallback, again, _ = self
+        fallback, again = self[4:6]
         answer = NotImplemented if again is None else again(self, arguments, named)
         if answer is not NotImplemented:
             return answer
@@ -288,22 +295,24 @@ class Owner(tuple[Any, ...]):
 
 def _without_code(holder: Any, name: str) -> Owner:
     """Return an owner for unpickling, used only to look up an entry by name."""
-    return Owner((None, [], holder, name, None, None, set()))
+    return Owner((None, [], holder, name, None, None, set(), None))
 
 
 _FASTCALL_WITH_KEYWORDS = 0x0080 | 0x0002
-_DEFINITIONS: dict[str, tuple[np.ndarray, Any]] = objects.for_ever({})
-"""Method definitions by name, signature and docstring. CPython reads them until exit."""
+_DEFINITIONS: dict[tuple[str, int], tuple[np.ndarray, Any]] = objects.for_ever({})
+"""Method definitions by text (name, signature, docstring) and code. CPython reads them until exit.
+"""
 
 
 def _definition(name: str, text: str, entry: int) -> int:
     """Return the address of a function's method definition, which is made once and kept forever."""
-    if text not in _DEFINITIONS:
+    key = text, entry
+    if key not in _DEFINITIONS:
         held = ctypes.c_char_p(name.encode()), ctypes.c_char_p(text.encode())
         start, end = (ctypes.cast(x, ctypes.c_void_p).value or 0 for x in held)
         found = np.array([start, entry, _FASTCALL_WITH_KEYWORDS, end], np.int64)
-        _DEFINITIONS[text] = found, held
-    return _DEFINITIONS[text][0].ctypes.data
+        _DEFINITIONS[key] = found, held
+    return _DEFINITIONS[key][0].ctypes.data
 
 
 def fast_entry(
@@ -328,11 +337,12 @@ def fast_entry(
     if not objects.supported() or (kernel is not None and way is None):
         return fallback
     objects.fill_context()
-    text, entry = f"{name}($self, {signature})\n--\n\n{doc}", _shared().address("entry")
+    text, entry = f"{name}($self, {signature})\n--\n\n{doc}", _shared().address(_usual(kernel))
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
-    owner = Owner((way, [], holder, name, fallback, again, set()))
+    words = None if way is None else way[0]
+    owner = Owner((words, [], holder, name, fallback, again, set(), way))
     built: Callable[..., Any] = make(_definition(name, text, entry), owner, None)
     return built
 
@@ -347,7 +357,17 @@ def _shared() -> Any:
         found = Artifact(Interface("entry", (), (), ()), "float64", 0, 0, code)
         cache.save(name, found)
     symbols = {"context": ctypes.addressof(objects.FILLED)}
-    return objects.for_ever(load(found.object_code, symbols, ("entry", "called")))
+    usual = (f"entry{k + 1}" for k in range(objects.USUAL))
+    return objects.for_ever(load(found.object_code, symbols, ("entry", "called", *usual)))
+
+
+def _usual(kernel: Kernel | None) -> str:
+    """Return the name of the entry in machine code for calls of a kernel."""
+    if kernel is None or len(kernel.interface.outputs) != 1:
+        return "entry"
+    inputs, rank = kernel.interface.inputs, len(kernel.interface.outputs[0].shape)
+    few = 0 < len(inputs) <= objects.USUAL and rank <= objects.USUAL_RANK
+    return f"entry{len(inputs)}" if few and all(len(v.shape) == 1 for v in inputs) else "entry"
 
 
 def called_by_slot(kind: type, sample: Any) -> None:

@@ -70,7 +70,8 @@ end:
 ; Repeat a step. Tables: for the inputs, addresses and strides between rows and between steps; for
 ; the outputs, addresses (of the states themselves) and sizes of a row; for the `kept` records,
 ; addresses and strides between rows and between records. `fresh` receives the results of a single
-; state before they become the state.
+; state, and then changes places with the state: nothing is copied, except after an odd number of
+; steps, when the last results are moved to the place of the states.
 define void @repeat(i64 %rows, i64 %steps, i64 %every, i64 %inputs, i64 %outputs, i64 %kept,
                     ptr %in, ptr %in_rows, ptr %in_steps, ptr %state, ptr %sizes,
                     ptr %record, ptr %record_rows, ptr %record_steps, ptr %fresh, ptr %workspace) {{
@@ -85,10 +86,12 @@ single:
 {_ONE[1]}  br label %return
 return:
   %r = phi i64 [ 0, %single ], [ %r_next, %return ]
-{entry("r_from", "ptr", "fresh", "r")}
-{entry("r_to", "ptr", "state", "r")}
-{entry("r_size", "i64", "sizes", "r")}
-  call void @llvm.memcpy.p0.p0.i64(ptr %r_to, ptr %r_from, i64 %r_size, i1 false)
+{entry("r_new", "ptr", "fresh", "r")}
+{entry("r_old", "ptr", "in", "r")}
+{place("r_state", "ptr", "state", "r")}
+  store ptr %r_old, ptr %r_new.at
+  store ptr %r_new, ptr %r_old.at
+  store ptr %r_new, ptr %r_state
   %r_next = add i64 %r, 1
   %r_more = icmp ult i64 %r_next, %outputs
   br i1 %r_more, label %return, label %advance
@@ -127,7 +130,25 @@ records:
 again:
   %next = add i64 %step, 1
   %more = icmp ule i64 %next, %steps
-  br i1 %more, label %loop, label %end
+  br i1 %more, label %loop, label %over
+over:
+  %turns = and i64 %steps, 1
+  %odd = icmp ne i64 %turns, 0
+  %away = and i1 %alone, %odd
+  br i1 %away, label %home, label %end
+home:
+  %h = phi i64 [ 0, %over ], [ %h_next, %home ]
+{entry("h_from", "ptr", "in", "h")}
+{entry("h_to", "ptr", "fresh", "h")}
+{entry("h_size", "i64", "sizes", "h")}
+{place("h_state", "ptr", "state", "h")}
+  call void @llvm.memcpy.p0.p0.i64(ptr %h_to, ptr %h_from, i64 %h_size, i1 false)
+  store ptr %h_from, ptr %h_to.at
+  store ptr %h_to, ptr %h_from.at
+  store ptr %h_to, ptr %h_state
+  %h_next = add i64 %h, 1
+  %h_more = icmp ult i64 %h_next, %outputs
+  br i1 %h_more, label %home, label %end
 end:
   ret void
 }}

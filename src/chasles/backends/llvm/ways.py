@@ -44,9 +44,9 @@ def learn(
     try:
         values = tuple((name, type(value), value) for name, value in options.items())
         key = (values, None if target is None else tuple(target.loads or ()), short, len(arguments))
-        if key in owner[-1]:
+        if key in owner[6]:
             return
-        owner[-1].add(key)
+        owner[6].add(key)
     except (TypeError, ValueError):
         return  # an unhashable option
     target = target or make()
@@ -65,12 +65,12 @@ def _reached(target: Target, short: bool) -> Way | None:
     owner = getattr(target.entry, "__self__", None)
     if not isinstance(owner, Owner) or owner[0] is None or len(target.loads or ()) > MOST_WRENCHES:
         return None
-    plain: Way = owner[0]
+    plain: Way = owner[-1]
     if short and target.shown is not None:
         return None
     if short and plain[-1]["single"] == NEVER:
         plain = next((way for way in owner[1] if way[-1]["single"] == ALWAYS), plain)
-        if plain is owner[0]:
+        if plain is owner[-1]:
             return None
     if len(target.sources) != plain[-1]["inputs"]:
         return None

@@ -79,14 +79,17 @@ def first_unstable(watch: Any, steps: int) -> Any:
 
     `steps` is the number of steps that were taken.
     """
-    age = (watch[..., 1::2].max(-1, keepdims=True) - LATCHED).clip(0.0).astype(int)
+    most = watch[..., 1::2].max(-1, keepdims=True)
+    if isinstance(most, np.ndarray) and not (most > LATCHED).any():
+        return np.full(watch.shape[:-1], -1)
+    age = (most - LATCHED).clip(0.0).astype(int)
     return ((steps - age) * (age > 0) - (age == 0)).reshape(watch.shape[:-1])
 
 
 def told(function: str, run: Any) -> Any:
     """Return a motion unchanged; warn if it is unstable, unless its arrays are on a GPU."""
     unstable = run.unstable
-    if isinstance(unstable, np.ndarray) and (unstable >= 0).any():
+    if isinstance(unstable, np.ndarray) and unstable.max(initial=-1) >= 0:
         found = unstable[unstable >= 0]
         who = f" in {found.size} of {unstable.size} members" if unstable.ndim else ""
         warnings.warn(

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -189,9 +189,17 @@ class Rollout:
                 which = np.flatnonzero(wanted).tolist()
                 numbers, along = numbers[which], [a[..., which, :] for a in along]
             touching = self._touched(place, along, course.threads)
-        t = course.start + dt * numbers
-        kept = Trajectory(t, along[0], along[1], touching=touching, end=end, compiled=True)
-        return replace(kept, unstable=unstable, act=along[-1] if "act" in self._sizes else None)
+        t, act = course.start + dt * numbers, along[-1] if "act" in self._sizes else None
+        return Trajectory(
+            t,
+            along[0],
+            along[1],
+            touching=touching,
+            end=end,
+            compiled=True,
+            unstable=unstable,
+            act=act,
+        )
 
     def _watch(self, place: Place, course: Course, lead: tuple[int, ...]) -> Any:
         """Return the contact watch (count, size) before the first step."""
@@ -254,14 +262,20 @@ class Rollout:
             self._adjoints[along] = backends.adjoint(*loops)
         return self._adjoints[along]
 
+    @cached_property
+    def _arguments(self) -> tuple[list[Variable], dict[str, int]]:
+        """Variables of all arguments, and their sizes."""
+        own = {"parameters": self.parameters} if self.parameters else {}
+        sizes = self._sizes | own | {"tau": self.model.nv} | self._given | self._free
+        return [Variable(name, (n,)) for name, n in sizes.items()], sizes
+
     def _place(self, course: Course) -> Place:
         """Check all arguments and return them with their location."""
         surfaces, given = self._sizes.get("contact_states", 0), course.contact_states
         if given is not None and not surfaces:
             problem = "contact_states was given, but no contact has internal state"
             raise InputError("E-MOTION-021", problem, part=course.function)
-        own = {"parameters": self.parameters} if self.parameters else {}
-        sizes = self._sizes | own | {"tau": self.model.nv} | self._given | self._free
+        variables, sizes = self._arguments
         check_given(course, self._sizes, self._given)
         arguments = {name: getattr(course, name) for name in sizes}
         for name in ("contact_states", "act"):
@@ -270,7 +284,6 @@ class Rollout:
         for name in ("q", "qd"):
             if arguments[name] is None:
                 raise ArgumentError("E-CALL-118", f"{name} is missing", part=course.function)
-        variables = [Variable(name, (n,)) for name, n in sizes.items()]
         return place_of(course.function, variables, list(arguments.values()))
 
     def _start(self, place: Place, course: Course) -> tuple[tuple[int, ...], list[Any], list[Any]]:
@@ -389,8 +402,8 @@ def prepared(
     constant, known = None if pairs is None else dt, robot.mechanism.kept
     key: Any = ("rollout", integrator, control, dissipation, pairs, constant, count, free)
     try:
-        if key in known and not again:
-            found: Rollout = known[key]
+        found: Rollout | None = None if again else known.get(key)
+        if found is not None:
             return found
     except (TypeError, ValueError):  # not hashable
         key = None
@@ -398,10 +411,10 @@ def prepared(
         touch = None if pairs is None else Contacts(robot.model, pairs)
         rest = (dissipation, touch, constant, count, free)
         made = Rollout(robot.model, integrator, control, *rest)
-    found = known.setdefault(("rollout", made.recipe), made)
+    kept: Rollout = known.setdefault(("rollout", made.recipe), made)
     if key is not None and not again:
-        known[key] = found
-    return found
+        known[key] = kept
+    return kept
 
 
 def checked_steps(

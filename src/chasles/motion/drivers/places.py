@@ -53,8 +53,9 @@ class Place:
 
     def flat(self, array: Any, lead: tuple[int, ...], tail: tuple[int, ...]) -> Any:
         """Broadcast an array to a leading shape, and flatten the leading axes."""
-        # A copy: states are advanced in place.
-        whole = np.array(np.broadcast_to(array, lead + tail), order="C")
+        shape = lead + tail
+        given = array if array.shape == shape else np.broadcast_to(array, shape)
+        whole = np.array(given, order="C")  # a copy: states are advanced in place
         return whole.reshape(math.prod(lead), *tail)
 
     def sent(self, array: np.ndarray) -> Any:
