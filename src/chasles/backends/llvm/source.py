@@ -83,8 +83,10 @@ def module(whole: Program | Staged, target: Target) -> Module:
     if not program.tiled:
         parts.append(_one(whole, program, lowered, pack, products, target))
     if products and isinstance(lowered, Lowered) and products.staged.products <= SPREAD:
+        first = list(dict.fromkeys(r for refs in program.results for r in refs))
         program, products = products.spread(lowered.code), None
-        lowered = cut(list(program.code), list(places(program)), LONGEST, _far(program))
+        code, results = list(program.code), list(places(program))
+        lowered = cut(code, results, LONGEST, _far(program), first)
         slots = _Slots(program)
     parts.append(_vector_parts(program, lowered, slots, target))
     for n in sorted({v.size for v in program.inputs} - {0}):
