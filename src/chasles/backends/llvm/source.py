@@ -280,11 +280,13 @@ def _batch(
     taken = [(f"gather{v.size}", k, *inputs[k]) for k, v in enumerate(program.inputs) if v.size]
     whole = [] if products else [k for k, columns in enumerate(slots.columns) if columns]
     given = [(f"scatter{k}", -1, *outputs[k]) for k in whole]
-    past = {
-        f"scatter{k}": w.emit(f"select i1 {far}, ptr @scatter{k}_past, ptr @scatter{k}")
-        for k in whole
-        if streams(w, len(slots.columns[k]))
-    }
+    past = {}
+    for k in whole:
+        if streams(w, n := len(slots.columns[k])):
+            dense = w.emit(f"icmp eq i64 {outputs[k][1]}, {n * w.element.bytes}")
+            both = w.emit(f"and i1 {far}, {dense}")
+            ways = f"ptr @scatter{k}_past, ptr @scatter{k}"
+            past[f"scatter{k}"] = w.emit(f"select i1 {both}, {ways}")
     used = len(tiles) * sum(sizes)
     rows = w.at("%workspace", used, w.type)
 
@@ -299,13 +301,13 @@ def _batch(
             w.raw(f"  call void {name}({tile}, ptr {place}, i64 {stride}{last})")
 
     def ask(row: str, count: int) -> None:
-        """Prefetch the cache lines that two rows of results share.
+        """Prefetch the cache lines that two tiles of results share.
 
         These lines are written through the cache, and stores past the cache would wait for them.
         """
         for k in (k for k in whole if f"scatter{k}" in past):
             pointer, stride = outputs[k]
-            for r in range(count):
+            for r in range(0, count + 1, w.width):
                 number = w.emit(f"add i64 {row}, {r}")
                 place = w.at(pointer, w.emit(f"mul i64 {number}, {stride}"))
                 w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
@@ -313,7 +315,7 @@ def _batch(
     def run(count: int, row: str, last: str) -> None:
         """Process tiles from a row onward; with `last`, one tile that may lack its last rows."""
         if not last:
-            ask(row, count * w.width + 1)
+            ask(row, count * w.width)
         for t in range(count):
             move(taken, t, row, last)
         for n in range(len(lowered.parts)):
