@@ -26,7 +26,7 @@ state fills a SIMD vector."""
 SHORTER = 4
 """All forms together must be shorter than the program by this factor."""
 
-JOINED, LONG, OFTEN = 12, 600, 16
+JOINED, LONG, OFTEN = 24, 600, 64
 """Largest number of rounds in which neighboring segments are joined, and largest number of
 instructions of a joined pair. A pair is joined only if it occurs at least once per OFTEN segments.
 """

@@ -239,16 +239,15 @@ def quaternions(w: Routine, inputs: tuple[str, str], batch: str, count: str, no:
             w.set(result, f"i1 {w.compare('eq', doubled, 0)}")
         return w.get(result, "i1")
 
-    with w.each(word(w, "nonzero")) as (k, further):
+    with w.each(count) as (row, _), w.each(word(w, "nonzero")) as (k, further):
         both = w.times(k, 2)
         which, first = (w.entry_of(records, n, "i64") for n in (both, w.plus(both, 1)))
         start = w.entry_of(inputs[0], which, "ptr")
-        stride = w.entry_of(inputs[1], which, "i64")
-        place = w.at(start, w.times(first, word(w, "bytes")))
+        ahead = w.times(row, w.entry_of(inputs[1], which, "i64"))
+        place = w.at(start, w.plus(ahead, w.times(first, word(w, "bytes"))))
         with w.when(w.opposite(batch), go=further):
             every = w.variable("i1", "true")
             with w.each(4) as (n, _):
                 w.set(every, f"i1 {w.both(w.get(every, 'i1'), zero(place, n))}")
             w.leave(w.get(every, "i1"), no)
-        with w.each(count) as (n, _):
-            w.leave(zero(w.at(place, w.times(n, stride)), "0"), no)
+        w.leave(zero(place, "0"), no)
