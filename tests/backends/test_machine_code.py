@@ -13,13 +13,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from entry_stress import resident
 from support import raises
 from test_threads import trial
 
 import chasles
 from chasles.backends import arrays, cache
+from chasles.backends.llvm import calls
 from chasles.backends.llvm import code as llvm_code
 from chasles.backends.llvm import kernel as llvm
+from chasles.expr import RULES, Arena, Program, Variable
 from chasles.robots import planar, puma560
 
 LARGE = (2**53 + 1, 2**63 - 1, 2**63, 2**64 - 1, 2**64, 2**64 + 1, 2**64 + 64, 10**5000)
@@ -138,6 +141,29 @@ def test_an_entry_alone_keeps_its_code(alone: None) -> None:
     assert kernel() is None
     assert np.array_equal(entry(q), expected)
     assert np.array_equal(entry(q[None])[0], expected)
+
+
+def test_a_batch_with_a_large_workspace_needs_no_python() -> None:
+    """Its memory is allocated for the call and freed after it, also where the call is refused."""
+    size = 1200
+    arena, x, y = Arena(RULES), Variable("x", (size,)), Variable("y", (size,))
+    sums = [a + a for a in (arena.input("x", k) for k in range(size))]
+    program = Program.from_outputs("doubled", [x], [(y, sums)])
+    kernel = llvm.compile(program)
+    assert kernel.artifact.workspace > calls.SMALL_WORKSPACE
+    facts: dict[str, Any] = {"name": "doubled", "signature": "x", "doc": "", "holder": None}
+    refused: list[Any] = []
+    entry = kernel.fast_entry(fallback=lambda *_, **named: refused.append(named), **facts)
+    rows, out = np.random.default_rng(0).normal(size=(13, size)), np.empty((13, size))
+    wrong = np.empty((12, size))
+    before = resident()
+    for _ in range(2000):
+        assert entry(rows, out=out) is out
+        entry(rows, out=wrong)
+    assert resident() - before < 2000 * kernel.artifact.workspace // 4, "memory is given back"
+    assert len(refused) == 2000, "only the calls with a wrong array"
+    assert np.array_equal(out, 2.0 * rows)
+    assert np.array_equal(entry(rows), 2.0 * rows)
 
 
 def test_a_finaliser_in_the_garbage_may_call(alone: None) -> None:

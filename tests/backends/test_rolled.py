@@ -33,7 +33,7 @@ FUNCTIONS = ("inverse_dynamics", "forward_dynamics", "mass_matrix", "kinetic_ene
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Roll every program, however short and whatever its forms."""
     monkeypatch.setattr(tracing, "MANY", 0)
-    monkeypatch.setattr(llvm_source, "LONGEST", 0)
+    monkeypatch.setattr(llvm_source, "LOOP", 0)
     monkeypatch.setattr(rolling, "SHORTER", 0)
 
 
@@ -85,7 +85,7 @@ def test_long_chains_are_loops_by_themselves() -> None:
     target = Target(8, fuse=True)
     loop = llvm_source._lowered(compiled.program, target)
     assert isinstance(loop, rolling.Rolled)
-    assert sum(len(form.program.code) for form in loop.forms) * 10 < len(compiled.program.code)
+    assert sum(len(form.program.code) for form in loop.forms) * 5 < len(compiled.program.code)
     q, qd, qdd = (0.1 * a for a in state(robot, 3, 20))
     found = compiled(q, qd, qdd)
     expected = Floats(robot).inverse_dynamics(q[4], qd[4], qdd[4], method="spatial")

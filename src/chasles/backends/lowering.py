@@ -69,16 +69,25 @@ def lower(program: Program, *, fuse: bool, longest: int, far: int = NEVER) -> Lo
     return cut(code, list(places(program)), longest, far)
 
 
-def cut(code: list[Instruction], results: list[int], longest: int, far: int = NEVER) -> Lowered:
+def cut(
+    code: list[Instruction],
+    results: list[int],
+    longest: int,
+    far: int = NEVER,
+    first: Sequence[int] = (),
+) -> Lowered:
     """Order instructions, and cut them into parts of about `longest` operations.
 
     far: number of instructions after which an unused value is read from the scratch array again.
-    Compilers allocate registers faster if the lifetimes of values are short.
+    Compilers allocate registers faster if the lifetimes of values are short. first: values that are
+    computed first; the instructions after them keep their order.
     """
-    order = deepest_first(code, results)
+    order = deepest_first(code, first or results)
     most = most_alive(code, order, FREE)
     if most > FAST:
         order = few_alive(code, [order], FREE)
+    if first:
+        order += sorted({*deepest_first(code, results)}.difference(order))
     pieces = _cut(code, order, longest)
     return _parts(code, pieces, results, far if most > REGISTERS else NEVER)
 

@@ -26,7 +26,7 @@ state fills a SIMD vector."""
 SHORTER = 4
 """All forms together must be shorter than the program by this factor."""
 
-JOINED, LONG, OFTEN = 12, 600, 16
+JOINED, LONG, OFTEN = 24, 600, 64
 """Largest number of rounds in which neighboring segments are joined, and largest number of
 instructions of a joined pair. A pair is joined only if it occurs at least once per OFTEN segments.
 """
@@ -70,14 +70,11 @@ def rolled(program: Program) -> Rolled | None:
     code, results = program.code, list(places(program))
     if not program.cuts or any(code[r].op == "input" for r in results):
         return None
-    single = _segments(program, results)
-    for segments in (_joined(code, single), single):
-        found: dict[tuple[object, ...], list[list[int]]] = {}
-        for segment in segments:
-            found.setdefault(_form(code, segment), []).append(segment)
-        if sum(len(form) for form in found) * SHORTER <= len(code):
-            break
-    else:
+    segments = _joined(code, _segments(program, results))
+    found: dict[tuple[object, ...], list[list[int]]] = {}
+    for segment in segments:
+        found.setdefault(_form(code, segment), []).append(segment)
+    if sum(len(form) for form in found) * SHORTER > len(code):
         return None
     home = {k: n for n, segment in enumerate(segments) for k in segment}
     kept = set(results)
@@ -144,7 +141,8 @@ def _as_soon_as_known(
 def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list[int]]:
     """Repeatedly join the pair of neighboring forms that occurs most often.
 
-    Values passed between joined segments stay in registers.
+    Values passed between joined segments stay in registers. All forms together stay shorter than
+    the program by the factor `SHORTER`.
     """
     kinds: dict[tuple[object, ...], int] = {}
     ids = [kinds.setdefault(_form(code, segment), len(kinds)) for segment in segments]
@@ -162,6 +160,9 @@ def _joined(code: Sequence[Instruction], segments: list[list[int]]) -> list[list
             joined.append([k for segment in segments[n : n + 1 + both] for k in segment])
             names.append(new if both else ids[n])
             n += 1 + both
+        lengths = dict(zip(names, map(len, joined), strict=True))
+        if sum(lengths.values()) * SHORTER > len(code):
+            break
         segments, ids = joined, names
     return segments
 

@@ -247,13 +247,12 @@ def quaternions(w: Routine, inputs: tuple[str, str], batch: str, count: str, no:
         w.start(done)
         return w.get(result, "i1")
 
-    with w.each(word(w, "nonzero")) as (k, further):
+    with w.each(count) as (row, _), w.each(word(w, "nonzero")) as (k, further):
         both = w.times(k, 2)
         which, first = (w.entry_of(records, n, "i64") for n in (both, w.plus(both, 1)))
         start = w.entry_of(inputs[0], which, "ptr")
-        place = w.at(start, w.times(first, word(w, "bytes")))
+        ahead = w.times(row, w.entry_of(inputs[1], which, "i64"))
+        place = w.at(start, w.plus(ahead, w.times(first, word(w, "bytes"))))
         with w.when(w.opposite(batch), go=further):
             w.leave(zero(place, 4), no)
-        stride = w.entry_of(inputs[1], which, "i64")
-        with w.each(count) as (n, _):
-            w.leave(zero(w.at(place, w.times(n, stride)), 1), no)
+        w.leave(zero(place, 1), no)

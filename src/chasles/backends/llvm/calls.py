@@ -29,7 +29,7 @@ from chasles.backends.objects import (
 )
 
 SMALL_WORKSPACE = 64 * 1024
-"""Largest workspace (bytes) of a batch on the stack; larger batches take the Python path."""
+"""Largest workspace (bytes) of a batch on the stack. A larger one is allocated."""
 
 GATHERED = 4096
 """Largest number of input numbers of one state that are gathered on the stack."""
@@ -330,12 +330,11 @@ def answered() -> str:
     w.leave(guarded, other)
     single(w, other)
     w.start(other)
-    heap = w.variable("ptr", "null")
+    heap, space = w.variable("ptr", "null"), w.variable("ptr", "null")
     shape = lead, dims, count = batch_shape(w, no)
     batch = w.compare("ne", lead, 0)
     most = w.called("i64", "@llvm.umax.i64", "i64 %limit", f"i64 {word(w, 'most')}")
     refused = w.compare("ugt", w.minus(count, 1), w.minus(most, 1))
-    refused = w.either(refused, w.compare("ugt", word(w, "workspace"), SMALL_WORKSPACE))
     w.leave(w.both(batch, refused), no)
     kinds = ((MOST_INPUTS, "ptr"), (MOST_INPUTS, "i64"), (MOST_OUTPUTS, "ptr"))
     in_places, in_steps, out_places = (w.room(*kind) for kind in kinds)
@@ -372,6 +371,13 @@ def answered() -> str:
         w.set(room, f"ptr {got}")
         w.leave(w.opposite(w.called("i1", "@prepared", "ptr %way", *operands)), no)
     quaternions(w, inputs, batch, count, no)
+    needed = w.plus(word(w, "workspace"), 64)
+    large = w.both(batch, w.compare("ugt", needed, SMALL_WORKSPACE))
+    with w.when(large):
+        got = w.called("ptr", context(w, "allocate"), f"i64 {needed}")
+        w.leave(w.is_null(got), no)
+        w.raw(f"  ; room {got} {needed}")
+        w.set(space, f"ptr {got}")
     with w.when(w.opposite(w.is_null("%out"))):
         _targets(w, shape, inputs, outputs, no)
         w.leave(w.opposite(guarded), ready)
@@ -381,21 +387,25 @@ def answered() -> str:
     done = w.label()
     with w.when(w.opposite(batch), go=done):
         w.do(word(w, "one", "ptr"), tables[0], tables[2])
-    size = w.plus(word(w, "workspace"), 64)
-    workspace = w.emit(f"alloca i8, i64 {size}, align 64")
+    stack = w.emit(f"alloca i8, i64 {w.pick(large, '0', needed)}, align 64")
+    got = w.get(space, "ptr")
+    odd = w.emit(f"and i64 {w.emit(f'ptrtoint ptr {got} to i64')}, 63")
+    workspace = w.pick(large, w.at(got, w.minus("64", odd)), stack, "ptr")
     state = w.called("ptr", context(w, "release"))
     w.do(word(w, "batch", "ptr"), f"i64 {count}", *tables, f"ptr {workspace}")
     w.do(context(w, "acquire"), f"ptr {state}")
     w.start(done)
     with w.when(guarded):
         _guard(w, count, made, no)
-    w.do("@released", f"ptr {w.get(heap, 'ptr')}")
+    for place in (heap, space):
+        w.do("@released", f"ptr {w.get(place, 'ptr')}")
     with w.when(w.opposite(w.is_null("%out"))):
         w.do(context(w, "increment"), "ptr %out")
         w.answer("ptr %out")
     w.answer(f"ptr {_delivered(w, lead, made)}")
     w.start(no)
-    w.do("@released", f"ptr {w.get(heap, 'ptr')}")
+    for place in (heap, space):
+        w.do("@released", f"ptr {w.get(place, 'ptr')}")
     w.answer(f"ptr {NOT_TAKEN}")
     return _released() + "declare i64 @llvm.umax.i64(i64, i64)\n" + w.finished()
 

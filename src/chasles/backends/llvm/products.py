@@ -155,38 +155,48 @@ class Products:
     def spread(self, code: Sequence[Instruction]) -> Program:
         """Return the program with all products as instructions, for states in lanes.
 
-        code: the fused instructions of the head. The terms of a sum are added in the order of
+        code: the fused instructions of the head. The products of a column follow each other, so
+        that its entries stay in registers. The terms of a sum are added in the order of
         `functions`, so that results are bitwise identical.
         """
-        made, head = list(code), self.staged.head
+        made, outputs = list(code), self.staged.outputs
         zero = self._added(made, Instruction("const", (), 0.0))
-        results: list[tuple[int, ...]] = [()] * len(self.staged.outputs)
-        for group in self.groups:
-            for k in group.results:
-                factor, columns = self.staged.chains[k][-1], self._columns(k)
-                refs = head.results[factor]
-                block = [
-                    {c: refs[r * columns + c] for c in some}
-                    for r, some in enumerate(self.staged.present(factor))
-                ]
-                for left in group.lefts:
-                    block = self._product(made, left, block)
-                results[k] = tuple(row.get(c, zero) for row in block for c in range(columns))
-        whole = self.staged
-        return replace(head, outputs=whole.outputs, results=tuple(results), code=tuple(made))
+        found: list[dict[tuple[int, int], int]] = [{} for _ in outputs]
+        for c in reversed(range(max(v.shape[1] for v in outputs))):
+            last: dict[int, tuple[Rows, dict[int, dict[int, int]]]] = {}
+            for group in self.groups:
+                columns = {k: self._entries_of(k, c) for k in group.results}
+                for left in group.lefts[:-1]:
+                    columns = self._product(made, left, columns)
+                left = group.lefts[-1]
+                last.setdefault(id(left), (left, {}))[1].update(columns)
+            for left, columns in last.values():
+                for k, column in self._product(made, left, columns).items():
+                    found[k].update({(r, c): x for r, x in column.items()})
+        results = tuple(
+            tuple(some.get((r, c), zero) for r in range(v.shape[0]) for c in range(v.shape[1]))
+            for some, v in zip(found, outputs, strict=True)
+        )
+        return replace(self.staged.head, outputs=outputs, results=results, code=tuple(made))
+
+    def _entries_of(self, result: int, c: int) -> dict[int, int]:
+        """Return the nonzero entries of column c of a result's last factor, by row."""
+        factor, columns = self.staged.chains[result][-1], self._columns(result)
+        refs, present = self.staged.head.results[factor], self.staged.present(factor)
+        return {r: refs[r * columns + c] for r, some in enumerate(present) if c in some}
 
     def _product(
-        self, code: list[Instruction], left: Rows, right: Sequence[Mapping[int, int]]
-    ) -> list[dict[int, int]]:
-        """Return the nonzero entries of a product, by row and column."""
-        found: list[dict[int, int]] = []
+        self, code: list[Instruction], left: Rows, columns: Mapping[int, Mapping[int, int]]
+    ) -> dict[int, dict[int, int]]:
+        """Return the products of a matrix and columns, each by its nonzero entries."""
+        found: dict[int, dict[int, int]] = {name: {} for name in columns}
         for rows, terms in _orders(left):
             for r in rows:
-                sums: dict[int, int] = {}
                 for k in (k for k in terms if k in left[r]):
-                    for c, x in right[k].items():
-                        sums[c] = self._term(code, left[r][k], x, sums.get(c))
-                found.append(sums)
+                    for name, column in columns.items():
+                        if k in column:
+                            total = found[name].get(r)
+                            found[name][r] = self._term(code, left[r][k], column[k], total)
         return found
 
     def _term(self, code: list[Instruction], entry: Entry, x: int, total: int | None) -> int:

@@ -88,7 +88,11 @@ class Lines:
 
 
 def scatter_past(w: Writer, output: int, n: int) -> str:
-    """Return the function that writes long rows, bypassing the cache (see `scatter`)."""
+    """Return the function that writes long rows, bypassing the cache (see `scatter`).
+
+    The rows follow each other in memory without gaps, so that a line shared by two of them is
+    written whole.
+    """
     width, lines = w.width, [Lines(w, row) for row in row_places(w, clip=False)]
     whole, rest = n // width * width, n % width
 
@@ -96,8 +100,7 @@ def scatter_past(w: Writer, output: int, n: int) -> str:
         return transposed(w, [column(w, output, start, c) for c in range(width)])
 
     begin = block("0")
-    for line, vector in zip(lines, begin, strict=True):
-        line.begin(vector)
+    lines[0].begin(begin[0])
     w.raw("  br label %head\nhead:\n  br label %loop\nloop:")
     w.raw(f"  %block = phi i64 [ {width}, %head ], [ %next, %moved ]")
     for r, vector in enumerate(begin):
@@ -113,11 +116,18 @@ def scatter_past(w: Writer, output: int, n: int) -> str:
         line.write(first, f"%before{r}", f"%now{r}")
     w.raw(f"  %next = add i64 %block, {width}\n  %more = icmp ult i64 %next, {whole}")
     w.raw("  br i1 %more, label %loop, label %end\nend:")
-    last = block(str(n - width)) if rest else [f"%now{r}" for r in range(width)]
-    for r, (line, vector) in enumerate(zip(lines, last, strict=True)):
-        turned = [(lane - rest) % width for lane in range(width)]
-        after = shuffle(w, w.type, vector, vector, turned) if rest else vector
-        line.end(whole - width, rest, f"%now{r}", after)
+    last = block(str(n - width)) if rest else begin
+    ends = [shuffle(w, w.type, v, v, [(k - rest) % width for k in range(width)]) for v in last]
+    following = block("0"), block(str(width))
+    join = [k if k < rest else width + k - rest for k in range(width)]
+    for r, (line, after) in enumerate(zip(lines[:-1], ends, strict=False)):
+        one, two = (vectors[r + 1] for vectors in following)
+        across = shuffle(w, w.type, after, one, join)
+        line.write(whole - width, f"%now{r}", across)
+        if rest:
+            beyond = shuffle(w, w.type, one, two, range(width - rest, 2 * width - rest))
+            line.write(whole, across, beyond)
+    lines[-1].end(whole - width, rest, f"%now{width - 1}", ends[-1])
     return tile_function(w, f"scatter{output}_past", "%slots", clip=False)
 
 

@@ -30,7 +30,7 @@ PAST = _last_cache() // 2
 not stay in the cache."""
 
 AHEAD = 32
-"""Number of columns ahead of a store at which the cache lines of long rows are prefetched."""
+"""Number of columns ahead of a load or store at which cache lines of long rows are prefetched."""
 
 
 def attributes(w: Writer) -> str:
@@ -196,7 +196,12 @@ def gather(w: Writer, n: int, *, clip: bool) -> str:
         for b in range(count):
             move(str(max(0, min(b * width, n - width))))
     else:
-        _loop(w, n, "0", move)
+
+        def move_ahead(start: str) -> None:
+            _prefetch(w, rows, start, "i32 0, i32 0")
+            move(start)
+
+        _loop(w, n, "0", move_ahead)
     return tile_function(w, f"gather{n}", "%tile", clip)
 
 
@@ -236,10 +241,7 @@ def scatter(
         return tile_function(w, f"scatter{output}", "%slots", clip)
 
     def move(start: str) -> None:
-        soon = w.emit(f"add i64 {start}, {AHEAD}")
-        for row in rows:
-            place = w.at(row, soon, w.element.name)
-            w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
+        _prefetch(w, rows, start, "i32 1, i32 3")
         fixed = steady_block(w, output, start)
         _store_halves(w, rows, start, [fixed] * width)
         w.raw("  br label %moved\nmoving:")
@@ -256,6 +258,14 @@ def scatter(
     _loop(w, n, first, move, back="moved")
     tables = "" if clip else _tables(w, output, columns, constant)
     return tables + tile_function(w, f"scatter{output}", "%slots", clip)
+
+
+def _prefetch(w: Writer, rows: Sequence[str], start: str, how: str) -> None:
+    """Prefetch the lines `AHEAD` of a block. how: write or read, and whether lines are kept."""
+    soon = w.emit(f"add i64 {start}, {AHEAD}")
+    for row in rows:
+        place = w.at(row, soon, w.element.name)
+        w.raw(f"  call void @llvm.prefetch.p0(ptr {place}, {how}, i32 1)")
 
 
 def column(w: Writer, output: int, start: str, c: int) -> tuple[str, str]:
