@@ -158,7 +158,7 @@ def _crossing(p: Number, v: Number) -> tuple[Number, Number]:
 
 
 def _nearest(found: Iterable[tuple[Number, Number]]) -> Number:
-    """Return the smallest non-negative distance among those that exist."""
+    """Return the smallest non-negative distance of an existing intersection, or `FAR`."""
     ahead = (select(hit, select(less(t, 0.0), FAR, t), FAR) for t, hit in found)
     return reduce(minimum, ahead, FAR)
 

@@ -156,8 +156,8 @@ class ArticulatedInertia(Additive):
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
         """Return I - U K', the part that a joint transmits; symmetric, because K = U D^-1.
 
-        Products are taken from the side on which K has a row of D^-1 D (`Forces.over`), so that
-        entries that the joint eliminates are exactly zero, for symbols and for numbers.
+        If one of the two rows of K is a unit row (see `Forces.over`), the product uses that row.
+        Entries that the joint eliminates are then exactly zero, for symbols and for numbers.
         """
         if not U.columns:
             return self
@@ -190,10 +190,11 @@ def _left(whole: Number, taken: Number) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class CoriolisInertia(Additive):
-    """B with B v = v x* I v and dI/dt = B + B': the blocks [[A, 0], [-l x, 0]] of one body.
+    """Coriolis matrix B of a body, with B v = v x* I v and dI/dt = B + B'.
 
-    l is the linear momentum. Of all matrices with the first property, this one makes the Coriolis
-    matrix C of a mechanism satisfy dM/dt = C + C' (Echeandia and Wensing 2021).
+    B has the blocks [[A, 0], [-l x, 0]], where l is the linear momentum. Many matrices have the
+    first property. With this one, the Coriolis matrix C of a mechanism satisfies dM/dt = C + C'
+    (Echeandia and Wensing 2021).
     """
 
     A: Matrix
@@ -204,7 +205,7 @@ class CoriolisInertia(Additive):
         """Return the Coriolis inertia of a body with velocity v. It is linear in v."""
         half = v * 0.5
         p = inertia @ half
-        rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # its symmetric part moves I
+        rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # w x I / 2
         mixed = Matrix.skew(half.linear) @ Matrix.skew(inertia.h)
         A = rate + rate.T - mixed - mixed.T - Matrix.skew(p.moment)
         return CoriolisInertia(A, p.force * 2.0)
