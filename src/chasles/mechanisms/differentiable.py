@@ -88,7 +88,7 @@ def differentiable(
         movable[mechanism.velocity_slice(name)] = 0.0
 
     def solve(numbers: np.ndarray, *given: np.ndarray) -> list[np.ndarray]:
-        """Return the arrays of a solution and the derivatives of q; numbers: entries (..., size)."""
+        """Return the arrays of a solution and derivatives of q, for target entries (..., size)."""
         lead = numbers.shape[:-1]
         flat, *rows = (np.asarray(a, float).reshape(-1, a.shape[-1]) for a in (numbers, *given))
         flat, good = _usable(task, flat)

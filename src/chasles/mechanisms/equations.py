@@ -185,7 +185,7 @@ class Freedoms(Equations):
 
     def at(self, time: np.ndarray) -> Self:
         """Return the same loops, with the same choices, at another time (...) in s."""
-        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # for all times
+        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # same at all times
         moved = copy(self)
         moved.__dict__.pop("positions", None)
         if self.positions is not self:

@@ -128,7 +128,7 @@ class Mechanism(Named):
         self.t: np.ndarray | None = None
         """Time (...) of evaluation in s, or None if no time was given."""
         self.kept: dict[Any, Any] = {}
-        """Cache of compiled programs and other data. A key has everything that affects its value."""
+        """Cache of compiled programs and other data. A key has all that affects its value."""
         self.ready: dict[Key, Caller] = {}
         """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()

@@ -117,7 +117,7 @@ def weaker_joints(
 
 
 def _within(trial: Model, model: Model, q: np.ndarray) -> bool:
-    """Return True if the loop of `model` transmits all forces that the loop of `trial` transmits."""
+    """Return True if the loop of `model` transmits every force that the loop of `trial` does."""
     some, all_of = _transmitted(trial, q), _transmitted(model, q)
     left = some - all_of @ np.linalg.lstsq(all_of, some, rcond=None)[0]
     return bool(np.max(np.abs(left), initial=0.0) < 1e-9 * max(1.0, np.max(np.abs(all_of))))
