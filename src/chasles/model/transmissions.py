@@ -11,9 +11,9 @@ from chasles.model.model import Frame, Model, Share, Stretch, suggest
 
 
 class Tendon(NamedTuple):
-    """A tendon that acts on joints (`geared`) or follows a path.
+    """A tendon that is coupled to joints (`geared`) or follows a path.
 
-    `offset` is the constant part of its length.
+    `offset` is the constant part of the tendon's length.
     """
 
     data: RotorData
