@@ -355,9 +355,7 @@ def motion(function: Motion, *, joint: str = "") -> Program:
         given = function(Arena(RULES).input("t", 0))
     except Exception as error:
         problem = f"the function failed on a symbol: {type(error).__name__}: {said(error)}"
-        remedy = (
-            "accept one number (the time) as argument, and use the functions of chasles.expr"
-        )
+        remedy = "accept one number (the time) as argument, and use the functions of chasles.expr"
         raise ModelError("E-JOINT-012", problem, remedy, part=at) from error
     entries = [given] if is_number(given) or not isinstance(given, Iterable) else list(given)
     if not all(map(is_number, entries)):

@@ -258,7 +258,7 @@ def _spanned(moves: Moves, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.n
 
 
 def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
-    """Return the mask (k,) of points with tension above BOUND / 2, relative to the largest force."""
+    """Return the mask (k,) of points with tension above BOUND / 2 times the largest force."""
     which = np.flatnonzero(mode.active)
     rows, some, held = 3 * which[:, None] + np.arange(3), moves.of(which), mode.of(which)
     part = replace(problem, T=problem.T[:, rows.ravel()], bias=problem.bias[rows.ravel()])
