@@ -401,7 +401,7 @@ def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list
     """Return L and D with A = L' D L, L unit lower triangular (Featherstone 2008, table 6.3).
 
     Elimination runs from the last row to the first. For a mass matrix in tree order this causes no
-    fill-in, so zeros due to branching (section 6.4) remain zeros and cost nothing.
+    fill-in, so zeros due to branching (section 6.4) remain zeros and add no operations.
     """
     n = len(A)
     L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
@@ -434,7 +434,7 @@ def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
 
 
 # Products and solutions with a lower triangle (Featherstone 2008, table 6.5). Zeros due to
-# branching and a unit diagonal add no operations, so the same functions serve both factors.
+# branching and a unit diagonal add no operations, so the same functions are used for both factors.
 
 
 def multiply_lower(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
@@ -545,7 +545,7 @@ def invert_symmetric(A: Matrix) -> Matrix:
 
 
 def invert_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> Matrix:
-    """Return the inverse of L' D L: W D^-1 W' with W = L^-1, each entry computed once."""
+    """Return the inverse of L' D L as W D^-1 W' with W = L^-1. Half of it is computed."""
     n = len(D)
     W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
     for i in range(n):

@@ -1,7 +1,7 @@
 """Planar vector algebra: motions and forces in the x-y plane (Featherstone 2008, 2.16 and A.1).
 
 All quantities are spatial quantities restricted to rotation about z and translation along x and y
-(rows 3, 4, 5): a vector has three entries, a transform three, an inertia four, and the inertia of
+(rows 3, 4, 5): a vector has three entries, a transform four, an inertia four, and the inertia of
 an articulated body six.
 """
 
@@ -35,7 +35,7 @@ class PlanarMotion(Additive):
         return self.w * f.n + self.x * f.x + self.y * f.y
 
     def cross(self, other: Carried) -> Carried:
-        """Return crm(v) m or crf(v) f (Eq 2.75 and 2.76)."""
+        """Return the cross product crm(v) m or crf(v) f (Eq 2.75 and 2.76)."""
         w, x, y = self.w, self.x, self.y
         if isinstance(other, PlanarMotion):
             return PlanarMotion(0.0, y * other.w - w * other.y, w * other.x - x * other.w)
@@ -72,7 +72,7 @@ class PlanarTransform:
 
     @staticmethod
     def of(angle: Number, x: Number = 0.0, y: Number = 0.0) -> "PlanarTransform":
-        """Return the transform that shifts, then rotates: Xpln (Eq 2.77)."""
+        """Return the transform Xpln, a translation followed by a rotation (Eq 2.77)."""
         return PlanarTransform(cos(angle), sin(angle), x, y)
 
     def matrix(self) -> Matrix:
@@ -145,7 +145,7 @@ class PlanarInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, cx: Number, cy: Number, Ic: Number) -> "PlanarInertia":
-        """Create an inertia from mass, center of mass, and inertia about it (mcI, Eq 2.78)."""
+        """Create an inertia from mass, center of mass and inertia about the center (Eq 2.78)."""
         return PlanarInertia(m, m * cx, m * cy, Ic + m * (cx * cx + cy * cy))
 
     def matrix(self) -> Matrix:
@@ -190,7 +190,7 @@ class PlanarArticulatedInertia(Additive):
         return PlanarForce(*(self.matrix() @ a.vector()))
 
     def without(self, s: PlanarMotion) -> "PlanarArticulatedInertia":
-        """Return I - U D^-1 U', U = I s, D = s'U: the part that a joint along s transmits."""
+        """Return I - U D^-1 U' with U = I s and D = s'U, which a joint along s transmits."""
         U = self @ s
         k = 1.0 / s.dot(U)
         n, x, y = U.n, U.x, U.y

@@ -46,7 +46,7 @@ class Product:
 
     @property
     def chain(self) -> tuple[Matrix, ...]:
-        """Matrices whose product is the whole matrix."""
+        """Matrices whose product is this matrix."""
         inner = self.right.chain if isinstance(self.right, Product) else (self.right,)
         first, *middle, last = (self.left, *inner)
         extra = len(self.above)

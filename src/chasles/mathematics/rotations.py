@@ -62,7 +62,7 @@ class Plane:
         return Symmetric.of(Matrix(tuple(map(tuple, out))))
 
     def similarity(self, A: Matrix) -> Matrix:
-        """Return E A E' of any matrix in 12 multiplications and 12 additions (section A.5)."""
+        """Return E A E' for any matrix A in 12 multiplications and 12 additions (section A.5)."""
         k, i, j = self.others
         c, s, rows = self.c, self.s, A.rows
         out = [list(r) for r in rows]
@@ -102,7 +102,7 @@ class General:
         return all(not isinstance(e, Scalar) and abs(e) in (0.0, 1.0) for e in entries)
 
     def congruence(self, A: Symmetric) -> Symmetric:
-        """Return E A E' in 28 multiplications, 29 additions: the lower triangle of `similarity`."""
+        """Return E A E' as one triangle of `similarity`: 28 multiplications and 29 additions."""
         return Symmetric.of(self.similarity(A.matrix()).T)
 
     def similarity(self, A: Matrix) -> Matrix:
@@ -130,7 +130,7 @@ class General:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """A rotation of coordinates, stored as a product of simple factors, the first applied first."""
+    """A rotation of coordinates, stored as simple factors in the order of application."""
 
     factors: tuple[Plane | General, ...] = ()
 
@@ -168,7 +168,7 @@ class Rotation:
         return Rotation(tuple([f.T for f in reversed(self.factors)]))
 
     def then(self, other: "Rotation") -> "Rotation":
-        """Return this rotation followed by another, with all factors kept.
+        """Return this rotation followed by another, as the product of all factors.
 
         Parameters
         ----------
@@ -299,7 +299,7 @@ def matrix_from_quaternion(q: Vector) -> Matrix:
 
 
 def matrix_by(q: Vector, k: Number) -> Matrix:
-    """Return R of a quaternion (w, x, y, z), given k = 2 / q.q."""
+    """Return the rotation matrix R of a quaternion (w, x, y, z), given k = 2 / q.q."""
     w, x, y, z = q
     kx, ky, kz = k * x, k * y, k * z
     xx, yy, zz = kx * x, ky * y, kz * z
@@ -401,7 +401,7 @@ def quaternion_from_axis_angle(axis: Vector, angle: Number) -> Vector:
 
 
 def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
-    """Return a unit axis and an angle in [0, pi]; the axis is z where the angle is zero."""
+    """Return a unit axis and an angle in [0, pi]; the axis is z if the angle is zero."""
     v = vector_from_quaternion(q)
     t = v.dot(v)
     none = less(t, 1e-300)
@@ -411,12 +411,12 @@ def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
 
 
 def matrix_from_axis_angle(axis: Vector, angle: Number) -> Matrix:
-    """Return R that rotates vectors by an angle about an axis."""
+    """Return the matrix R that rotates vectors by an angle about an axis."""
     return matrix_from_quaternion(quaternion_from_axis_angle(axis, angle))
 
 
 def matrix_from_vector(v: Vector) -> Matrix:
-    """Return R of a rotation vector (axis times angle)."""
+    """Return the rotation matrix R of a rotation vector (axis times angle)."""
     return matrix_from_quaternion(quaternion_from_vector(v))
 
 
@@ -426,12 +426,12 @@ def vector_from_matrix(R: Matrix) -> Vector:
 
 
 def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Matrix:
-    """Return R of fixed-axis roll (x), pitch (y), yaw (z), in this order, as in URDF."""
+    """Return the rotation matrix R of roll (x), pitch (y), yaw (z) about fixed axes, as in URDF."""
     return (about(0, roll) @ about(1, pitch) @ about(2, yaw)).matrix().T
 
 
 def rpy_from_matrix(R: Matrix) -> Vector:
-    """Return roll, pitch and yaw of R; where pitch is +-pi/2, roll is taken as zero."""
+    """Return roll, pitch and yaw of R. If the pitch is +-pi/2, roll is set to zero."""
     forward = sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0])
     pitch = atan2(-R[2, 0], forward)
     gimbal = less(forward, 1e-12)

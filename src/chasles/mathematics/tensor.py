@@ -69,7 +69,7 @@ def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
 
 
 def wedge(u: Vector, v: Vector) -> Matrix:
-    """Return u ^ v = u (x) v - v (x) u, a skew tensor (3.3.9)."""
+    """Return the skew tensor u ^ v = u (x) v - v (x) u (3.3.9)."""
     return tensor_product(u, v) - tensor_product(v, u)
 
 
@@ -79,7 +79,7 @@ def trace(T: Matrix) -> Number:
 
 
 def double_dot(T: Matrix, S: Matrix) -> Number:
-    """Return T : S = tr(T S), without a transpose (3.2.30)."""
+    """Return the double dot product T : S = tr(T S) (3.2.30). Neither tensor is transposed."""
     total: Number = 0.0
     for row, column in zip(T.rows, S.T.rows, strict=True):
         total = total + Vector(row).dot(Vector(column))
@@ -133,7 +133,7 @@ def dual(x: Vector) -> Matrix: ...
 @overload
 def dual(x: Matrix) -> Vector: ...
 def dual(x: Vector | Matrix) -> Matrix | Vector:
-    """Return u~ with u~ v = u x v from a vector u, or u from a skew tensor u~ (3.3.29-33)."""
+    """Return the dual u~ of a vector u, with u~ v = u x v, or u for a skew u~ (3.3.29-33)."""
     if type(x) is Vector:
         return Matrix.skew(x)
     if type(x) is Matrix:
@@ -285,12 +285,15 @@ def inertia_from_euler(J: Symmetric) -> Symmetric:
 
 
 def point_mass(m: Number, r: Vector) -> RigidInertia:
-    """Return the inertia about the origin of a point mass m at r: first moment m r, -m r~ r~."""
+    """Return the inertia of a point mass m at r: mass m, first moment m r, and -m r~ r~."""
     return RigidInertia.from_center(m, r, Symmetric.zero())
 
 
 def inertia_about(I: Symmetric, m: Number, r: Vector) -> Symmetric:
-    """Return the inertia I_o = I_c - m r~ r~ about a point o; r: center of mass from o (4.3.8)."""
+    """Return the inertia I_o = I_c - m r~ r~ about a point o (4.3.8).
+
+    r: center of mass relative to o.
+    """
     return I + point_mass(m, r).I
 
 
@@ -326,7 +329,7 @@ class Center:
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Center":
-        """Convert an inertia about the origin. The center of a massless body is the origin."""
+        """Create from an inertia about the origin, which is the center of a massless body."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
             assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)

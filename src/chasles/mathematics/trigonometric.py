@@ -139,7 +139,10 @@ def _lines(A: Number, B: Number, a: Number, b: Number, k: Number) -> tuple[Line,
 
 
 def quadratic(c: Number, b: Number, a: Number) -> list[tuple[Number, Number]]:
-    """Return both roots of a x^2 + b x + c = 0 with a > 0, each with 1 if it is real, else 0."""
+    """Return both roots of a x^2 + b x + c = 0 with a > 0.
+
+    Each root has a flag that is 1 if the root is real, else 0.
+    """
     gap = b * b - a * c * 4.0
     real = less_equal((b * b + absolute(a * c)) * -SLACK, gap)
     root = sqrt(maximum(gap, 0.0))

@@ -57,7 +57,7 @@ class Beginning:
 
 
 class BeginOne:
-    """First configuration for one pose at a time, bitwise identical to the result of a batch.
+    """Function that returns the first configuration for one pose, bitwise equal to a batch.
 
     All tries are computed in one call.
     """

@@ -118,7 +118,7 @@ class Branches:
     def _on_grid(
         self, goals: np.ndarray, poses: np.ndarray, count: int, grid: int, threads: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return indices of poses, and at most `count` configurations for each, from a grid."""
+        """Return indices of poses, and at most `count` configurations per pose, from a grid."""
         values, step = self._values(grid), max(1, AT_ONCE // grid)
         who = [np.zeros(0, np.intp)]
         postures = [np.zeros((0, len(self.chain.joints)))]
@@ -139,7 +139,7 @@ class Branches:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Bounds of the positions of the redundant joint: its limits, and at most one turn."""
+        """Range of the redundant joint: its limits, or one full turn if they are farther apart."""
         if self.form.given is None:
             return (0.0, 0.0)
         if self.form.kind == "elbow":

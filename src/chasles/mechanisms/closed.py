@@ -28,7 +28,7 @@ class Closed(Constrained):
     # Hybrid dynamics ----------------------------------------------------------------------------
 
     def _hybrid(self, load: Load, *, known: Any, **options: Any) -> Run:
-        """Return forces of the known joints and accelerations of the others."""
+        """Return forces at the known joints and accelerations of the others."""
         model, name = self.model, "hybrid_dynamics"
         options["known"] = known = checked_joints(model, name, known)
         owners = [model.bodies[i].data.name for i in self.loops.owners]
@@ -84,7 +84,7 @@ class Closed(Constrained):
                 f"actuators at {loops.names(given)}" if len(given) else "an empty list of actuators"
             )
             problem = f"{who} cannot move all {len(loops.independent)} degrees of freedom"
-            remedy = f"actuate for example {loops.names(loops.independent)}"
+            remedy = f"actuate, for example, {loops.names(loops.independent)}"
             raise UnderActuated("E-LOOP-013", problem, remedy, part=loops.part)
         heavy = self._weights([loops.freedoms[k] for k in given], weights)
         again = partial(
@@ -142,7 +142,7 @@ class Closed(Constrained):
     def _mass_inverse(
         self, load: Load, *, coordinates: str | None = None, method: str = "fastest"
     ) -> Run:
-        """Return the inverse mass matrix of the independent coordinates, if requested."""
+        """Return the inverse mass matrix of the independent coordinates."""
         if coordinates is None:
             problem = f"robot {self.model.name!r} has loops or couplings"
             remedy = 'use coordinates="independent" or coordinates="tree"'
@@ -175,7 +175,7 @@ class Closed(Constrained):
     def _linear(
         self, load: Load, *, coordinates: str = "independent", dissipation: bool = False
     ) -> Run:
-        """Return A and B of the linear system in independent coordinates."""
+        """Return A and B of the linearized system in independent coordinates."""
         if self.model.rolls:
             rolls = ", ".join(map(repr, self.model.rolls))
             problem = f"{rolls} constrain only velocities (nonholonomic)"
@@ -250,7 +250,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """Return matrices (nv, nv, nv) of -ad(qd), linear in qd, one for each velocity coordinate."""
+    """Return -ad(qd), which is linear in qd, as one matrix per velocity: (nv, nv, nv)."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

@@ -52,7 +52,7 @@ class Loops(Freedoms):
     def counted(self) -> np.ndarray:
         """Weights of the equations: 1 if active, and nearly zero if dropped.
 
-        A dropped equation whose residual is ten times its tolerance counts as `CLOSED`.
+        The weighted residual of a dropped equation is `CLOSED` at ten times its tolerance.
         """
         every = np.ones(self.model.loop_rows)
         with suppress(reports.ImpossiblePosition):

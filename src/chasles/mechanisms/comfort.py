@@ -33,7 +33,7 @@ class Comfort:
     weights: np.ndarray
 
     def away(self, mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
-        """Return the weighted sums of squared distances of configurations (n, nq)."""
+        """Return the weighted sums of squared distances between q (n, nq) and `posture`."""
         way = mechanism.difference(q, np.broadcast_to(self.posture, q.shape))
         return np.asarray(np.sum(self.weights * way * way, axis=-1))
 

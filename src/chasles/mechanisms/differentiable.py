@@ -65,7 +65,7 @@ def differentiable(
     library: Library,
     **options: Any,
 ) -> Solution:
-    """Return a solution in arrays of a library; q is differentiable with respect to the targets."""
+    """Return a solution with arrays of a library. q is differentiable by the targets."""
     if library.package not in ("torch", "jax"):
         problem = f"inverse kinematics does not support arrays of {library.name}"
         raise ArgumentError("E-CALL-386", problem, "use arrays of NumPy, PyTorch or JAX", part=PART)
@@ -141,7 +141,7 @@ def _rates(
     weights: np.ndarray,
     movable: np.ndarray,
 ) -> np.ndarray:
-    """Return derivatives of configurations with coordinates at limits fixed, or NaN if unsolved."""
+    """Return derivatives of configurations (NaN if unsolved). Coordinates at limits are fixed."""
     goals = numbers if found.q.ndim == 2 else numbers[:, None]
     goals = np.broadcast_to(goals, (*found.q.shape[:-1], numbers.shape[-1]))
     rates = np.full((*found.q.shape, goals.shape[-1]), np.nan)
@@ -155,7 +155,7 @@ def _rates(
 
 
 def _with(target: Target, values: Any) -> Target:
-    """Return a target in NumPy arrays; traced arrays are replaced by examples of their shapes."""
+    """Return a target with NumPy arrays. Traced arrays are replaced by valid arrays."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, tuple) and any(library_of(x) is not None for x in value):
@@ -256,7 +256,7 @@ def _plain(size: int) -> np.ndarray:
 
 
 def _from_numbers(pairs: list[tuple[str, Target]], numbers: np.ndarray) -> dict[str, list[Target]]:
-    """Return the targets by frame that the entries `numbers` (..., size) define."""
+    """Return the targets that the entries `numbers` (..., size) define, by frame."""
     made = []
     for frame, target in pairs:
         part, numbers = numbers[..., : target.size], numbers[..., target.size :]

@@ -39,7 +39,7 @@ STEP = 0.1
 NO_LOAD = Load()
 
 Run = Callable[..., Any]
-"""Function of closed loops, called with its arrays and `threads=`."""
+"""Function of closed loops, with arrays and `threads` as arguments."""
 
 
 @dataclass(frozen=True)
@@ -135,11 +135,11 @@ _DIVIDING = ("constrained_dynamics", "constrained_hybrid_dynamics")
 """Programs that solve for accelerations."""
 
 MASSLESS = 1e-13
-"""Relative inertia below which a closed motion is massless."""
+"""Relative inertia below which a closed motion counts as massless."""
 
 
 def check_inertia(loops: Loops) -> None:
-    """Raise an error if a motion with closed loops moves no inertia at all references."""
+    """Raise an error if some closed motion moves no inertia at any reference configuration."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
     scaled = loops.columns[:, None] * H * loops.columns
@@ -208,7 +208,7 @@ class Constrained(Mechanism):
         return self.closed_by().model if a_name("a function", name) in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
-        """Return functions with the given coordinates independent, or with the cheapest choice."""
+        """Return functions for the given independent coordinates (default: best pivots)."""
         key = tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops
@@ -269,7 +269,7 @@ class Constrained(Mechanism):
         "constrained_dynamics": _constrained,
         "forward_dynamics": _accelerated,
     }
-    """Functions that loops change. Each value returns a `Run` for given loads and options."""
+    """Functions that have a separate implementation for loops. Each value returns a `Run`."""
 
     _trees: ClassVar[dict[str, Callable[..., bool]]] = {}
     """Tests of options, by function: True if loops do not change the result."""

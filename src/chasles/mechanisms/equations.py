@@ -87,7 +87,7 @@ class Equations:
 
     @cached_property
     def tolerance(self) -> float:
-        """Allowed contradiction between equations, in rad and relative to the size of the loop."""
+        """Tolerance for inconsistent equations, in rad and relative to the size of the loop."""
         sizes = [loop_size(self.model, loop) for loop in self.model.loops]
         return max(map(self.model.source.precision.closure, sizes or [1.0]))
 
@@ -106,7 +106,7 @@ class Equations:
 
     @property
     def references(self) -> np.ndarray:
-        """Closed configurations of full rank, found from starts at and near neutral."""
+        """Closed configurations of full rank, found near the neutral configuration."""
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
@@ -184,7 +184,7 @@ class Freedoms(Equations):
     """Velocity coordinates. The independent ones are chosen at t = 0 and used at all times."""
 
     def at(self, time: np.ndarray) -> Self:
-        """Return the same loops, with the same choices, at another time (...) in s."""
+        """Return the loops at another time (...) in s, with the same independent coordinates."""
         _ = self.agreed, self.columns, self.independent, self.reference_matrix  # same at all times
         moved = copy(self)
         moved.__dict__.pop("positions", None)
@@ -195,7 +195,7 @@ class Freedoms(Equations):
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
-        """Names of velocity coordinates: the joint's name, with [k] if the joint has several."""
+        """Names of velocity coordinates: the joint's name, with [k] if there are several."""
         bodies = [self.model.bodies[i] for i in self.model.movers]
         return tuple(n for b in bodies for n in freedom_names(b.data.name, b.joint.nv))
 
@@ -224,8 +224,8 @@ class Freedoms(Equations):
     def independent(self) -> np.ndarray:
         """Independent velocity coordinates, in increasing order.
 
-        If some equations constrain only velocities, `positions.independent` has these coordinates
-        and additional ones.
+        If some equations constrain only velocities, `positions.independent` includes these and
+        additional coordinates.
         """
         if self._whole is not None:
             A = self.reference_equations.copy()
@@ -326,7 +326,9 @@ class Freedoms(Equations):
 
 
 def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
-    """Return the smallest sets of loops and couplings that share no joint (Featherstone 8.9).
+    """Partition loops and couplings into the smallest sets without common joints.
+
+    See Featherstone 2008, section 8.9.
 
     Each set consists of the indices of constraints, and the bodies whose coordinates they involve.
     K has no entries between different sets.
@@ -364,7 +366,7 @@ def column_scales(model: Model) -> np.ndarray:
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """Return the steepest slope of each row near neutral, per rad or m, or 1 if it is zero."""
+    """Return the steepest slope of each row near neutral (per rad or m), or 1 if it is zero."""
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]
     for _ in range(SAMPLES):

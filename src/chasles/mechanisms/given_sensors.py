@@ -25,7 +25,7 @@ NUMBERS = {
 
 
 def checked(model: Model, sensor: SensorData) -> SensorData:
-    """Check a user-defined sensor: its parts, its frames and its joint."""
+    """Check a user-defined sensor: its fields, frames and joint."""
     sensor = _with_parts(sensor)
     part = f"sensor {sensor.name!r:.60}"
     on = sensor.traits.on

@@ -128,7 +128,7 @@ class _Solver:
         self._prepared = prepared(mechanism, task)
 
     def first(self, guess: np.ndarray | None, ease: Comfort | None = None) -> Solution:
-        """Return one configuration for each problem, closest to the option `comfort` if given."""
+        """Return one configuration for each problem, moved toward `ease.posture` if given."""
         begins = self._rows(guess)
         beginning = self._beginning() if guess is None and self._tight else None
         if beginning is not None:
@@ -187,7 +187,7 @@ class _Solver:
         return found
 
     def _begun(self, beginning: Beginning) -> Rows:
-        """Return solutions found from the closed form, which usually needs no iteration."""
+        """Return solutions found by starting from the results of the closed form."""
         begins = beginning(self.goals, self._base(None), self.seed, self.threads)
         found = self._found(self.goals, begins, most=0)
         late = np.flatnonzero(found[1][:, STATUS] != 1.0)
@@ -398,7 +398,7 @@ class _Solver:
         return best
 
     def _settled(self, ease: Comfort, which: Any, found: Sequence[np.ndarray]) -> Rows:
-        """Move some solutions along the family of solutions to comfortable configurations."""
+        """Move some solutions along the family of solutions toward `ease.posture`."""
         inputs = [self.goals[which], self._weights, self._tolerances, self._movable]
         return settled(self._prepared, ease, inputs, found, self.threads)
 

@@ -128,7 +128,7 @@ class Mechanism(Named):
         self.t: np.ndarray | None = None
         """Time (...) of evaluation in s, or None if no time was given."""
         self.kept: dict[Any, Any] = {}
-        """Cache of compiled programs and other data. A key has all that affects its value."""
+        """Cache of compiled programs and other data. Keys include all that affects the value."""
         self.ready: dict[Key, Caller] = {}
         """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()
@@ -184,7 +184,7 @@ class Mechanism(Named):
         return q, qd
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        """Return a closed configuration near q, or a farther one if a few tries find it."""
+        """Return a closed configuration near q. If there is none, a few others are tried."""
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
@@ -374,7 +374,7 @@ class Loose(Loops):
 
 
 class Timed(Mechanism):
-    """Tree that depends on time, or base class of closed mechanisms that do.
+    """Tree that depends on time, and base class of closed mechanisms that depend on time.
 
     The independent coordinates and other fixed choices are made at t = 0.
     """

@@ -90,7 +90,7 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 def weaker_joints(
     model: Model, t: float, q: np.ndarray, spare: dict[str, int], share: float
 ) -> dict[str, str]:
-    """Return the weakest joint types that keep the rank, for loops with redundant equations.
+    """Return the least restrictive joint types that keep the rank, for redundant loops.
 
     Each type transmits a subset of the forces of the original joint (Featherstone 2008, section
     8.10). "free" means that the whole loop is redundant. share: see `rank_of`.

@@ -72,7 +72,7 @@ class Starts:
 
 
 class Prepared:
-    """Compiled search of a task, and cached starting configurations."""
+    """Compiled search for a task, and cached starting configurations."""
 
     def __init__(self, mechanism: Mechanism, task: Task) -> None:
         self.mechanism, self.task = mechanism, task
@@ -81,13 +81,13 @@ class Prepared:
 
     @cached_property
     def settling(self) -> Any:
-        """Compiled search for a comfortable configuration among the solutions."""
+        """Compiled search for the solution closest to a preferred configuration."""
         with COMPILING:
             return backends.search(self.task.settling)
 
     @cached_property
     def resident(self) -> Any:
-        """Compiled search of problems on a GPU."""
+        """Compiled search on a GPU."""
         with COMPILING:
             steps = [self.task.step_on("cuda", dtype) for dtype in ("float32", "float64")]
             return backends.search(*steps, backend="cuda")

@@ -144,9 +144,10 @@ class Agreement(NamedTuple):
 
 
 def agreement(loops: "Equations") -> Agreement:
-    """Return all equations, if they have solutions and their rank does not depend on rounding.
+    """Return the active equations and closed reference configurations.
 
-    Otherwise, equations that others imply up to the tolerance are dropped.
+    All equations are active if they have solutions and their rank does not depend on rounding.
+    Otherwise, equations that follow from others within the tolerance are dropped.
     """
     starts, scales = _starts(loops), loops.scales
     found = _mixed(loops, loops.solve(starts, loops.columns, scales))
@@ -194,7 +195,7 @@ def _mixed(loops: "Equations", found: numeric.Found) -> numeric.Found:
 
 
 def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
-    """Return the fewest equations that imply the others up to the tolerance.
+    """Return a smallest set of equations that imply the others within the tolerance.
 
     The result is None if all equations are needed.
 

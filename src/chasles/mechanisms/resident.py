@@ -32,7 +32,7 @@ from chasles.mechanisms.solutions import Solution
 from chasles.model.spaces import size
 
 HOST = ("near", "comfort", "wraps", "solutions", "threads")
-"""Options that only searches on the host support."""
+"""Options that are supported only on the host."""
 
 
 def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, Any]) -> bool:
@@ -124,7 +124,7 @@ def _one(target: Target) -> Target:
 def _broadcast(
     cupy: Any, nq: int, goals: Any, posture: Any, bounds: Bounds
 ) -> tuple[tuple[int, ...], Any, Any]:
-    """Return the leading shape of the problems, one row per goal, and guesses in the limits."""
+    """Return the leading shape, goals with one row per problem, and guesses within limits."""
     shapes = [goals.shape[:-1]]
     if posture is not None:
         if posture.shape[-1:] != (nq,):

@@ -62,7 +62,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     Returns
     -------
     model : Model
-        The model that algorithms run on.
+        Model for the algorithms.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def _turned(E: Matrix) -> Transform:
 
 
 def _closed(model: Model, data: LoopData) -> Loop:
-    """Return the loop joint for a loop, with the path around the loop."""
+    """Return the loop of a model for a loop in the description, with its path."""
     turned, world = _turned(natural_axes(data)), Frame("", WORLD, Transform.identity())
 
     def end(link: str | None, pose: Transform) -> Frame:
@@ -182,7 +182,7 @@ def _closed(model: Model, data: LoopData) -> Loop:
 
 
 def _coupled(model: Model, data: CouplingData) -> Coupling:
-    """Return the coupling of a model that a description defines.
+    """Return the coupling of a model for a coupling in the description.
 
     Its coordinates and velocities refer to a body and an index in the body's joint.
     """

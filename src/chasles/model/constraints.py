@@ -1,8 +1,8 @@
 """User-defined constraints: inputs, and programs for positions, velocities and accelerations.
 
-A constraint is a program of coordinates, velocities, frames and the time. A row without velocities
-is holonomic: it constrains positions, and its derivative constrains velocities. A row with
-velocities is linear in the velocities and constrains only those (Featherstone 2008,
+A constraint is a program that depends on coordinates, velocities, frames and time. A row without
+velocities is holonomic: it constrains positions, and its derivative constrains velocities. A row
+with velocities is linear in the velocities and constrains only velocities (Featherstone 2008,
 Eq 3.29, 3.30).
 """
 

@@ -63,7 +63,7 @@ def coupling(
 
     Notes
     -----
-    A row that takes no velocity constrains positions (holonomic). A row that takes velocities
+    A row without velocities constrains positions (holonomic). A row with velocities
     constrains only velocities (nonholonomic) and must be linear in them; examples are knife edges
     and rolling (Featherstone 2008, Eq 3.29, 3.30). The function uses arithmetic and the functions
     of `chasles.expr` (sin, cos, sqrt, atan2, ...) and is called once, with symbols. It should be

@@ -58,7 +58,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Mimic:
-    """Relation of a mimic joint: its coordinate is multiplier * q + offset, with q of `joint`."""
+    """Relation of a mimic joint: q = multiplier * (coordinate of `joint`) + offset."""
 
     joint: str
     multiplier: float = 1.0
@@ -182,7 +182,7 @@ class CouplingData:
 
     @property
     def timed(self) -> bool:
-        """Return True if it depends on time."""
+        """Return True if the coupling depends on time."""
         return any(variable.name == "t" for variable in self.residual.inputs)
 
     @property
@@ -334,7 +334,7 @@ def part_of(data: Named) -> str:
 
 
 def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError:
-    """Return an error about a part of a mechanism, with its name and its place in the file."""
+    """Return an error about a part of a mechanism, with its name, file and line."""
     return ModelError(code, problem, remedy, part=part_of(data), file=getattr(data, "where", ""))
 
 

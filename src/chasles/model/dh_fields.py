@@ -20,7 +20,7 @@ Pose = tuple[tuple[float, ...], ...]
 IDENTITY: Pose = tuple(tuple(float(i == k) for k in range(4)) for i in range(4))
 
 _ROUNDED = 1e-9
-"""Relative difference below which matrix entries count as equal, despite rounding in print."""
+"""Relative difference below which matrix entries count as equal (printed numbers are rounded)."""
 
 
 def number(value: Any) -> float:

@@ -29,7 +29,7 @@ from chasles.model.passes import equivalent
 from chasles.model.sensors import SensorData
 
 _HOLDS = 1e-9
-"""Largest residual of a coupling between locked joints."""
+"""Largest accepted residual of a coupling between locked joints."""
 
 
 def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
@@ -72,7 +72,7 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
 def _driven_still(
     source: Description, locked: Container[str], tendons: Container[str]
 ) -> tuple[ActuatorData, ...]:
-    """Return the actuators, without forces on locked joints and removed tendons."""
+    """Return the actuators. On locked joints and removed tendons, they exert no force."""
     return tuple(
         replace(data, kind="", target="", reference="")
         if (data.kind == "joint" and data.target in locked)

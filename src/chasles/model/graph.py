@@ -128,7 +128,7 @@ def _tree(
     loops: set[str],
     wanted: set[str],
 ) -> tuple[list[JointData], list[str]]:
-    """Return the joints of a spanning tree from the world outward, and notes (Prim's algorithm).
+    """Return the joints of a spanning tree, starting at the world, and notes (Prim's algorithm).
 
     The joints `wanted` are added first, then the joints that lead to the smallest depth. Equivalent
     joints are added in the given order.
@@ -314,7 +314,7 @@ def taken_names(source: Description) -> tuple[set[str], set[str]]:
 
 
 def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
-    """Return the joints in series for a compound joint, in tree order, without links between."""
+    """Return the joints in series for a compound joint, before they are connected by links."""
     axes, series = natural_axes(joint).rows, joint.traits.series
     names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
     rest, first = iter(joint.rest), iter(joint.start)

@@ -67,11 +67,11 @@ class ActuatorData:
     name of the driven part. gear: gear ratios, one for a joint or tendon, and six (force, then
     moment) for a frame or a joint with several degrees of freedom, as in MuJoCo. in_parent: True if
     gear is along the axes of the parent. reference: frame relative to which a frame is driven; ""
-    for the world. gain, bias: coefficients (constant, times length, times velocity), with the
-    length and velocity of the transmission. dynamics: "none" (the input is the control),
-    "integrator" or "filter" (the input is an activation with the rate control, or
-    (control - activation)/constant). constant: time constant in s. rod: length of a crank's rod in
-    m. controls, forces, activations: ranges; `actuate` clips controls and forces.
+    for the world. gain, bias: three coefficients each: a constant, and the factors of the
+    transmission's length and velocity. dynamics: "none" (the input is the control), "integrator" or
+    "filter" (the input is an activation with the rate control, or (control - activation)/constant).
+    constant: time constant in s. rod: length of a crank's rod in m. controls, forces, activations:
+    ranges; `actuate` clips controls and forces.
     """
 
     name: str

@@ -182,9 +182,9 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia in the tree without loops, whose mass matrix is singular."""
+    """Joints that move no inertia if loops are ignored. The tree's mass matrix is singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """Indices of bodies relative to which other bodies rotate, if they are not their parents.
+    """Indices of the carriers of bodies, by body, for carriers other than the parent.
 
     See `passes.summed_angles`.
     """
@@ -193,10 +193,9 @@ class Model:
     lossless: bool = False
     """True if damping and friction are ignored, also in tendons and fluid."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
-    """Function that returns the derivatives of joint loads with respect to q and qd, at a position.
-    """
+    """Function that returns the derivatives of joint loads with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
-    """Function called before each body of a recursion, outward or inward."""
+    """Function called before each step of a recursion over the bodies."""
 
     @cached_property
     def mimics(self) -> bool:
@@ -253,7 +252,7 @@ class Model:
         return Motion(Vector.zero(), self.gravity_vector)
 
     def outward(self) -> Iterator[Step]:
-        """Yield the bodies from the root to the tips.
+        """Yield the bodies from the root to the leaves.
 
         Returns
         -------
@@ -270,7 +269,7 @@ class Model:
         return self._steps(enumerate(self.parts))
 
     def inward(self) -> Iterator[Step]:
-        """Yield the bodies from the tips to the root.
+        """Yield the bodies from the leaves to the root.
 
         Returns
         -------
@@ -395,7 +394,7 @@ class Model:
         return replace(self, rotors=())
 
     def support(self, i: int) -> tuple[int, ...]:
-        """Return the bodies from body i to the world, i first.
+        """Return the bodies from body i to the world, starting with i.
 
         Parameters
         ----------

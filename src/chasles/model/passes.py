@@ -97,7 +97,7 @@ def _options(model: Model, i: int, carried: float) -> list[float]:
 
 
 def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> tuple[int, int]:
-    """Return the operations for all offsets at body i, and the nonzero entries of its offset."""
+    """Return the operation count of all offsets at body i, and nonzero entries of its offset."""
     here = _offset(model, i, carried, shift)
     total, needed = _price(model, i, here, forced)
     for c in model.children[i]:
@@ -106,7 +106,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Return the operations for offset r of body i, and True if its children need forces."""
+    """Return the operation count of offset r of body i, and True if its children need forces."""
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides
@@ -212,7 +212,10 @@ def is_round(inertia: RigidInertia) -> bool:
 
 
 def _flattened(inertia: RigidInertia) -> RigidInertia:
-    """Make I_zz = I_xx + I_yy exact if it holds up to rounding: the integral of z^2 dm is zero."""
+    """Make I_zz = I_xx + I_yy exact if it holds up to rounding.
+
+    The integral of z^2 dm is then zero.
+    """
     I = inertia.I
     if _symbolic(*I) or not math.isclose(I.xx + I.yy, I.zz, rel_tol=_FLAT):
         return inertia

@@ -146,7 +146,7 @@ class SensorData:
     cutoff
         Largest absolute value; 0 means no cutoff.
     noise
-        Errors, which `robot.sense` adds if called with a seed.
+        Errors that `robot.sense` adds if it is called with a seed.
     numbers
         Magnetometer: magnetic field in the world. camera_projection: fx, fy, cx, cy in pixels.
         frame_quaternion: value at the neutral configuration, which determines its sign. Joint

@@ -78,7 +78,7 @@ SHAPE_TRAITS = {
     "ellipsoid": ShapeTraits((("radii", 3),), urdf=False),
     "mesh": ShapeTraits((("scale", 3),)),
 }
-"""Traits by kind of shape."""
+"""Properties of each kind of shape."""
 
 SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAITS.items()}
 """Number of sizes of each kind of shape."""

@@ -96,7 +96,7 @@ class Listed(Space):
 
 
 class SymmetricSpace(Listed):
-    """A symmetric matrix over the velocities. Its packed form is the lower triangle by rows."""
+    """A symmetric matrix for the velocities. Its packed form is the lower triangle by rows."""
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
         return [(row, column) for row in range(model.nv) for column in range(row + 1)]
@@ -249,7 +249,7 @@ def _owned(
 
 
 def _add(dense: list[list[Number]], row: int, column: int, block: Matrix, factor: float) -> None:
-    """Add a block times a factor to a matrix. Its first entry is added at (row, column)."""
+    """Add a block times a factor to a matrix, starting at (row, column)."""
     for r, entries in enumerate(block.rows, start=row):
         for c, entry in enumerate(entries, start=column):
             dense[r][c] = dense[r][c] + entry * factor
@@ -351,12 +351,12 @@ def _places(model: Model, order: Sequence[int]) -> tuple[dict[int, slice], int]:
 
 
 def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
-    """Concatenate the vectors by body over the coordinates of `order`."""
+    """Concatenate the vectors of the bodies `order`."""
     return Vector(tuple(x for i in order for x in parts[i]))
 
 
 def unstack(model: Model, whole: Vector, order: Sequence[int]) -> dict[int, Vector]:
-    """Split a vector over the coordinates of `order` by body: the inverse of `stack`."""
+    """Split a vector into the vectors of the bodies `order`: the inverse of `stack`."""
     return {i: Vector(whole.entries[place]) for i, place in _places(model, order)[0].items()}
 
 
@@ -395,7 +395,7 @@ def freedom_units(model: Model, length: float) -> list[float]:
 
 
 class _Absent(dict[int, Force]):
-    """Absent external forces: zero on every body."""
+    """External forces that are zero on every body."""
 
     def __missing__(self, i: int) -> Force:
         return Force.zero()
@@ -404,7 +404,7 @@ class _Absent(dict[int, Force]):
 ABSENT = _Absent()
 
 Blocks = dict[tuple[int, int], Matrix]
-"""Blocks (i, j) of a matrix over all joints, filled in by an algorithm."""
+"""Blocks (i, j) of a matrix for all joints, filled in by an algorithm."""
 
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
@@ -433,20 +433,20 @@ JointMatrix = Annotated[
     Mapping[tuple[int, int], Matrix],
     Listed(lambda m: (m.nv, m.nv), lambda m, value: _flat(assemble(m, value, m.movers))),
 ]
-"""Blocks (i, j) of a matrix over all joints. Absent blocks are zero."""
+"""Blocks (i, j) of a matrix for all joints. Absent blocks are zero."""
 
 InertiaMatrix = Annotated[
     Mapping[tuple[int, int], Matrix],
     SymmetricSpace(lambda m: (m.nv, m.nv), lambda m, value: _flat(assemble(m, value, m.movers))),
 ]
-"""Blocks (i, j) of a symmetric matrix over all joints."""
+"""Blocks (i, j) of a symmetric matrix for all joints."""
 
 TreeMatrix = Annotated[Matrix | Product, TreeSpace(1, 1)]
 TreeFactor = Annotated[Matrix, FactorSpace(1, 1)]
 TreeVector = Annotated[
     Vector, Listed(lambda m: (m.nv,), lambda m, value: [value[k] for k in tree_places(m)])
 ]
-"""A vector over the coordinates in tree order, which is converted to file order."""
+"""A vector of coordinates in tree order, which is converted to file order."""
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
@@ -460,7 +460,7 @@ Independent = Annotated[
 IndependentMatrix = Annotated[
     Matrix, Listed(lambda m: (len(m.independent),) * 2, lambda m, value: _flat(value.rows))
 ]
-"""A matrix over the independent coordinates of the closure, in file order."""
+"""A matrix for the independent coordinates of the closure, in file order."""
 
 LoopVector = Annotated[
     Sequence[Vector], Listed(lambda m: (m.loop_rows,), lambda m, value: _flat(value))

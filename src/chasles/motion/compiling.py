@@ -237,8 +237,8 @@ def _run(
         if library is None:
             return made(course)
         if not isinstance(made, Rollout | stepping.Stepped) or device == "cuda":
-            problem = f"{library.name} arrays require a controller that can be traced, and the CPU"
-            remedy = "use NumPy arrays; derivatives are not propagated"
+            problem = f"{library.name} arrays require the CPU and a controller that can be traced"
+            remedy = "use NumPy arrays, without derivatives"
             raise ArgumentError("E-MOTION-198", problem, remedy, part="simulate")
         return tensors.moved(robot, made, replace(course, total=None), library)
 

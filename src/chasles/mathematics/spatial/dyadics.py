@@ -73,7 +73,7 @@ class MotionMap(Dyadic):
 
     @staticmethod
     def of(v: Motion) -> "MotionMap":
-        """Return v x: the rate of motion vectors that move with velocity v (Eq 2.31)."""
+        """Return the operator v x: the rate of a motion vector that moves with v (Eq 2.31)."""
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return MotionMap(_blocks(w, Matrix.zero(), u, w))
 
@@ -87,7 +87,7 @@ class ForceMap(Dyadic):
 
     @staticmethod
     def of(v: Motion) -> "ForceMap":
-        """Return v x*: the rate of force vectors that move with velocity v (Eq 2.32)."""
+        """Return the operator v x*: the rate of a force vector that moves with v (Eq 2.32)."""
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return ForceMap(_blocks(w, u, Matrix.zero(), w))
 
@@ -164,6 +164,6 @@ def dyad(a: Motion | Force, b: Motion | Force) -> Any:
 
 
 def _blocks(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Matrix:
-    """Return [A B; C D]."""
+    """Return the block matrix [A B; C D]."""
     pairs = [*zip(A.rows, B.rows, strict=True), *zip(C.rows, D.rows, strict=True)]
     return Matrix(tuple((*left, *right) for left, right in pairs))

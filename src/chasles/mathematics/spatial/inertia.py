@@ -87,7 +87,7 @@ class RigidInertia(Additive):
         return RigidInertia(m, h, Ic + shift_of_inertia(c, Vector.zero(), h))
 
     def about_center(self) -> tuple[Number, Vector, Symmetric]:
-        """Return mass, center of mass, and inertia about it.
+        """Return mass, center of mass, and inertia about the center of mass.
 
         Returns
         -------
@@ -182,7 +182,7 @@ _ZEROS_AND_ONES = frozenset((0.0, 1.0))
 
 
 def _left(whole: Number, taken: Number) -> Number:
-    """Return the difference; 0 if two constants differ only by rounding, to save operations."""
+    """Return the difference, or 0 if two constants differ only by rounding."""
     if isinstance(whole, float) and isinstance(taken, float):
         return 0.0 if math.isclose(whole, taken, rel_tol=1e-15) else whole - taken
     return whole - taken
@@ -216,6 +216,6 @@ class CoriolisInertia(Additive):
         return Forces(tuple(Force(self.A @ m.angular, m.angular.cross(self.l)) for m in S.columns))
 
     def transposed(self, S: Motions) -> Forces:
-        """Return B' S."""
+        """Return the product B' S."""
         moments = (self.A.T @ m.angular + self.l.cross(m.linear) for m in S.columns)
         return Forces(tuple(Force(moment, Vector.zero()) for moment in moments))

@@ -1,4 +1,4 @@
-"""Pluecker coordinate transforms, kept as a rotation and a translation (Featherstone 2008, A.3)."""
+"""Pluecker coordinate transforms, stored as rotation and translation (Featherstone 2008, A.3)."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -259,7 +259,7 @@ def turn_about_z(XJ: Transform) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class Inverse:
-    """The inverse of a transform: from B back to A."""
+    """The inverse of a transform, which maps from B to A."""
 
     X: Transform
 

@@ -18,7 +18,7 @@ Moved = TypeVar("Moved", "Motion", "Force", "Motions")
 
 
 class _Six(Additive):
-    """Six entries: an angular vector, then a linear vector."""
+    """Spatial vector with six entries: angular part, then linear part."""
 
     __slots__ = ()
 
@@ -212,7 +212,7 @@ class _Columns(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Motions(_Columns[Motion]):
-    """Columns of motion vectors, such as a joint's motion subspace S or a body Jacobian."""
+    """Matrix with motion vectors as columns, such as a motion subspace S or a body Jacobian."""
 
     kind = Motion
 
@@ -223,7 +223,7 @@ class Motions(_Columns[Motion]):
 
 @dataclass(frozen=True, slots=True)
 class Forces(_Columns[Force]):
-    """Columns of force vectors, such as I S or the momentum matrix of a subtree."""
+    """Matrix with force vectors as columns, such as I S or the momentum matrix of a subtree."""
 
     kind = Force
 

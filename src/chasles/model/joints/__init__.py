@@ -84,7 +84,7 @@ class Prismatic(Natural):
 
 @dataclass(frozen=True)
 class Helical(Steady):
-    """Screw about z: rotation by q (rad), advance of pitch times q (pitch in m/rad)."""
+    """Screw joint about z: rotation by q (rad) and translation by pitch (m/rad) times q."""
 
     pitch: float = 0.0
 

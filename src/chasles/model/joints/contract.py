@@ -135,8 +135,8 @@ class Joint:
     unfelt: ClassVar[str] = ""
     """Letters for the parts of the body's inertia that do not affect the joint.
 
-    "m": mass; "h": first moment along z; "k": any equal inertia about x and y; "I": all rotational
-    inertia.
+    "m": mass; "h": first moment along z; "k": equal inertias about x and y, of any value; "I": all
+    rotational inertia.
     """
     bounds: ClassVar[Bounds] = "allowed"
     """Position limits: "needed" (required in URDF), "allowed", or "none" for a wrapping angle."""
@@ -153,7 +153,7 @@ class Joint:
 
     @property
     def velocity_units(self) -> tuple[str, ...]:
-        """Return the unit of each velocity without the 1/s. A quaternion has three velocities."""
+        """Return the units of the velocities, without the factor 1/s: three for a quaternion."""
         turns = ("rad",) * 3 if "1" in self.units else ()
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
@@ -326,7 +326,7 @@ class Joint:
         return [self._last_rate(q, rates[:k]) for k in range(len(rates) + 1)]
 
     def _last_rate(self, q: Vector, rates: Sequence[Vector]) -> Motions:
-        """Return the time derivative of S whose order is the number of rates."""
+        """Return the n-th time derivative of S, where n is the number of rates."""
         if not rates:
             return self.subspace(q)
 

@@ -63,7 +63,7 @@ class Universal(Joint):
 
 @dataclass(frozen=True)
 class Spherical(Natural):
-    """Any rotation: q is a non-zero quaternion (w, x, y, z), qd the body's angular velocity."""
+    """Rotation about a point: q is a nonzero quaternion (w, x, y, z), qd the angular velocity."""
 
     kind = "spherical"
     additive = False
@@ -102,7 +102,7 @@ class Spherical(Natural):
 
 @dataclass(frozen=True)
 class YawPitchRoll(Joint):
-    """Any rotation by three angles: q = (yaw, pitch, roll) about z, the new y and the new x (rad).
+    """Rotation by three angles (rad): q = (yaw, pitch, roll) about z, the new y and the new x.
 
     See Featherstone 2008, Eq 4.7-4.9. If the pitch is a right angle, yaw and roll rotate about the
     same axis, and S is singular. A spherical joint has no such positions.

@@ -132,7 +132,7 @@ def impact(
     "simultaneous" applies Newton's law without friction to all contacts: each separates at least as
     fast as its restitution requires, and has an impulse only if it does not separate faster. With
     friction, use `Moreau`. "propagated" applies the same law to the contacts between bodies that
-    approach each other, then to those that approach as a result, until no contact approaches.
+    approach each other, then to contacts that approach as a result, until no contact approaches.
     Without restitution, all contacts take part in every round. "sequential" applies any law to the
     fastest approaching contact, repeatedly.
 
@@ -184,7 +184,10 @@ def _jacobian(mechanism: Mechanism, q: Array, contacts: Sequence[Contact]) -> np
 
 
 def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.ndarray:
-    """Return J (..., 3, nv) of the successor's relative velocity at a contact, in contact axes."""
+    """Return the Jacobian (..., 3, nv) of the relative velocity at a contact, in contact axes.
+
+    The velocity is relative to the predecessor.
+    """
     over, under = (
         point_jacobian(mechanism, q, frame, contact.point)
         for frame in (contact.successor, contact.predecessor)
@@ -194,7 +197,7 @@ def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.nda
 
 
 def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Array) -> np.ndarray:
-    """Return J (..., 3, nv) of the body point at a position (..., 3), along the world axes."""
+    """Return the Jacobian (..., 3, nv) of the body point at a position, along the world axes."""
     place = np.asarray(point, dtype=float)
     if frame is None:
         return np.zeros((*place.shape, mechanism.model.nv))
@@ -208,7 +211,10 @@ additional last axis."""
 
 
 class _Rounds(NamedTuple):
-    """Rounds of impacts of k contacts; bodies (k,): number that identifies both bodies."""
+    """Treatment of impacts at k contacts.
+
+    bodies (k,): a number that identifies the two bodies of each contact.
+    """
 
     treatment: Treatment
     bodies: np.ndarray
@@ -379,9 +385,9 @@ def impact_derivatives(
     -----
     Contact points move with the successors, and normals are constant in the world. The derivatives
     are exact for `Sticking`, `Newton` without friction and `Moreau`; other laws use central
-    differences, accurate to about 1e-9. No derivative exists where slip stops or reverses, or
-    where the set of colliding contacts changes. `Sticking` requires a point that can
-    move in all three directions.
+    differences, accurate to about 1e-9. No derivative exists where slip stops or reverses, or where
+    the set of colliding contacts changes. `Sticking` requires a point that can move in all three
+    directions.
 
     Examples
     --------

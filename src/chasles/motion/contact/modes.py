@@ -74,7 +74,7 @@ def _acting(forces: np.ndarray) -> np.ndarray:
 
 
 def _spanning(normals: np.ndarray, current: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Return the mask (m,) of contacts whose normals span all current normals, with all `first`."""
+    """Return a mask (m,) of contacts, including `first`, whose normals span all current ones."""
     active = first.copy()
     unit = normals / np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
     for k in np.flatnonzero(current & ~first):
@@ -403,14 +403,14 @@ def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
 
 
 def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
-    """Return the sets of `current` contacts and of a basis of their normals, preferably `first`."""
+    """Return the sets for `current` contacts. Active contacts are preferably in `first`."""
     basis = _spanning(problem.T.T, first, np.zeros_like(first))
     active = _spanning(problem.T.T, current, basis)
     return Sets(*(tuple(map(int, np.flatnonzero(group))) for group in (current, active)))
 
 
 def held(problem: Problem, sets: Sets) -> Motion:
-    """Return the motion with active contacts held, also by tension, and others free (step 1).
+    """Return the motion with active contacts held, even in tension, and others free (step 1).
 
     Parameters
     ----------
