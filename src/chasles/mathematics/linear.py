@@ -289,7 +289,7 @@ def mismatch(operation: str, a: object, b: object) -> ArgumentError:
 
 
 class Additive:
-    """Base class of dataclasses that are added and scaled by field; both terms have one type."""
+    """Base class of dataclasses with addition and scaling by field. Types must be the same."""
 
     __slots__ = ()
 
@@ -528,7 +528,7 @@ def orthogonalize(
 
 
 def symmetric_products(u: Sequence[Vector], y: Sequence[Vector]) -> Matrix:
-    """Return the matrix of the products u_r . y_c. It must be symmetric: half of it is computed."""
+    """Return the symmetric matrix of the products u_r . y_c. Only one triangle is computed."""
     n = range(len(u))
     upper = {(r, c): u[r].dot(y[c]) for r in n for c in n if r <= c}
     return Matrix(tuple(tuple(upper[min(r, c), max(r, c)] for c in n) for r in n))
@@ -545,7 +545,7 @@ def invert_symmetric(A: Matrix) -> Matrix:
 
 
 def invert_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> Matrix:
-    """Return the inverse of L' D L as W D^-1 W' with W = L^-1. Half of it is computed."""
+    """Return the inverse of L' D L as W D^-1 W' with W = L^-1. Only one triangle is computed."""
     n = len(D)
     W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
     for i in range(n):

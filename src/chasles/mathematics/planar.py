@@ -162,7 +162,7 @@ class PlanarInertia(Additive):
 
 @dataclass(frozen=True, slots=True)
 class PlanarArticulatedInertia(Additive):
-    """Articulated-body inertia [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]], as six entries.
+    """Articulated-body inertia [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]], stored as six entries.
 
     It maps the acceleration of a body in a planar articulated system to the force on the body. It
     does not map velocity to momentum (Featherstone 2008, section 7.1).

@@ -84,7 +84,7 @@ class InverseFactors:
 
     @staticmethod
     def of(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> "InverseFactors":
-        """Create the inverse from the factors of `factor_ltdl`. Zeros due to branching remain."""
+        """Create the inverse from the factors of `factor_ltdl`, with the same zeros."""
         n = len(L)
         W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
         for i in range(n):

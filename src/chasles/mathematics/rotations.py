@@ -102,7 +102,7 @@ class General:
         return all(not isinstance(e, Scalar) and abs(e) in (0.0, 1.0) for e in entries)
 
     def congruence(self, A: Symmetric) -> Symmetric:
-        """Return E A E' as one triangle of `similarity`: 28 multiplications and 29 additions."""
+        """Return the symmetric matrix E A E' in 28 multiplications and 29 additions."""
         return Symmetric.of(self.similarity(A.matrix()).T)
 
     def similarity(self, A: Matrix) -> Matrix:

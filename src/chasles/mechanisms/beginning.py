@@ -57,7 +57,7 @@ class Beginning:
 
 
 class BeginOne:
-    """Function that returns the first configuration for one pose, bitwise equal to a batch.
+    """Function that returns the first configuration for one pose, with the same bits as a batch.
 
     All tries are computed in one call.
     """

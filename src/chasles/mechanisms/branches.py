@@ -139,7 +139,7 @@ class Branches:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Range of the redundant joint: its limits, or one full turn if they are farther apart."""
+        """Range of the redundant joint: its limits, and at most one full turn for an angle."""
         if self.form.given is None:
             return (0.0, 0.0)
         if self.form.kind == "elbow":

@@ -183,7 +183,7 @@ class Loops(Freedoms):
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Describe the coordinates that the given ones do not determine, with A as in `matrix`."""
+        """Describe the coordinates that the given ones do not determine; A: see `matrix`."""
         rest = np.delete(np.arange(self.model.nv), given)
         loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
         joints = rest[loose > 0.1 * np.max(loose)]

@@ -286,7 +286,10 @@ class _Solver:
         each: tuple[int, ...] = (),
         complete: np.ndarray | None = None,
     ) -> Solution:
-        """Return a `Solution` from rows; each: shape of the configurations of one problem."""
+        """Return a `Solution` with the given rows.
+
+        each: shape of the configurations of one problem.
+        """
         lead = (*self.lead, *each)
         return Solution(
             q.reshape(*lead, q.shape[-1]),
@@ -380,8 +383,8 @@ class _Solver:
     def _approached(self, rows: np.ndarray, which: np.ndarray, begun: list[np.ndarray]) -> Rows:
         """Move some solutions along their families of solutions towards configurations (n, nq).
 
-        This is repeated from other solutions, found by starts between the solution and the
-        configuration (`LEAPS`). The nearest result is returned.
+        Other solutions are found by starting at points between the solution and the configuration
+        (`LEAPS`), and are moved in the same way. The nearest result is returned.
         """
         goals, limits = self.goals[which], (self.bounds.lower, self.bounds.upper)
         ease = Comfort(rows, np.ones(self.mechanism.nv))

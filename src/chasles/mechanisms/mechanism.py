@@ -22,7 +22,7 @@ from chasles.model import Model, ModelError
 from chasles.model.given import UNHASHABLE, a_name, some_names, some_numbers
 
 Coordinates = Literal["tree", "independent"]
-"""Option for all coordinates of the tree, or for the independent coordinates."""
+"""Selects all coordinates of the tree, or the independent coordinates of closed loops."""
 
 Accelerations = Callable[..., np.ndarray]
 """Function that returns qdd at (t, q, qd, tau, *wrenches)."""
@@ -376,7 +376,7 @@ class Loose(Loops):
 class Timed(Mechanism):
     """Tree that depends on time, and base class of closed mechanisms that depend on time.
 
-    The independent coordinates and other fixed choices are made at t = 0.
+    Independent coordinates and active equations are chosen at t = 0.
     """
 
     TIMELESS = ("integrate", "difference")

@@ -31,7 +31,10 @@ def constrained_dynamics(
 def hybrid_dynamics(
     loops: Loops, arrays: Sequence[np.ndarray], given: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return forces at given coordinates and accelerations of the others, and K qdd - k."""
+    """Return forces at given coordinates, accelerations of the others, and the residual of loops.
+
+    Forces and accelerations are in one array. The residual is K qdd - k.
+    """
     q, qd, x, *forces = arrays
     free = np.delete(np.arange(loops.model.nv), given)
     h = loops.function("bias_forces", **options)(q, qd, *forces)

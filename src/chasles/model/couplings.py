@@ -300,7 +300,7 @@ def polynomial(
 
 
 def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | None:
-    """Return the rows with which `polynomial` creates the coupling, or None if it cannot."""
+    """Return the rows of the polynomial of a coupling, or None if it is not a polynomial."""
     found = terms(data)
     if found is None:
         return None

@@ -112,7 +112,7 @@ def each_of(handles: Handles) -> tuple[Frame, ...]:
 
 
 class Passage(NamedTuple):
-    """A body of a loop, and the sign of its joint's velocity in the velocity across the loop."""
+    """A body of a loop, and the sign of its joint velocity in the sum around the loop."""
 
     i: int
     sign: float

@@ -69,7 +69,7 @@ def sparse_frames(model: Model) -> Model:
 
 
 def _slides(model: Model) -> dict[int, float]:
-    """Return the shift of each origin along z. Shifts are chosen from the base outward.
+    """Return the shift of each origin along z, chosen from the base to the leaf bodies.
 
     Among shifts with equal operation counts, the shift that moves offsets toward the leaf bodies is
     chosen. Shifts are limited to twice the longest offset; otherwise, they could grow without bound
@@ -275,7 +275,7 @@ def natural_units(model: Model) -> Model:
 
 
 def _offsets(model: Model) -> Iterator[Number]:
-    """Yield the nonzero offsets between bodies, except from the world or along fixed axes."""
+    """Yield the nonzero lengths of offsets between bodies that a recursion uses."""
     for body in model.bodies:
         if body.parent != WORLD:
             count = 2 if _on_fixed_axis(model, body.parent) else 3

@@ -197,7 +197,7 @@ depend on it.
 
 
 def settle(owner: Any) -> str:
-    """Check the fields of an object by `RANGES`. Return a description of the first error, or "".
+    """Check the fields of an object against `RANGES`. Return the first error as text, or "".
 
     Fields with one number are converted to float, because traced programs compare and divide them.
     """
@@ -301,7 +301,7 @@ _INTERVALS: dict[type, tuple[str, ...]] = {
 
 
 def _fields(part: Named, kind: str, names: Iterable[str]) -> Iterator[Entry]:
-    """Yield the fields of a part. Each has one number or several."""
+    """Yield the fields of a part, each with one or several numbers."""
     for name in names:
         found = getattr(part, name)
         yield Entry(part, f"{kind}.{name}", name, found if isinstance(found, tuple) else (found,))

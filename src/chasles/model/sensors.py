@@ -10,7 +10,7 @@ from chasles.mathematics.spatial import Transform
 Mount = Literal["frame", "link", "joint", "tendon", "actuator", ""]
 """Part to which a sensor is attached.
 
-A frame, a link (with all bodies that it carries), a joint, a tendon, an actuator, or nothing.
+A frame, a link (with its subtree), a joint, a tendon, an actuator, or nothing.
 """
 
 

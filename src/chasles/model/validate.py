@@ -75,10 +75,10 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         raise faulty("E-MODEL-043", joint, f"unknown type {joint.kind!r}", remedy)
     numbers = TYPES[joint.kind].data
     if "radius" in numbers and joint.radius <= 0.0:
-        problem = f"a {joint.kind} joint has radius {joint.radius:g}"
+        problem = f"the radius of a {joint.kind} joint must be positive, not {joint.radius:g}"
         raise faulty("E-MODEL-044", joint, problem, "give a positive radius in m")
     if "pitch" in numbers and joint.pitch == 0.0:
-        problem = f"a {joint.kind} joint has no pitch"
+        problem = f"the pitch of a {joint.kind} joint must not be zero"
         raise faulty(
             "E-MODEL-045", joint, problem, "give the pitch in m/rad, or make the joint revolute"
         )
@@ -126,7 +126,7 @@ def check_loops(source: Description) -> None:
 
 
 def check_unused(source: Description) -> tuple[str, ...]:
-    """Return a note for each loop with parameters that have no effect without coordinates."""
+    """Return a note for each loop joint with parameters that require coordinates."""
     remedies = {
         "armature, damping and friction": "make it a tree joint, and close the loop elsewhere",
         "limits": "set limits on tree joints",

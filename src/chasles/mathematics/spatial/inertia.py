@@ -124,10 +124,10 @@ class RigidInertia(Additive):
 
 @dataclass(frozen=True, slots=True)
 class ArticulatedInertia(Additive):
-    """Articulated-body inertia [[I, H], [H', M]] of a subsystem with joints, as 21 entries.
+    """Articulated-body inertia [[I, H], [H', M]], stored as 21 entries.
 
-    It maps accelerations to forces. It must not be applied to velocities (Featherstone 2008,
-    section 7.1).
+    It maps the acceleration of a body in an articulated system to the force on the body. It must
+    not be applied to velocities (Featherstone 2008, section 7.1).
     """
 
     M: Symmetric

@@ -143,9 +143,9 @@ class Pair:
     pairs. A pair of rigid bodies with contact points that vary with the motion counts as one
     contact.
 
-    shared: number of contact slots that all pairs with the same law and the same positive number
-    share in "time-stepping"; in each step, only the closest points can touch. Other integrators
-    ignore this option.
+    shared: number of contact slots in "time-stepping". All pairs with the same law and the same
+    positive number share these slots; in each step, only the closest points can touch. Other
+    integrators ignore this option.
     """
 
     body: Body
