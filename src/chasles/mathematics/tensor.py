@@ -133,7 +133,10 @@ def dual(x: Vector) -> Matrix: ...
 @overload
 def dual(x: Matrix) -> Vector: ...
 def dual(x: Vector | Matrix) -> Matrix | Vector:
-    """Return the dual u~ of a vector u, with u~ v = u x v, or u for a skew u~ (3.3.29-33)."""
+    """Return the dual of a vector or of a skew tensor (3.3.29-33).
+
+    The dual of u is u~, with u~ v = u x v, and the dual of u~ is u.
+    """
     if type(x) is Vector:
         return Matrix.skew(x)
     if type(x) is Matrix:

@@ -121,7 +121,7 @@ class Closing:
 
     @property
     def guarded(self) -> Guarded | None:
-        """Return the underlying program if it needs only checks of each state, or None."""
+        """Return the compiled program with limits for its checks, or None if there is none."""
         solver = getattr(self.run, "__self__", self.run)
         if not isinstance(solver, Solver) or self.run not in (solver, solver.first):
             return None
@@ -208,7 +208,7 @@ class Constrained(Mechanism):
         return self.closed_by().model if a_name("a function", name) in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
-        """Return functions for the given independent coordinates (default: best pivots)."""
+        """Return functions for the given independent coordinates, or for an automatic choice."""
         key = tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops

@@ -149,8 +149,9 @@ class Quick:
             answer, steps, sides = plan.answer.copy(), plan.steps[0], plan.sides.copy()
         finally:
             plan.lock.release()
+        # The slow path may solve the problem with a closed form, or with other weights.
         if answer[plan.status] != 1.0 and (plan.is_pose or plan.uneven):
-            return None  # a closed form, or other weights, may solve it
+            return None
         found = object.__new__(Solution)  # faster than the constructor
         fields = found.__dict__
         fields["q"], fields["solved"] = answer[plan.point], answer[plan.status] == 1.0

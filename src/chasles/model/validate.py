@@ -27,8 +27,7 @@ _TOLERANCE = 1e-6
 """Relative tolerance of inertias, which are often published with few digits."""
 
 _SINGULAR = 1e-13
-"""Articulated inertia of a degree of freedom, relative to its composite inertia, that counts as
-zero."""
+"""Articulated inertia, relative to the composite inertia, below which it counts as zero."""
 
 _WEAK = 1e-5
 """Articulated inertia, relative to the composite inertia, below which accuracy is lost.

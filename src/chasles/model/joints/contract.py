@@ -153,7 +153,7 @@ class Joint:
 
     @property
     def velocity_units(self) -> tuple[str, ...]:
-        """Return the units of the velocities, without the factor 1/s: three for a quaternion."""
+        """Return the unit of each velocity, without the factor 1/s."""
         turns = ("rad",) * 3 if "1" in self.units else ()
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
