@@ -28,7 +28,7 @@ class Load:
     def change(self, d: Motion) -> Force:
         """Return the change of f in body coordinates due to a small displacement d of the body.
 
-        There is no change if both the point and the axes follow the body.
+        The change is zero if both the point and the axes follow the body.
         """
         w = Vector.zero() if self.turns else d.angular
         u = Vector.zero() if self.moves else d.linear + d.angular.cross(self.point)
