@@ -19,7 +19,7 @@ def _dot(a: Iterable[Number], b: Iterable[Number]) -> Number:
     total: Number = 0.0
     for x, y in zip(a, b, strict=True):
         if (type(x) is float and x == 0.0) or (type(y) is float and y == 0.0):
-            continue  # skip zeros early; tracing would be slower
+            continue  # a traced product with zero would be slower
         product = x * y
         total = product if type(total) is float and total == 0.0 else total + product
     return total
@@ -31,7 +31,7 @@ class Vector:
 
     entries: tuple[Number, ...]
 
-    __array_ufunc__ = None  # a NumPy number on the left defers to this class
+    __array_ufunc__ = None  # lets NumPy scalars on the left use our operators
 
     @staticmethod
     def of(*entries: Number) -> "Vector":
@@ -117,7 +117,7 @@ class Vector:
         Returns
         -------
         product : Number
-            Sum of the products of entries.
+            Sum of the products of corresponding entries.
 
         Examples
         --------
@@ -224,14 +224,15 @@ class Matrix:
         x, y, z = v
         return Matrix(((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0)))
 
-    __array_ufunc__ = None  # a NumPy number on the left defers to this class
+    __array_ufunc__ = None  # lets NumPy scalars on the left use our operators
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return all entries as a NumPy array of floats; symbols cannot be converted."""
-        import numpy as np  # only needed if a user requests arrays
+        import numpy as np  # imported here because only this method uses NumPy
 
         if copy is False:
-            raise InputError("E-MATH-024", "Matrix does not hold an array: a copy is needed")
+            problem = "a Matrix cannot be converted to an array without a copy"
+            raise InputError("E-MATH-024", problem, "omit copy=False")
         return np.array(self.rows, dtype=float if dtype is None else dtype)
 
     @property
@@ -288,11 +289,11 @@ def mismatch(operation: str, a: object, b: object) -> ArgumentError:
 
 
 class Additive:
-    """A dataclass that adds and scales field by field; only values of one type can be added."""
+    """Base class of dataclasses with addition and scaling by field. Types must be the same."""
 
     __slots__ = ()
 
-    __array_ufunc__ = None  # a NumPy number on the left defers to this class
+    __array_ufunc__ = None  # lets NumPy scalars on the left use our operators
 
     if TYPE_CHECKING:
         __match_args__: tuple[str, ...]
@@ -400,7 +401,7 @@ def factor_ltdl(A: Sequence[Sequence[Number]]) -> tuple[list[list[Number]], list
     """Return L and D with A = L' D L, L unit lower triangular (Featherstone 2008, table 6.3).
 
     Elimination runs from the last row to the first. For a mass matrix in tree order this causes no
-    fill-in, so zeros due to branching (section 6.4) remain zeros and cost nothing.
+    fill-in, so zeros due to branching (section 6.4) remain zeros and add no operations.
     """
     n = len(A)
     L = [[A[i][j] if j <= i else 0.0 for j in range(n)] for i in range(n)]
@@ -432,8 +433,8 @@ def factor_ltl(A: Sequence[Sequence[Number]]) -> list[list[Number]]:
     return L
 
 
-# Products and solutions with a lower triangle (Featherstone 2008, table 6.5). Entries that are zero
-# due to branching cost nothing, nor does a unit diagonal, so the same code serves both factors.
+# Products and solutions with a lower triangle (Featherstone 2008, table 6.5). Zeros due to
+# branching and a unit diagonal add no operations, so the same functions are used for both factors.
 
 
 def multiply_lower(L: Sequence[Sequence[Number]], x: Vector) -> Vector:
@@ -489,7 +490,7 @@ def reduce_rows(
 ) -> tuple[list[list[Number]], list[Number]]:
     """Reduce A by Gauss-Jordan elimination: the given columns become unit vectors.
 
-    Also return the pivots by which rows are divided; they must not be zero.
+    Also return the pivots. They divide the rows and must not be zero.
     """
     rows, pivots = [list(row) for row in A], []
     for s, c in enumerate(columns):
@@ -508,10 +509,11 @@ def reduce_rows(
 def orthogonalize(
     columns: Sequence[Vector], weigh: Callable[[Vector], Vector]
 ) -> tuple[list[list[Number]], list[Number]]:
-    """Return L and D with P' M P = L' D L, L unit lower triangular, for columns P and v -> M v.
+    """Return L and D with P' M P = L' D L, where L is unit lower triangular.
 
-    Modified Gram-Schmidt runs from the last column to the first, so that P = Q L with Q' M Q = D;
-    neither P' M P nor a root of M is formed.
+    columns: the columns of P. weigh: function that returns M v. Modified Gram-Schmidt runs from the
+    last column to the first, so that P = Q L with Q' M Q = D; neither P' M P nor a square root of M
+    is formed.
     """
     n, left = len(columns), list(columns)
     L: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
@@ -526,7 +528,7 @@ def orthogonalize(
 
 
 def symmetric_products(u: Sequence[Vector], y: Sequence[Vector]) -> Matrix:
-    """Return the symmetric products u_r . y_c = y_r . u_c, each computed once."""
+    """Return the symmetric matrix of the products u_r . y_c. Only one triangle is computed."""
     n = range(len(u))
     upper = {(r, c): u[r].dot(y[c]) for r in n for c in n if r <= c}
     return Matrix(tuple(tuple(upper[min(r, c), max(r, c)] for c in n) for r in n))
@@ -543,7 +545,7 @@ def invert_symmetric(A: Matrix) -> Matrix:
 
 
 def invert_ltdl(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> Matrix:
-    """Return the inverse of L' D L: W D^-1 W' with W = L^-1, each entry computed once."""
+    """Return the inverse of L' D L as W D^-1 W' with W = L^-1. Only one triangle is computed."""
     n = len(D)
     W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
     for i in range(n):

@@ -1,7 +1,7 @@
 """Planar vector algebra: motions and forces in the x-y plane (Featherstone 2008, 2.16 and A.1).
 
 All quantities are spatial quantities restricted to rotation about z and translation along x and y
-(rows 3, 4, 5): a vector has three entries, a transform three, an inertia four, and the inertia of
+(rows 3, 4, 5): a vector has three entries, a transform four, an inertia four, and the inertia of
 an articulated body six.
 """
 
@@ -31,11 +31,11 @@ class PlanarMotion(Additive):
     y: Number
 
     def dot(self, f: "PlanarForce") -> Number:
-        """Return the power of a force on this motion."""
+        """Return the scalar product with a force: the power, if this motion is a velocity."""
         return self.w * f.n + self.x * f.x + self.y * f.y
 
     def cross(self, other: Carried) -> Carried:
-        """Return crm(v) m or crf(v) f (Eq 2.75 and 2.76)."""
+        """Return the cross product crm(v) m or crf(v) f (Eq 2.75 and 2.76)."""
         w, x, y = self.w, self.x, self.y
         if isinstance(other, PlanarMotion):
             return PlanarMotion(0.0, y * other.w - w * other.y, w * other.x - x * other.w)
@@ -59,9 +59,9 @@ class PlanarForce(Additive):
 
 @dataclass(frozen=True, slots=True)
 class PlanarTransform:
-    """Transform from frame A to frame B, which is rotated, with its origin at (x, y) in A.
+    """Transform from frame A to a rotated frame B with origin (x, y) in A.
 
-    c, s: cosine and sine of the angle of rotation. As for spatial transforms, `X @ v`, `X @ f` and
+    c, s: cosine and sine of the rotation angle. As for spatial transforms, `X @ v`, `X @ f` and
     `X @ I` map from A to B.
     """
 
@@ -72,7 +72,7 @@ class PlanarTransform:
 
     @staticmethod
     def of(angle: Number, x: Number = 0.0, y: Number = 0.0) -> "PlanarTransform":
-        """Return the transform that shifts, then rotates: Xpln (Eq 2.77)."""
+        """Return the transform Xpln, a translation followed by a rotation (Eq 2.77)."""
         return PlanarTransform(cos(angle), sin(angle), x, y)
 
     def matrix(self) -> Matrix:
@@ -106,7 +106,7 @@ class PlanarTransform:
         return NotImplemented
 
     def _articulated(self, A: "PlanarArticulatedInertia") -> "PlanarArticulatedInertia":
-        """Return X* A X^-1: A shifted by (-y, x), then rotated."""
+        """Return X* A X^-1, the articulated inertia A expressed in frame B."""
         c, s, x, y = self.c, self.s, self.x, self.y
         hx, hy = A.hx + y * A.xx - x * A.xy, A.hy + y * A.xy - x * A.yy
         I = A.I + y * (A.hx + hx) - x * (A.hy + hy)
@@ -119,14 +119,15 @@ class PlanarTransform:
         return self.c * x + self.s * y, self.c * y - self.s * x
 
     def nearly(self) -> PlanarMotion:
-        """Return the motion from A to a close B, to first order (XtoV, table A.1)."""
+        """Return the displacement from A to a nearby B, to first order (XtoV, table A.1)."""
         X = self.matrix()
         return PlanarMotion(X[1, 2], X[2, 0], -X[1, 0])
 
     def halfway(self) -> PlanarMotion:
-        """Return the motion from A to B to second order, invariant: X v = v (XtoV, accurate form).
+        """Return the displacement v from A to B, to second order (XtoV, accurate form).
 
-        The velocity that takes A to B in unit time is asin(w) / w times this.
+        It has the same coordinates in both frames: X v = v. The velocity that moves A to B in unit
+        time is asin(w) / w times v.
         """
         X = self.matrix()
         w, a, b, c = X[1, 2], X[2, 0], X[1, 0], X[1, 1]
@@ -144,7 +145,7 @@ class PlanarInertia(Additive):
 
     @staticmethod
     def from_center(m: Number, cx: Number, cy: Number, Ic: Number) -> "PlanarInertia":
-        """Create an inertia from mass, center of mass, and inertia about it (mcI, Eq 2.78)."""
+        """Create an inertia from mass, center of mass and inertia about the center (Eq 2.78)."""
         return PlanarInertia(m, m * cx, m * cy, Ic + m * (cx * cx + cy * cy))
 
     def matrix(self) -> Matrix:
@@ -161,10 +162,10 @@ class PlanarInertia(Additive):
 
 @dataclass(frozen=True, slots=True)
 class PlanarArticulatedInertia(Additive):
-    """Articulated-body inertia [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]], as six entries.
+    """Articulated-body inertia [[I, hx, hy], [hx, xx, xy], [hy, xy, yy]], stored as six entries.
 
-    It maps accelerations of one body of a planar subsystem with joints to forces. It does not map
-    velocities to momenta (Featherstone 2008, section 7.1).
+    It maps the acceleration of a body in a planar articulated system to the force on the body. It
+    does not map velocity to momentum (Featherstone 2008, section 7.1).
     """
 
     I: Number
@@ -189,7 +190,7 @@ class PlanarArticulatedInertia(Additive):
         return PlanarForce(*(self.matrix() @ a.vector()))
 
     def without(self, s: PlanarMotion) -> "PlanarArticulatedInertia":
-        """Return I - U D^-1 U', U = I s, D = s'U: the part that a joint along s transmits."""
+        """Return I - U D^-1 U' with U = I s and D = s'U, which a joint along s transmits."""
         U = self @ s
         k = 1.0 / s.dot(U)
         n, x, y = U.n, U.x, U.y

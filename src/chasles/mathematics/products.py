@@ -1,7 +1,8 @@
 """Matrix products that a backend may compute in a loop, and inverses by triangular factors.
 
-For a large robot, the inverse mass matrix and its products take most operations of some programs.
-They are products of branch-sparse factors, so a program can stop at the factors.
+For a large robot, the inverse mass matrix and its products account for most operations of some
+programs. They are products of branch-sparse factors, so a program can compute the factors and leave
+the products to the backend.
 """
 
 from collections.abc import Sequence
@@ -14,9 +15,9 @@ from chasles.mathematics.linear import Matrix, absent
 
 @dataclass(frozen=True)
 class Product:
-    """The matrix left @ right, computed on demand, below the given rows `above`.
+    """A matrix with the rows `above`, followed by left @ right, which is computed on demand.
 
-    symmetric: left @ right is symmetric, and each of its entries is computed once.
+    symmetric: True if left @ right is symmetric; only half of its entries are then computed.
     """
 
     left: Matrix
@@ -45,7 +46,7 @@ class Product:
 
     @property
     def chain(self) -> tuple[Matrix, ...]:
-        """Matrices whose product is the whole matrix."""
+        """Matrices whose product is this matrix."""
         inner = self.right.chain if isinstance(self.right, Product) else (self.right,)
         first, *middle, last = (self.left, *inner)
         extra = len(self.above)
@@ -70,7 +71,7 @@ def _with_identity(n: int, A: Matrix) -> Matrix:
 
 
 def beside(A: Matrix, B: Matrix) -> Matrix:
-    """Return the matrix with the columns of A followed by those of B."""
+    """Return the matrix [A B] with the columns of both matrices."""
     return Matrix(tuple((*a, *b) for a, b in zip(A.rows, B.rows, strict=True)))
 
 
@@ -83,7 +84,7 @@ class InverseFactors:
 
     @staticmethod
     def of(L: Sequence[Sequence[Number]], D: Sequence[Number]) -> "InverseFactors":
-        """Create the inverse from the factors of `factor_ltdl`; branching zeros remain zeros."""
+        """Create the inverse from the factors of `factor_ltdl`, with the same zeros."""
         n = len(L)
         W: list[list[Number]] = [[float(i == j) for j in range(n)] for i in range(n)]
         for i in range(n):
@@ -102,5 +103,5 @@ class InverseFactors:
 
     @property
     def inverse(self) -> Product:
-        """The inverse itself, which is symmetric."""
+        """The symmetric inverse, as the product W U."""
         return Product(self.W, self.U, symmetric=True)

@@ -20,7 +20,7 @@ Ray = tuple[Vector, Vector]
 def distance(
     ray: Ray, kind: str, size: Sequence[float], triangles: Iterable[Sequence[float]] = ()
 ) -> Number:
-    """Return the distance to a shape along a ray, from outside or inside; `FAR` if it misses."""
+    """Return the distance along a ray to a shape, also from inside, or `FAR` if the ray misses."""
     if kind == "mesh":
         return _nearest(_triangle(ray, corners) for corners in triangles)
     return SHAPES[kind](ray, size)
@@ -139,7 +139,10 @@ def _quadratic(p: Vector, v: Vector, radius: float) -> tuple[Number, Number, Num
 
 
 def _roots_of(a: Number, b: Number, c: Number) -> list[tuple[Number, Number]]:
-    """Return both roots, each with 1 if it exists, else 0. A ray along the axis has no roots."""
+    """Return both roots, each with a flag that is 1 if the root exists, else 0.
+
+    A ray along the axis has no roots.
+    """
     inner = b * b - a * c
     hit = select(less(inner, _TINY), 0.0, select(less(a, _TINY), 0.0, 1.0))
     root = sqrt(select(hit, inner, 1.0))
@@ -152,13 +155,13 @@ def _roots(a: Number, b: Number, c: Number) -> list[Number]:
 
 
 def _crossing(p: Number, v: Number) -> tuple[Number, Number]:
-    """Return t with p + t v = 0, and 1 if it exists, else 0."""
+    """Return t with p + t v = 0, and a flag that is 1 if t exists, else 0."""
     hit = select(less(v * v, _TINY * _TINY), 0.0, 1.0)
     return -p / select(hit, v, 1.0), hit
 
 
 def _nearest(found: Iterable[tuple[Number, Number]]) -> Number:
-    """Return the smallest non-negative distance among those that exist."""
+    """Return the smallest non-negative distance of an existing intersection, or `FAR`."""
     ahead = (select(hit, select(less(t, 0.0), FAR, t), FAR) for t, hit in found)
     return reduce(minimum, ahead, FAR)
 

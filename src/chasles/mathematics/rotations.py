@@ -1,8 +1,8 @@
 """Rotations: factored coordinate transforms, and conversions that are exact near 0 and pi.
 
-A `Rotation` E maps coordinates of one frame to those of a rotated frame (Featherstone's rx, ry, rz:
-the transpose of the matrix that rotates a vector). Quaternions are (w, x, y, z), need not be
-normalized, and describe the rotated frame in the first one.
+A `Rotation` E maps coordinates in one frame to coordinates in a rotated frame, like Featherstone's
+rx, ry and rz: it is the transpose of the matrix that rotates a vector. Quaternions (w, x, y, z)
+describe the orientation of the rotated frame in the original frame and need not be normalized.
 """
 
 import math
@@ -36,7 +36,7 @@ class Plane:
         return Plane(self.axis, self.c, -self.s)
 
     def then(self, other: "Plane") -> "Plane":
-        """Combine this rotation and another about the same axis into one by the angle sum."""
+        """Return one rotation by the sum of both angles. The axes must be the same."""
         assert self.axis == other.axis
         c, s = self.c * other.c - self.s * other.s, self.s * other.c + self.c * other.s
         return Plane(self.axis, c, s)
@@ -62,7 +62,7 @@ class Plane:
         return Symmetric.of(Matrix(tuple(map(tuple, out))))
 
     def similarity(self, A: Matrix) -> Matrix:
-        """Return E A E' of any matrix in 12 multiplications and 12 additions (section A.5)."""
+        """Return E A E' for any matrix A in 12 multiplications and 12 additions (section A.5)."""
         k, i, j = self.others
         c, s, rows = self.c, self.s, A.rows
         out = [list(r) for r in rows]
@@ -97,19 +97,19 @@ class General:
 
     @property
     def permutes(self) -> bool:
-        """Return True if the rotation only permutes axes and changes signs, which costs nothing."""
+        """Return True if the rotation only permutes axes and changes signs, with no arithmetic."""
         entries = (e for row in self.E.rows for e in row)
         return all(not isinstance(e, Scalar) and abs(e) in (0.0, 1.0) for e in entries)
 
     def congruence(self, A: Symmetric) -> Symmetric:
-        """Return E A E' in 28 multiplications, 29 additions: the lower triangle of `similarity`."""
+        """Return the symmetric matrix E A E' in 28 multiplications and 29 additions."""
         return Symmetric.of(self.similarity(A.matrix()).T)
 
     def similarity(self, A: Matrix) -> Matrix:
         """Return E A E' in 40 multiplications and 39 additions (Featherstone 2008, section A.5).
 
-        A = L + i 1 + v x, where the third column of L is zero. Rotation preserves the trace and
-        rotates v.
+        A is split into L + i 1 + skew(v), where i is the last entry of A, and the third column of L
+        is zero. The rotation preserves the trace and rotates v.
         """
         E = self.E
         if self.permutes:
@@ -130,7 +130,7 @@ class General:
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """A rotation of coordinates, kept as cheap factors; the first is applied first."""
+    """A rotation of coordinates, stored as simple factors in the order of application."""
 
     factors: tuple[Plane | General, ...] = ()
 
@@ -139,12 +139,12 @@ class Rotation:
 
     @staticmethod
     def of(E: Matrix) -> "Rotation":
-        """Return the rotation with matrix E; a constant E is split into cheap factors.
+        """Return the rotation with matrix E. A constant E is split into simple factors if possible.
 
         Parameters
         ----------
         E : Matrix
-            Orthogonal matrix (3, 3) that maps coordinates of A to those of B.
+            Orthogonal matrix (3, 3) that maps coordinates in A to coordinates in B.
 
         Returns
         -------
@@ -168,7 +168,7 @@ class Rotation:
         return Rotation(tuple([f.T for f in reversed(self.factors)]))
 
     def then(self, other: "Rotation") -> "Rotation":
-        """Return this rotation followed by another, with all factors kept.
+        """Return this rotation followed by another, as the product of all factors.
 
         Parameters
         ----------
@@ -226,7 +226,7 @@ class Rotation:
         if isinstance(other, Rotation):
             x, y, z = map(Vector, other.matrix().T.rows)
             first, second = self @ x, self @ y
-            cheap = sum(f.cost for f in self.factors) <= 9  # the operations of a cross product
+            cheap = sum(f.cost for f in self.factors) <= 9  # a cross product takes 9 operations
             dense = all(isinstance(e, Scalar) or e != 0.0 for e in z)
             third = first.cross(second) if dense and not cheap else self @ z
             return Rotation((General(Matrix(tuple(map(tuple, (first, second, third)))).T),))
@@ -238,10 +238,11 @@ _ROUNDING = 1e-15
 
 
 def _factored(E: Matrix) -> tuple[Plane | General, ...]:
-    """Factor a constant rotation that keeps an axis into a plane rotation and a permutation.
+    """Factor a constant rotation that maps one coordinate axis to another, up to its sign.
 
-    The permutation has signs. An entry of +-1 is not a sufficient test, because the cosine of
-    angles up to 1e-8 rounds to 1.
+    The factors are a rotation about this axis and a signed permutation. Any other rotation is a
+    single factor. An entry of +-1 is not a sufficient test, because the cosine of an angle up to
+    1e-8 rounds to 1.
     """
     for a in range(3):
         for b in range(3):
@@ -276,9 +277,9 @@ def about(axis: int, angle: Number) -> Rotation:
 
 
 def aligned_to_z(axis: Vector) -> Matrix:
-    """Return E of a frame whose z axis is the given unit vector (expressed in the first frame).
+    """Return the rotation E to a frame with the given unit vector as its z axis.
 
-    Axes along a coordinate axis give signed permutations without rounding.
+    If the vector is along a coordinate axis, E is a signed permutation without rounding errors.
     """
     largest = max((2, 0, 1), key=lambda k: abs(axis[k]))
     sign, beside = math.copysign(1.0, axis[largest]), (largest + 1) % 3
@@ -292,13 +293,13 @@ def aligned_to_z(axis: Vector) -> Matrix:
 
 
 def matrix_from_quaternion(q: Vector) -> Matrix:
-    """Return R that rotates vectors (E transposed); not finite if q.q is zero or overflows."""
+    """Return the matrix R that rotates vectors. It is not finite if q.q is zero or overflows."""
     k = 2.0 / (n := q.dot(q))
-    return matrix_by(q, select(less(0.0, k), k, n))  # if n overflows, not the identity
+    return matrix_by(q, select(less(0.0, k), k, n))  # for infinite n, k = 0 would give R = 1
 
 
 def matrix_by(q: Vector, k: Number) -> Matrix:
-    """Return R of a quaternion (w, x, y, z), given k = 2 / q.q."""
+    """Return the rotation matrix R of a quaternion (w, x, y, z), given k = 2 / q.q."""
     w, x, y, z = q
     kx, ky, kz = k * x, k * y, k * z
     xx, yy, zz = kx * x, ky * y, kz * z
@@ -359,7 +360,7 @@ def _blend(t: Number, near: Number, far: Number) -> Number:
 
 
 def _safe_angle(t: Number) -> Number:
-    """Return the angle whose square is t, or 1 where a series is used instead (no 0/0 anywhere)."""
+    """Return sqrt(t), or 1 for small t, where a series is used and 0/0 must be avoided."""
     return sqrt(select(less(t, SMALL), 1.0, t))
 
 
@@ -374,7 +375,10 @@ def quaternion_from_vector(v: Vector) -> Vector:
 
 
 def vector_from_quaternion(q: Vector) -> Vector:
-    """Return the rotation vector of a nonzero quaternion, of length <= pi; finite if R is."""
+    """Return the rotation vector, of length <= pi, of a nonzero quaternion.
+
+    It is finite if the rotation matrix of the quaternion is finite.
+    """
     sign = select(less(q[0], 0.0), -1.0, 1.0)
     w, v = q[0] * sign, Vector(q.entries[1:]) * sign
     t = v.dot(v)
@@ -397,7 +401,7 @@ def quaternion_from_axis_angle(axis: Vector, angle: Number) -> Vector:
 
 
 def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
-    """Return a unit axis and an angle in [0, pi]; the axis is z where the angle is zero."""
+    """Return a unit axis and an angle in [0, pi]; the axis is z if the angle is zero."""
     v = vector_from_quaternion(q)
     t = v.dot(v)
     none = less(t, 1e-300)
@@ -407,12 +411,12 @@ def axis_angle_from_quaternion(q: Vector) -> tuple[Vector, Number]:
 
 
 def matrix_from_axis_angle(axis: Vector, angle: Number) -> Matrix:
-    """Return R that rotates vectors by an angle about an axis."""
+    """Return the matrix R that rotates vectors by an angle about an axis."""
     return matrix_from_quaternion(quaternion_from_axis_angle(axis, angle))
 
 
 def matrix_from_vector(v: Vector) -> Matrix:
-    """Return R of a rotation vector (axis times angle)."""
+    """Return the rotation matrix R of a rotation vector (axis times angle)."""
     return matrix_from_quaternion(quaternion_from_vector(v))
 
 
@@ -422,23 +426,26 @@ def vector_from_matrix(R: Matrix) -> Vector:
 
 
 def matrix_from_rpy(roll: Number, pitch: Number, yaw: Number) -> Matrix:
-    """Return R of fixed-axis roll (x), pitch (y), yaw (z), in this order, as in URDF."""
+    """Return the rotation matrix R of roll (x), pitch (y), yaw (z) about fixed axes, as in URDF."""
     return (about(0, roll) @ about(1, pitch) @ about(2, yaw)).matrix().T
 
 
 def rpy_from_matrix(R: Matrix) -> Vector:
-    """Return roll, pitch and yaw of R; where pitch is +-pi/2, roll is taken as zero."""
+    """Return roll, pitch and yaw of R. If the pitch is +-pi/2, roll is set to zero."""
     forward = sqrt(R[0, 0] * R[0, 0] + R[1, 0] * R[1, 0])
     pitch = atan2(-R[2, 0], forward)
     gimbal = less(forward, 1e-12)
     roll = select(gimbal, 0.0, atan2(R[2, 1], R[2, 2]))
-    c, s = cos(roll), sin(roll)  # yaw given this roll: exact even where roll is mostly rounding
+    c, s = cos(roll), sin(roll)  # yaw for this roll is exact, even if roll is a rounding error
     yaw = atan2(s * R[0, 2] - c * R[0, 1], c * R[1, 1] - s * R[1, 2])
     return Vector.of(roll, pitch, yaw)
 
 
 def translation_of_screw(w: Vector, v: Vector) -> Vector:
-    """Return the translation v + (1-cos)/t2 w x v + (t-sin)/t3 w x (w x v) of exp(w, v), SE(3)."""
+    """Return the translation of exp(w, v) in SE(3).
+
+    It is v + (1 - cos t)/t^2 w x v + (t - sin t)/t^3 w x (w x v), where t is the length of w.
+    """
     t = w.dot(w)
     angle = _safe_angle(t)
     half = sin(angle * 0.5) / angle

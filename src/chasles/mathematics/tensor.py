@@ -1,8 +1,8 @@
 """Second-order Cartesian tensors, and their use for rigid bodies.
 
-Tensors are `Matrix` (or `Symmetric`, with six entries), vectors are `Vector`. Letters, signs and
-factors are those of Balafoutis and Patel (1991), chapters 3 and 4. All functions work on floats and
-on symbols, except `spectral`, which needs floats.
+Tensors have type `Matrix` (or `Symmetric`, with six entries), and vectors have type `Vector`. The
+notation, signs and factors follow Balafoutis and Patel (1991), chapters 3 and 4. All functions
+accept floats and symbols, except `spectral`, which accepts only floats.
 """
 
 import math
@@ -22,7 +22,7 @@ _INDICES = range(3)
 
 @dataclass(frozen=True, slots=True)
 class Fourth:
-    """T (x) S, the tensor of fourth order with the components t_ij s_kl (3.2.19)."""
+    """Fourth-order tensor T (x) S, with components t_ij s_kl (3.2.19)."""
 
     T: Matrix
     S: Matrix
@@ -53,7 +53,10 @@ def tensor_product(u: Vector, v: Vector) -> Matrix: ...
 @overload
 def tensor_product(u: Matrix, v: Matrix) -> Fourth: ...
 def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
-    """Return the dyad u (x) v, with (u (x) v) r = u (v . r) (3.2.3); fourth order for tensors."""
+    """Return the tensor product: a dyad with (u (x) v) r = u (v . r) for vectors (3.2.3).
+
+    The product of two tensors is a fourth-order tensor.
+    """
     if type(u) is Vector and type(v) is Vector:
         return Matrix(tuple(tuple(a * b for b in v) for a in u))
     if type(u) is Matrix and type(v) is Matrix:
@@ -66,7 +69,7 @@ def tensor_product(u: Vector | Matrix, v: Vector | Matrix) -> Matrix | Fourth:
 
 
 def wedge(u: Vector, v: Vector) -> Matrix:
-    """Return u ^ v = u (x) v - v (x) u, a skew tensor (3.3.9)."""
+    """Return the skew tensor u ^ v = u (x) v - v (x) u (3.3.9)."""
     return tensor_product(u, v) - tensor_product(v, u)
 
 
@@ -76,7 +79,7 @@ def trace(T: Matrix) -> Number:
 
 
 def double_dot(T: Matrix, S: Matrix) -> Number:
-    """Return T : S = tr(T S), without a transpose (3.2.30)."""
+    """Return the double dot product T : S = tr(T S) (3.2.30). Neither tensor is transposed."""
     total: Number = 0.0
     for row, column in zip(T.rows, S.T.rows, strict=True):
         total = total + Vector(row).dot(Vector(column))
@@ -84,7 +87,7 @@ def double_dot(T: Matrix, S: Matrix) -> Number:
 
 
 def norm(T: Matrix) -> Number:
-    """Return sqrt(T : T') (3.2.31)."""
+    """Return the norm sqrt(T : T') (3.2.31)."""
     return sqrt(double_dot(T, T.T))
 
 
@@ -101,12 +104,12 @@ def angle(T: Matrix, S: Matrix) -> Number:
 
 
 def symmetric_part(T: Matrix) -> Symmetric:
-    """Return T+ = (T + T') / 2 (3.3.7)."""
+    """Return the symmetric part T+ = (T + T') / 2 (3.3.7)."""
     return Symmetric.of((T + T.T) * 0.5)
 
 
 def skew_part(T: Matrix) -> Matrix:
-    """Return T- = (T - T') / 2 (3.3.8)."""
+    """Return the skew-symmetric part T- = (T - T') / 2 (3.3.8)."""
     return (T - T.T) * 0.5
 
 
@@ -121,7 +124,7 @@ def across(e: Vector) -> Matrix:
 
 
 def vect(T: Matrix) -> Vector:
-    """Return the vector of a tensor, half of eps_ijk t_kj; zero for symmetric tensors (3.3.25)."""
+    """Return the axial vector eps_ijk t_kj / 2 of a tensor; zero if it is symmetric (3.3.25)."""
     return Vector.of(T[2, 1] - T[1, 2], T[0, 2] - T[2, 0], T[1, 0] - T[0, 1]) * 0.5
 
 
@@ -130,7 +133,10 @@ def dual(x: Vector) -> Matrix: ...
 @overload
 def dual(x: Matrix) -> Vector: ...
 def dual(x: Vector | Matrix) -> Matrix | Vector:
-    """Return u~ with u~ v = u x v from a vector u, or u from a skew tensor u~ (3.3.29-33)."""
+    """Return the dual of a vector or of a skew tensor (3.3.29-33).
+
+    The dual of u is u~, with u~ v = u x v, and the dual of u~ is u.
+    """
     if type(x) is Vector:
         return Matrix.skew(x)
     if type(x) is Matrix:
@@ -144,7 +150,7 @@ def left_dual(x: Vector) -> Matrix: ...
 @overload
 def left_dual(x: Matrix) -> Vector: ...
 def left_dual(x: Vector | Matrix) -> Matrix | Vector:
-    """Return the left-handed dual, of opposite sign (3.3.34)."""
+    """Return the left-handed dual, which is the negative of `dual` (3.3.34)."""
     return -dual(x)
 
 
@@ -152,7 +158,7 @@ def left_dual(x: Vector | Matrix) -> Matrix | Vector:
 
 
 def change_basis(A: Matrix, x: Mapped) -> Mapped:
-    """Return A v or A T A', the components in another orthonormal basis (3.3.1)."""
+    """Return the components A v or A T A' in another orthonormal basis (3.3.1)."""
     return A @ x @ A.T if isinstance(x, Matrix) else A @ x
 
 
@@ -174,14 +180,15 @@ def invariants(T: Matrix) -> Invariants:
 
 
 def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
-    """Return (value, direction) with T = sum of value along(direction), ascending (3.3.17).
+    """Return the eigenvalues of T in ascending order, each with a unit eigenvector (3.3.17).
 
-    It accepts floats only, because directions are not smooth where values are equal.
+    T is the sum of value * along(eigenvector). Symbols are not accepted, because eigenvectors are
+    not smooth where eigenvalues are equal.
     """
-    import numpy as np  # only needed here, as in mathematics/linear.py
+    import numpy as np  # imported here because only this function uses NumPy
 
     if any(isinstance(x, Scalar) or not math.isfinite(x) for x in T):
-        problem = "it needs a tensor of finite numbers without symbols"
+        problem = "the tensor must have finite entries, without symbols"
         raise InputError("E-MATH-029", problem, part="spectral")
     values, vectors = np.linalg.eigh(np.array(T.matrix().rows, dtype=float))
     columns = (Vector(tuple(column)) for column in vectors.T.tolist())
@@ -192,16 +199,17 @@ def spectral(T: Symmetric) -> tuple[tuple[float, Vector], ...]:
 
 
 def angular_velocity(R: Matrix, Rd: Matrix) -> Matrix:
-    """Return w~ = Rd R', from an orientation and its rate, in the basis that R turns to (4.2.5)."""
+    """Return w~ = Rd R' for an orientation R and its rate, in the basis to which R maps (4.2.5)."""
     return Rd @ R.T
 
 
 @dataclass(frozen=True, slots=True)
 class AngularAcceleration:
-    """Omega = wd~ + w~ w~ = Rdd R': body-fixed vectors r have the acceleration Omega r (4.2.7).
+    """Angular acceleration tensor Omega = wd~ + w~ w~ = Rdd R' (4.2.7).
 
-    It is computed from the vectors w and wd in 6 multiplications and 9 additions. `tensor` has the
-    nine components; its vect is wd, and its symmetric part is w~ w~.
+    Omega r is the acceleration of a body-fixed vector r. `tensor` has the nine components, computed
+    from the vectors w and wd in 6 multiplications and 9 additions. Its axial vector (`vect`) is wd,
+    and its symmetric part is w~ w~.
     """
 
     w: Vector
@@ -229,7 +237,7 @@ class AngularAcceleration:
         return self.tensor @ r
 
     def moment(self, J: Symmetric) -> Vector:
-        """Return dual(Omega J - (Omega J)'), the moment on a body with Euler tensor J (4.3.41).
+        """Return the moment dual(Omega J - (Omega J)') on a body with Euler tensor J (4.3.41).
 
         Only differences of the diagonal of Omega are needed: 15 multiplications and 15 additions
         (section 5.3).
@@ -242,7 +250,7 @@ class AngularAcceleration:
         )
 
     def moment_of(self, J: Symmetric) -> Vector:
-        """Return `moment` without forming the entries of Omega that nothing else needs."""
+        """Return `moment`. It takes fewer operations if J is constant and Omega is not needed."""
         (x, y, z), (p, q, s) = self.w, self.wd
         (a, xy, xz), (yx, b, yz), (zx, zy, c) = self.tensor.rows
         return Vector.of(
@@ -253,9 +261,9 @@ class AngularAcceleration:
 
 
 def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
-    """Return a (product + rate) - b (product - rate): a and b times two entries of Omega.
+    """Return a (product + rate) - b (product - rate), where the sums are entries of Omega.
 
-    If both are constants, so are their sum and difference, and the entries are not formed.
+    For constant a and b, the result is computed without these entries.
     """
     if any(isinstance(x, Scalar) or x == 0.0 for x in (a, b)):
         return a * (product + rate) - b * (product - rate)
@@ -264,53 +272,59 @@ def _pair(a: Number, b: Number, product: Number, rate: Number) -> Number:
 
 # Mass distribution --------------------------------------------------------------------------------
 #
-# I is the tensor of inertia with products of inertia negative off its diagonal; J, the integral of
-# r (x) r dm, is the book's Euler tensor, with products positive.
+# I is the inertia tensor, with negative products of inertia as off-diagonal entries. J is the Euler
+# tensor, the integral of r (x) r dm, with positive products of inertia.
 
 
 def euler_from_inertia(I: Symmetric) -> Symmetric:
-    """Return J = tr(I)/2 1 - I (4.3.14)."""
+    """Return the Euler tensor J = tr(I)/2 1 - I (4.3.14)."""
     half = (I.xx + I.yy + I.zz) * 0.5
     return Symmetric(half - I.xx, half - I.yy, half - I.zz, -I.xy, -I.xz, -I.yz)
 
 
 def inertia_from_euler(J: Symmetric) -> Symmetric:
-    """Return I = tr(J) 1 - J (4.3.13)."""
+    """Return the inertia tensor I = tr(J) 1 - J (4.3.13)."""
     return Symmetric(J.yy + J.zz, J.xx + J.zz, J.xx + J.yy, -J.xy, -J.xz, -J.yz)
 
 
 def point_mass(m: Number, r: Vector) -> RigidInertia:
-    """Return a mass m at r: first moment m r, inertia -m r~ r~ about the origin."""
+    """Return the inertia of a point mass m at r: mass m, first moment m r, and -m r~ r~."""
     return RigidInertia.from_center(m, r, Symmetric.zero())
 
 
 def inertia_about(I: Symmetric, m: Number, r: Vector) -> Symmetric:
-    """Return I_o = I_c - m r~ r~: about a point o, with the center of mass at r from it (4.3.8)."""
+    """Return the inertia I_o = I_c - m r~ r~ about a point o (4.3.8).
+
+    r: center of mass relative to o.
+    """
     return I + point_mass(m, r).I
 
 
 def euler_about(J: Symmetric, m: Number, r: Vector) -> Symmetric:
-    """Return J_o = J_c + m r (x) r (4.3.12)."""
+    """Return the Euler tensor J_o = J_c + m r (x) r about a point o (4.3.12)."""
     x, y, z = r
     a, b, c = r * m
     return J + Symmetric(a * x, b * y, c * z, a * y, a * z, b * z)
 
 
 def inertia_rate(w: Vector, I: Symmetric) -> Symmetric:
-    """Return w~ I - I w~, the rate of I (and of J) if the body rotates with w (4.3.16)."""
+    """Return the rate w~ I - I w~ of an inertia or Euler tensor at angular velocity w (4.3.16)."""
     half = dual(w) @ I.matrix()
     return Symmetric.of(half + half.T)
 
 
 def angular_momentum(w: Vector, J: Symmetric) -> Vector:
-    """Return dual(J w~ - (J w~)'), about the reference point of J, if it is at rest (4.3.30)."""
+    """Return the angular momentum dual(J w~ - (J w~)') about the reference point of J (4.3.30).
+
+    The reference point must be at rest.
+    """
     half = J.matrix() @ dual(w)
     return dual(half - half.T)
 
 
 @dataclass(frozen=True, slots=True)
 class Center:
-    """A body as in the book: mass m, center of mass r, and inertia I about it."""
+    """Mass m, center of mass r, and inertia I about the center of mass of a body."""
 
     m: Number
     r: Vector
@@ -318,7 +332,7 @@ class Center:
 
     @staticmethod
     def of(rigid: RigidInertia) -> "Center":
-        """Create a body from moments about the origin. Without mass, the center is the origin."""
+        """Create from an inertia about the origin, which is the center of a massless body."""
         if not isinstance(rigid.m, Scalar) and rigid.m == 0.0:
             assert not any(rigid.h), "regrouped inertias have no center of mass"
             return Center(rigid.m, Vector.zero(), rigid.I)
@@ -339,9 +353,9 @@ class Center:
 
 
 class GeneralizedLink(NamedTuple):
-    """A moving link with everything that it carries: moments about the link's origin.
+    """Composite of a moving link and its outer links, with moments about the link's origin.
 
-    m mass, U first moment and Ud its rate, E inertia, L the tensor of (7.3.18d).
+    m: mass. U, Ud: first moment and its rate. E: inertia. L: tensor of (7.3.18d).
     """
 
     m: Number
@@ -351,10 +365,10 @@ class GeneralizedLink(NamedTuple):
     L: Matrix
 
     def force(self, zdd: Vector, zd2: Vector, xdd: Vector) -> Force:
-        """Return the wrench for a change of the link's motion, about the origin (7.3.18e-k).
+        """Return the wrench about the link's origin due to a change of its motion (7.3.18e-k).
 
-        zdd, xdd: changes of the link's angular acceleration and of its origin's acceleration. zd2:
-        twice the change of its angular velocity.
+        zdd, xdd: changes of the link's angular acceleration and of the acceleration of its origin.
+        zd2: twice the change of the link's angular velocity.
         """
         moment = self.E @ zdd - self.L @ zd2 + self.U.cross(xdd)
         return Force(moment, xdd * self.m - self.U.cross(zdd) - self.Ud.cross(zd2))

@@ -1,8 +1,8 @@
-"""Equations in the cosine and sine of one angle, solved without branches.
+"""Solve equations in the cosine and sine of one angle, without conditional branches.
 
 Closed-form inverse kinematics reduces to these equations: intersections of a line or a conic with
-the unit circle. They are traced or evaluated like all functions in `mathematics`, so every root is
-returned with a flag that is 1 if the root is real.
+the unit circle. The functions can be traced, like all functions in `mathematics`. Therefore they
+return every root with a flag, which is 1 if the root is real.
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ from chasles.expr import (
 )
 
 SLACK = 1e-5
-"""Relative amount by which a discriminant may be negative and still count as a double root. Callers
-check such roots."""
+"""Relative tolerance of discriminants. A slightly negative discriminant counts as a double root,
+which callers must check."""
 
 TINY = 1e-24
 """Squared coefficients of order 1 below this count as zero."""
@@ -35,11 +35,11 @@ simple root."""
 
 
 Line = tuple[Number, Number, Number]
-"""a, b, k of the line a c + b s = k."""
+"""Coefficients a, b and k of the line a c + b s = k."""
 
 
 class Angle(NamedTuple):
-    """An angle given by its cosine and sine; `real` is 1 if it solves its equation, else 0."""
+    """An angle given by its cosine and sine; `real` is 1 if it is a real solution, else 0."""
 
     c: Number
     s: Number
@@ -47,7 +47,7 @@ class Angle(NamedTuple):
 
 
 def line(a: Number, b: Number, k: Number) -> list[Angle]:
-    """Return both angles with a c + b s = k. Where a = b = k = 0, return the angle 0."""
+    """Return both angles that satisfy a c + b s = k, or the angle 0 if a = b = k = 0."""
     square = a * a + b * b
     gap = square - k * k
     whole = less(TINY, square)
@@ -73,11 +73,11 @@ def between(x: Number, y: Number) -> Angle:
 def conic(terms: Sequence[Number]) -> list[Angle]:
     """Return four angles with k + a c + b s + d c^2 + e c s + f s^2 = 0; terms: k, a, b, d, e, f.
 
-    A linear combination of the conic and the unit circle is a pair of lines: its factor is a root
-    of a cubic that always has one in the interval in which the lines are real.
+    For some factor x, the conic plus x times the unit circle is a pair of lines. x is a root of a
+    cubic, which always has a root in the interval where the lines are real.
     """
     k, a, b, d, e, f = terms
-    # In axes turned by `tilt`, modulo the circle, only the square of the cosine remains.
+    # Rotate the axes by `tilt` and subtract a multiple of c^2 + s^2 - 1 to remove c s and s^2.
     p = sqrt((d - f) * (d - f) + e * e)
     tilt = atan2(e, d - f) * 0.5
     cosine, sine = cos(tilt), sin(tilt)
@@ -103,8 +103,9 @@ def _factor(p: Number, a: Number, b: Number, k: Number) -> Number:
     def value(x: Number) -> Number:
         return ((square - x) * x + linear) * x + constant
 
-    # The value is not negative at -p and not positive at 0. Beyond the point of inflection, from
-    # the end whose value and curvature have one sign, Newton's method cannot overshoot.
+    # The value is not negative at -p and not positive at 0. The start is the end of the interval
+    # that is on the same side of the inflection point as the root. There, value and second
+    # derivative have the same sign, so Newton's method cannot overshoot.
     middle = maximum(-p, minimum(square * (1.0 / 3.0), 0.0))
     x = select(less(0.0, value(middle)), 0.0, -p)
     for _ in range(NEWTON):
@@ -118,8 +119,8 @@ def _factor(p: Number, a: Number, b: Number, k: Number) -> Number:
 def _lines(A: Number, B: Number, a: Number, b: Number, k: Number) -> tuple[Line, Line]:
     """Return the linear factors of A c^2 - B s^2 + a c + b s + k, which must be reducible."""
     root_A, root_B = sqrt(maximum(A, 0.0)), sqrt(maximum(B, 0.0))
-    # The lines are root_A c + root_B s + m and root_A c - root_B s + n, with m n = k. The sum and
-    # the difference of m and n follow from a and b; if A or B is small, one from the other by k.
+    # The lines are root_A c + root_B s + m and root_A c - root_B s + n, with m n = k. m + n follows
+    # from a, and m - n from b. If A or B is small, one of them is computed from the other and k.
     safe_A, safe_B = (select(less(0.0, r), r, 1.0) for r in (root_A, root_B))
     total, apart = a / safe_A, b / safe_B
     rest = sqrt(maximum(total * total - k * 4.0, 0.0))
@@ -138,7 +139,10 @@ def _lines(A: Number, B: Number, a: Number, b: Number, k: Number) -> tuple[Line,
 
 
 def quadratic(c: Number, b: Number, a: Number) -> list[tuple[Number, Number]]:
-    """Return both roots of a x^2 + b x + c = 0 with a > 0, each with 1 if it is real, else 0."""
+    """Return both roots of a x^2 + b x + c = 0 with a > 0.
+
+    Each root has a flag that is 1 if the root is real, else 0.
+    """
     gap = b * b - a * c * 4.0
     real = less_equal((b * b + absolute(a * c)) * -SLACK, gap)
     root = sqrt(maximum(gap, 0.0))

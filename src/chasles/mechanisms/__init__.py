@@ -38,11 +38,11 @@ __all__ = [
 
 
 class TimedClosed(Timed, Closed):
-    """Closed loops that depend on time."""
+    """Mechanism with closed loops that depends on time."""
 
 
 def of(model: Model) -> Mechanism:
-    """Return the mechanism of a model. Only this function chooses the class."""
+    """Return the mechanism of a model, with the class that fits its loops and time dependence."""
     still, moving = (Closed, TimedClosed) if model.loop_rows else (Mechanism, Timed)
     return (moving if model.timed else still)(model)
 

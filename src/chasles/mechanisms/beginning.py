@@ -11,11 +11,10 @@ from chasles.mechanisms.branches import Branches
 
 
 class Beginning:
-    """Compiled function that returns the first configuration of a closed form.
+    """Compiled function that returns the first solution of a closed form for a pose.
 
-    The configuration depends only on the pose and the seed. If the closed form has no solution
-    within the limits at any of the tried positions of the redundant joint, the result is the base
-    configuration.
+    The solution depends only on the pose and the seed. If there is no solution within the limits at
+    any of the tried positions of the redundant joint, the result is the base configuration.
     """
 
     def __init__(self, closed: Branches, nq: int) -> None:
@@ -34,7 +33,10 @@ class Beginning:
     def __call__(
         self, goals: np.ndarray, base: np.ndarray, seed: int, threads: int | None
     ) -> np.ndarray:
-        """Return configurations (count, nq) for goals (count, 12), or `base` (1, nq) if none."""
+        """Return configurations (count, nq) for goals (count, 12).
+
+        A goal without a solution gets the configuration `base` (1, nq).
+        """
         memories, none = self._memories(seed)[:1], np.zeros((len(goals), 0), np.int64)
         found = self._search([goals], base, none, base, 0, memories, threads)
         q: np.ndarray = found[0]
@@ -45,7 +47,7 @@ class Beginning:
         return BeginOne(self._kernel, base, self._memories(seed))
 
     def _memories(self, seed: int) -> np.ndarray:
-        """Return the solver state (tries, MEMORY) for each position of the redundant joint."""
+        """Return solver states (tries, MEMORY), one for each position of the redundant joint."""
         memories = np.zeros((self._tries, MEMORY))
         part = 0.5 if not seed else float(np.random.default_rng(seed).random())
         for k in range(self._tries):
@@ -55,7 +57,7 @@ class Beginning:
 
 
 class BeginOne:
-    """First configuration for one pose at a time, bitwise identical to the result of a batch.
+    """Function that returns the first configuration for one pose, with the same bits as a batch.
 
     All tries are computed in one call.
     """

@@ -18,7 +18,8 @@ from chasles.mechanisms.distinct import Rows, sort
 from chasles.mechanisms.mechanism import Mechanism
 
 GRID, FINE = 64, 1024
-"""Numbers of positions of the redundant joint: in the first grid, and in a finer one if it fails.
+"""Numbers of positions of the redundant joint in the first grid, and in a finer grid that is used
+if the first grid yields no solution.
 """
 
 AT_ONCE = 1 << 12
@@ -41,7 +42,7 @@ class Branches:
 
     @cached_property
     def checking(self) -> Kernel:
-        """Return the program for all configurations of a pose, checked and ordered."""
+        """Return the program that computes, checks and orders all configurations for a pose."""
         given = (self.mechanism.model, self.frame, self.chain, self.form, self.limits)
         known = (self.mechanism.model.source, self.mechanism.model.mimics, self.frame)
         return self.compiled(lambda: checked_branches(*given), "checked branches", *known)
@@ -58,7 +59,7 @@ class Branches:
 
     @property
     def limits(self) -> Limits:
-        """Lower and upper limits of the joints of the chain."""
+        """Lower and upper limits of the joints in the chain."""
         return self.lower, self.upper
 
     def compiled(self, trace: Callable[[], Program], *name: Any) -> Kernel:
@@ -86,9 +87,9 @@ class Branches:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return ascending indices of poses (m,), and configurations (m, nq) on all branches.
 
-        Coordinates outside the chain are those of base (count or 1, nq). For a redundant arm, there
-        are at most `count` configurations for each pose, evenly distributed over positions of the
-        redundant joint.
+        Coordinates outside the chain are copied from base (count or 1, nq). For a redundant arm,
+        there are at most `count` configurations for each pose, evenly distributed over positions of
+        the redundant joint.
         """
         if self.redundant and self.held is None:
             who, q = self._sampled(goals, count, threads)
@@ -117,7 +118,7 @@ class Branches:
     def _on_grid(
         self, goals: np.ndarray, poses: np.ndarray, count: int, grid: int, threads: int | None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return indices of poses, and at most `count` configurations for each, from a grid."""
+        """Return indices of poses, and at most `count` configurations per pose, from a grid."""
         values, step = self._values(grid), max(1, AT_ONCE // grid)
         who = [np.zeros(0, np.intp)]
         postures = [np.zeros((0, len(self.chain.joints)))]
@@ -138,7 +139,7 @@ class Branches:
 
     @property
     def range(self) -> tuple[float, float]:
-        """Bounds of the positions of the redundant joint: its limits, and at most one turn."""
+        """Range of the redundant joint: its limits, and at most one full turn for an angle."""
         if self.form.given is None:
             return (0.0, 0.0)
         if self.form.kind == "elbow":
@@ -153,9 +154,9 @@ class Branches:
 
 
 def _evenly(who: np.ndarray, owners: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return at most `count` evenly spaced rows of each owner, as owners and indices of rows.
+    """Select at most `count` evenly spaced rows of each owner; return owners and row indices.
 
-    `who`, in ascending order, is the owner of each row.
+    who: owner of each row, in ascending order.
     """
     total = np.bincount(who, minlength=owners)
     kept = np.minimum(total, count)
@@ -191,7 +192,7 @@ def checked(
     tolerances: np.ndarray,
     threads: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return all configurations of poses (n, count, nq), checked against the tolerances.
+    """Return all configurations (n, count, nq) for poses, checked against the tolerances.
 
     Also returns residuals (n, count, 2), the number of configurations (n,), and a mask (n,) of
     poses with a configuration outside the tolerances.
@@ -218,9 +219,9 @@ def every(
 ) -> tuple[Rows, np.ndarray]:
     """Return configurations (n, count, nq) from a closed form, their memories, and steps (n, 1).
 
-    Also returns a mask (n,) of poses whose solutions are complete. search: function from goals and
-    configurations to solutions, memories and steps. It checks the branches, and corrects them if
-    axes intersect only approximately.
+    Also returns a mask (n,) of poses for which all solutions were found. search: function of goals
+    and configurations that returns solutions, memories and steps. It checks the branches, and
+    corrects them if axes intersect only approximately.
     """
     n = len(goals)
     q, ends = np.full((n, count, base.shape[1]), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -253,9 +254,9 @@ def rescue(
     search: Callable[[np.ndarray, np.ndarray], Rows],
     threads: int | None,
 ) -> None:
-    """Replace rows of missed poses (n,) by solutions of the closed form.
+    """Replace the rows of unsolved poses by solutions of the closed form.
 
-    base (n or 1, nq), rows and search are as in `every`.
+    missed (n,): mask of unsolved poses. base (n or 1, nq), rows, search: as in `every`.
     """
     lost = np.flatnonzero(missed)
     own = base[lost] if len(base) > 1 else base
@@ -296,13 +297,13 @@ def _sift(
     q[suspects], ends[suspects] = clean, kept
 
 
-# Making -----------------------------------------------------------------------------------------
+# Construction -----------------------------------------------------------------------------------
 
 
 def branches(
     mechanism: Mechanism, task: Task, lower: np.ndarray, upper: np.ndarray, fixed: Sequence[str]
 ) -> Branches | None:
-    """Return the cached closed form for one pose of a frame, or None if there is none.
+    """Return the cached closed form for one pose of a frame, or None if the arm has none.
 
     fixed: names of joints that do not move. In a chain of seven joints, one may be fixed.
     """

@@ -17,7 +17,7 @@ from chasles.mechanisms.reports import OverDetermined, UnderActuated, at_index, 
 from chasles.model import Model, ModelError
 
 AGREE = 1e-7
-"""Allowed contradiction between known accelerations, relative to the largest one (or to 1)."""
+"""Tolerance for inconsistent known accelerations, relative to the largest one (or to 1)."""
 
 BY_MOTION = Derivative("jacobian", ("q", "qd"))
 
@@ -28,7 +28,7 @@ class Closed(Constrained):
     # Hybrid dynamics ----------------------------------------------------------------------------
 
     def _hybrid(self, load: Load, *, known: Any, **options: Any) -> Run:
-        """Return forces of the known joints and accelerations of the others."""
+        """Return forces at the known joints and accelerations of the others."""
         model, name = self.model, "hybrid_dynamics"
         options["known"] = known = checked_joints(model, name, known)
         owners = [model.bodies[i].data.name for i in self.loops.owners]
@@ -84,7 +84,7 @@ class Closed(Constrained):
                 f"actuators at {loops.names(given)}" if len(given) else "an empty list of actuators"
             )
             problem = f"{who} cannot move all {len(loops.independent)} degrees of freedom"
-            remedy = f"actuate for example {loops.names(loops.independent)}"
+            remedy = f"actuate, for example, {loops.names(loops.independent)}"
             raise UnderActuated("E-LOOP-013", problem, remedy, part=loops.part)
         heavy = self._weights([loops.freedoms[k] for k in given], weights)
         again = partial(
@@ -119,7 +119,7 @@ class Closed(Constrained):
     def _inertia(self, name: str, method: str = "fastest") -> Solver:
         """Return the solver for the mass matrix of the independent coordinates.
 
-        `name` is the requested function, for messages.
+        name: name of the requested function in messages.
         """
         self._refuse_method(f'{name}(coordinates="independent")', method)
         runs, given = "independent_mass_matrix", self.loops.independent
@@ -142,7 +142,7 @@ class Closed(Constrained):
     def _mass_inverse(
         self, load: Load, *, coordinates: str | None = None, method: str = "fastest"
     ) -> Run:
-        """Return the inverse mass matrix of the independent coordinates, if requested."""
+        """Return the inverse mass matrix of the independent coordinates."""
         if coordinates is None:
             problem = f"robot {self.model.name!r} has loops or couplings"
             remedy = 'use coordinates="independent" or coordinates="tree"'
@@ -151,7 +151,7 @@ class Closed(Constrained):
         return lambda q, threads=None: np.linalg.inv(M(q, threads=threads))
 
     def _operational(self, load: Load, *, frame: Any, method: str = "fastest", **view: Any) -> Run:
-        """Return J G (G' M G)^-1 G' J' for one frame or for several."""
+        """Return the inverse operational-space inertia J G (G' M G)^-1 G' J' of frames."""
         name = "operational_inertia_inverse"
         self._refuse_method(name, method)
         frames = checked_frame(self.model, name, frame, True)
@@ -168,14 +168,14 @@ class Closed(Constrained):
     # Reactions and the linear system --------------------------------------------------------------
 
     def _reactions(self, load: Load) -> Run:
-        """Return the joint reactions of the tree, including those to the loop forces."""
+        """Return the joint reactions of the tree, including reactions to the loop forces."""
         here = self.function("closed_joint_reactions", wrenches=load.keys).at(self.t)
         return lambda *arrays, threads=None: here(*arrays, *load.forces, threads=threads)
 
     def _linear(
         self, load: Load, *, coordinates: str = "independent", dissipation: bool = False
     ) -> Run:
-        """Return A and B of the linear system in independent coordinates."""
+        """Return A and B of the linearized system in independent coordinates."""
         if self.model.rolls:
             rolls = ", ".join(map(repr, self.model.rolls))
             problem = f"{rolls} constrain only velocities (nonholonomic)"
@@ -228,9 +228,9 @@ def linear_system(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return A (..., 2n, 2n) and B (..., 2n, nv) of xdot = A x + B u, x = (y, change of yd).
 
-    motion: q, qd, qdd, multipliers. The step G y leads to a neighboring closed configuration, where
-    K dqd = -de3, K dqdd = -de2 and H dqdd - K' dlam + de1 = u. e1, e2, e3 are the three parts of
-    `loop_equations`; multiplication by G' eliminates the multipliers.
+    motion: q, qd, qdd, multipliers. A small step G y keeps the loops closed. e1, e2 and e3 are the
+    three parts of `loop_equations`. Their changes de1, de2 and de3 satisfy K dqd = -de3,
+    K dqdd = -de2 and H dqdd - K' dlam + de1 = u. Multiplication by G' eliminates the multipliers.
     """
     q, qd, _, _ = motion
     slopes = loops.function("loop_equations", derivative=BY_MOTION, **options)
@@ -238,7 +238,7 @@ def linear_system(
     H = loops.function("mass_matrix")(q, threads=threads)
     G, R = loops.carried(q, loops.independent)
     GT, n = np.swapaxes(G, -1, -2), len(loops.independent)
-    turning = -R @ e3_q @ G  # change of qd with y at constant yd
+    turning = -R @ e3_q @ G  # derivative of qd by y at constant yd
     dq, dqd = np.block([G, 0.0 * G]), np.block([turning, G])
     dqdd = -R @ (e2_q @ dq + e2_v @ dqd)
     by_state = -GT @ (e1_q @ dq + e1_v @ dqd + H @ dqdd)
@@ -250,7 +250,7 @@ def linear_system(
 
 
 def _brackets(model: Model) -> np.ndarray:
-    """Return matrices (nv, nv, nv) of -ad(qd), linear in qd, one for each velocity coordinate."""
+    """Return -ad(qd), which is linear in qd, as one matrix per velocity: (nv, nv, nv)."""
     found = np.zeros((model.nv,) * 3)
     for i, where in model.velocity_slices.items():
         joint = model.bodies[i].joint

@@ -1,4 +1,4 @@
-"""Closed configurations and rates from independent coordinates, and the choice of these."""
+"""Choose independent coordinates, and compute closed configurations and rates from them."""
 
 import math
 from collections.abc import Mapping
@@ -32,11 +32,11 @@ REGULAR = 1e-9
 
 
 class Loops(Freedoms):
-    """Loops of a model at a time, the velocities that keep them closed, and checks of states."""
+    """Loops of a model at one time: closed configurations and rates, and checks of states."""
 
     @property
     def misfits(self) -> tuple[tuple[str, float], ...]:
-        """Loops and couplings with dropped equations, and their residuals.
+        """Names of loops and couplings with dropped equations, and residuals of these equations.
 
         Residuals are in rad, and relative to the size of the loop.
         """
@@ -52,7 +52,7 @@ class Loops(Freedoms):
     def counted(self) -> np.ndarray:
         """Weights of the equations: 1 if active, and nearly zero if dropped.
 
-        A dropped equation whose residual is ten times its tolerance counts as `CLOSED`.
+        The weighted residual of a dropped equation is `CLOSED` at ten times its tolerance.
         """
         every = np.ones(self.model.loop_rows)
         with suppress(reports.ImpossiblePosition):
@@ -62,13 +62,13 @@ class Loops(Freedoms):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes on dropped equations with a residual."""
-        with suppress(reports.ImpossiblePosition):  # reported where a configuration is requested
+        """Notes on loops and couplings whose dropped equations have a residual."""
+        with suppress(reports.ImpossiblePosition):  # raised when a configuration is requested
             return tuple(reports.misfit_note(self.model, *found) for found in self.misfits)
         return ()
 
     def among(self, given: np.ndarray) -> np.ndarray | None:
-        """Return independent coordinates among given ones, or None if these do not suffice."""
+        """Return independent coordinates among the given ones, or None if they are too few."""
         A = self.reference_equations
         if not determine(A, given):
             return None
@@ -87,11 +87,12 @@ class Loops(Freedoms):
         return independent_columns(A, len(self.dependent), self._last_first, share=0.5)
 
     def close(self, q: np.ndarray, columns: np.ndarray) -> numeric.Found:
-        """Find a closed configuration near q, moved along the given columns.
+        """Find a closed configuration near q.
 
-        The configuration is on the branch where dropped equations hold within twice their
-        tolerance: a first solution uses all equations, and a second one only the active ones. The
-        returned residuals are those of all equations.
+        columns: scales of the coordinates; a coordinate with scale 0 does not move. The
+        configuration is on the branch where dropped equations hold within twice their tolerance: a
+        first solution uses all equations, and a second one only the active ones. Residuals of all
+        equations are returned.
         """
         if np.all(self.rows):
             return self.solve(q, columns)
@@ -118,9 +119,9 @@ class Loops(Freedoms):
         return qd, times(G, ydd) + times(R, self.function("loop_bias")(q, qd))
 
     def carried(self, q: np.ndarray, independent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return G (..., nv, n) and R (..., nv, rows) in closed configurations: A (G y + R b) = b.
+        """Return G (..., nv, n) and R (..., nv, rows) such that x = G y + R b satisfies A x = b.
 
-        y are the entries of x = G y + R b at `independent`; A and b are those of `loop_matrix`.
+        y are the entries of x at `independent`. A and b are as in `loop_matrix`. q must be closed.
         """
         K = self.raw_matrix(q)
         A = self.scaled(K)
@@ -171,8 +172,8 @@ class Loops(Freedoms):
         rank, _ = rank_of(here)
         other = independent_columns(here[None], rank, self._last_first)
         if rank < len(rest):
-            remedy = f"the loops leave {len(other)} degrees of freedom here instead of "
-            remedy += f"{len(given)}, so no choice of independent coordinates is valid"
+            remedy = f"choose another configuration: the loops leave {len(other)} degrees of "
+            remedy += f"freedom here instead of {len(given)}"
         else:
             remedy = (
                 f"choose other independent coordinates: robot.with_independent({self.names(other)})"
@@ -182,7 +183,7 @@ class Loops(Freedoms):
         raise reports.SingularPosition("E-LOOP-011", problem, remedy, part=self.part)
 
     def undetermined(self, A: np.ndarray, given: np.ndarray) -> str:
-        """Describe the coordinates that the given ones do not determine, with A as in `matrix`."""
+        """Describe the coordinates that the given ones do not determine; A: see `matrix`."""
         rest = np.delete(np.arange(self.model.nv), given)
         loose = np.abs(np.linalg.svd(A[:, rest])[2][-1])
         joints = rest[loose > 0.1 * np.max(loose)]
@@ -193,7 +194,7 @@ class Loops(Freedoms):
 
 
 def beyond(A: np.ndarray, given: np.ndarray) -> np.ndarray:
-    """Return the equations between given coordinates that hold for any values of the others."""
+    """Return the equations between the given coordinates, with all others eliminated."""
     rest = np.delete(np.arange(A.shape[-1]), given)
     U, s, _ = np.linalg.svd(A[..., rest], full_matrices=False)
     kept = U * (s > RANK * np.max(s, axis=-1, initial=0.0, keepdims=True))[..., None, :]
@@ -235,7 +236,7 @@ def assemble(loops: Loops, y: Any, guess: Any) -> np.ndarray:
             f"impossible position{reports.at_index(left[0], lead)}{more}: "
             f"{reports.how_open(loops.model, residual[left[0]])}{_given(loops, flat[left[0]])}"
         )
-        remedy = "the position is out of reach, or the guess is too far from it"
+        remedy = "choose a position within reach, or a guess closer to it"
         raise reports.ImpossiblePosition("E-LOOP-001", problem, remedy, part=loops.part)
     loops.check_regular(loops.matrix(q.reshape(*lead, nq)))
     return q.reshape(*lead, nq)
@@ -264,7 +265,7 @@ def _at_each_time(loops: Loops, y: Any, guess: Any) -> np.ndarray:
 def _placed(loops: Loops, y: np.ndarray, guess: np.ndarray) -> np.ndarray:
     """Return the guess with independent coordinates set to y.
 
-    Coordinates that are not entries of q are moved by y instead.
+    An independent coordinate without an entry in q is displaced by y instead.
     """
     q, step = guess.copy(), np.zeros((len(y), loops.model.nv))
     for entry, k in zip(y.T, loops.independent, strict=True):
@@ -289,7 +290,7 @@ def _given(loops: Loops, y: np.ndarray) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Choice of independent coordinates, and `closing_step` compiled for it."""
+    """Choice of independent coordinates, with a compiled `closing_step`."""
 
     closure: Closure
     independent: np.ndarray
@@ -298,7 +299,7 @@ class Chart:
     def closing(
         self, t: float, q: np.ndarray, v: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return Newton step, rates and quality, from q and the independent entries of v."""
+        """Return the results of `closing_step` for q and the independent entries of v."""
         found: tuple[np.ndarray, np.ndarray, np.ndarray] = self.compiled.at(t)(q, v)
         return found
 
@@ -327,7 +328,7 @@ class Charts:
         return chart
 
     def memory(self) -> tuple[list[Chart], dict[str, np.ndarray]]:
-        """Return all charts in order of creation, and arrays from which `recall` restores them."""
+        """Return all charts in order of creation, and the arrays that `recall` needs."""
         charts = list(self._known.values())
         closures = [{"independent": chart.independent, **vars(chart.closure)} for chart in charts]
         return charts, {

@@ -1,4 +1,4 @@
-"""Comfortable configurations, which inverse kinematics prefers for a redundant robot."""
+"""Option `comfort` of inverse kinematics: the preferred configuration of a redundant robot."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class Comfort:
     weights: np.ndarray
 
     def away(self, mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
-        """Return the weighted sums of squared distances of configurations (n, nq)."""
+        """Return the weighted sums of squared distances between q (n, nq) and `posture`."""
         way = mechanism.difference(q, np.broadcast_to(self.posture, q.shape))
         return np.asarray(np.sum(self.weights * way * way, axis=-1))
 
@@ -85,10 +85,10 @@ def settled(
     found: Sequence[np.ndarray],
     threads: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Move solutions until they are as comfortable as possible, while the targets remain met.
+    """Move solutions as close as possible to the preferred configuration, within the targets.
 
     inputs: goals, weights, tolerances, movable coordinates. found: configurations, memories and
-    steps of the solutions; a solution that does not improve is kept.
+    steps of the solutions. A solution that cannot be improved is returned unchanged.
     """
     q, ends, steps = found
     if not comfort.weights.any():

@@ -1,8 +1,8 @@
 """Inverse kinematics of PyTorch or JAX targets, with derivatives of the configurations.
 
-The search itself uses NumPy arrays. The entries that define the targets (their `numbers`) are
-computed with the functions of PyTorch or JAX. A module of `functions.libraries` records one
-operation from these entries to the configuration; `functions.sensitivity` computes its derivative.
+PyTorch or JAX functions compute the entries that define the targets (`Target.numbers`). The search
+uses NumPy arrays. A module of `functions.libraries` records the search as one operation with these
+entries as inputs, and `functions.sensitivity` computes its derivative.
 """
 
 from collections.abc import Mapping
@@ -65,7 +65,7 @@ def differentiable(
     library: Library,
     **options: Any,
 ) -> Solution:
-    """Return a solution in arrays of a library; q is differentiable with respect to the targets."""
+    """Return a solution with arrays of a library. q is differentiable by the targets."""
     if library.package not in ("torch", "jax"):
         problem = f"inverse kinematics does not support arrays of {library.name}"
         raise ArgumentError("E-CALL-386", problem, "use arrays of NumPy, PyTorch or JAX", part=PART)
@@ -88,7 +88,7 @@ def differentiable(
         movable[mechanism.velocity_slice(name)] = 0.0
 
     def solve(numbers: np.ndarray, *given: np.ndarray) -> list[np.ndarray]:
-        """Return the arrays of a solution, and the derivatives of q, for entries (..., size)."""
+        """Return the arrays of a solution and derivatives of q, for target entries (..., size)."""
         lead = numbers.shape[:-1]
         flat, *rows = (np.asarray(a, float).reshape(-1, a.shape[-1]) for a in (numbers, *given))
         flat, good = _usable(task, flat)
@@ -104,8 +104,8 @@ def differentiable(
     several = () if count is None or postures[1] is not None else (int(count),)
     nq, numbers = mechanism.nq, task.numbers
     shapes = [(*several, *each) for each in ((nq,), (nq, numbers), (), (2,), (nq,))]
-    shapes.insert(4, ())  # iterations
-    shapes.append(())  # complete
+    shapes.insert(4, ())  # for `Solution.iterations`
+    shapes.append(())  # and `Solution.complete`
     given = [p for p in postures if p is not None]
     return Solution(*arrays.solved(solve, goals, given, shapes))
 
@@ -128,7 +128,7 @@ def _grouped(pairs: list[tuple[str, Target]]) -> dict[str, list[Target]]:
 
 
 def _spread(postures: list[Any], given: list[np.ndarray]) -> list[np.ndarray | None]:
-    """Return the given configurations in the order of `postures`, with None for missing ones."""
+    """Return a list like `postures`, with its arrays replaced by the given configurations."""
     rest = iter(given)
     return [None if p is None else next(rest) for p in postures]
 
@@ -141,11 +141,11 @@ def _rates(
     weights: np.ndarray,
     movable: np.ndarray,
 ) -> np.ndarray:
-    """Return derivatives of configurations with coordinates at limits fixed, or NaN if unsolved."""
+    """Return derivatives of configurations (NaN if unsolved). Coordinates at limits are fixed."""
     goals = numbers if found.q.ndim == 2 else numbers[:, None]
     goals = np.broadcast_to(goals, (*found.q.shape[:-1], numbers.shape[-1]))
     rates = np.full((*found.q.shape, goals.shape[-1]), np.nan)
-    rates[np.isnan(found.q).any(axis=-1)] = 0.0  # no configuration: q itself is NaN
+    rates[np.isnan(found.q).any(axis=-1)] = 0.0  # q is NaN: no configuration
     given = (found.q[solved], goals[solved], weights, movable, found.limits[solved])
     rates[solved] = solution_rates(task, *given)
     return rates
@@ -155,7 +155,7 @@ def _rates(
 
 
 def _with(target: Target, values: Any) -> Target:
-    """Return a target in NumPy arrays; traced arrays are replaced by examples of their shapes."""
+    """Return a target with NumPy arrays. Traced arrays are replaced by valid arrays."""
 
     def plain(value: Any) -> Any:
         if isinstance(value, tuple) and any(library_of(x) is not None for x in value):
@@ -170,7 +170,7 @@ def _with(target: Target, values: Any) -> Target:
 
 
 def _example(shape: tuple[int, ...]) -> np.ndarray:
-    """Return an example of a pose, a rotation, a quaternion or a direction, by its shape."""
+    """Return a valid pose, rotation, quaternion or direction as an array of the given shape."""
     found = np.zeros(shape)
     if shape[-2:] in ((4, 4), (3, 3)):
         found[...] = np.eye(shape[-1])
@@ -182,7 +182,7 @@ def _example(shape: tuple[int, ...]) -> np.ndarray:
 def _numbers(arrays: Any, target: Target) -> Any:
     """Return the entries (..., size) of a target as an array of the library.
 
-    The entries are those of `Target.numbers`. arrays: a module of `functions.libraries`.
+    The entries are the same as in `Target.numbers`. arrays: a module of `functions.libraries`.
     """
     match target:
         case Position() | CenterOfMass():
@@ -235,7 +235,7 @@ def _turn(arrays: Any, value: Any) -> Any:
 def _usable(task: Task, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return entries with invalid targets replaced by valid ones, and the mask of valid targets.
 
-    Inside `jax.jit` and similar transformations, invalid values cannot raise an error on entry.
+    Invalid values cannot raise an error inside `jax.jit` and similar transformations.
     """
     good, made = np.isfinite(numbers).all(axis=-1), numbers.copy()
     ends = np.cumsum([target.size for _, target in task.targets])
@@ -256,7 +256,7 @@ def _plain(size: int) -> np.ndarray:
 
 
 def _from_numbers(pairs: list[tuple[str, Target]], numbers: np.ndarray) -> dict[str, list[Target]]:
-    """Return the targets by frame that the entries `numbers` (..., size) define."""
+    """Return the targets that the entries `numbers` (..., size) define, by frame."""
     made = []
     for frame, target in pairs:
         part, numbers = numbers[..., : target.size], numbers[..., target.size :]

@@ -10,7 +10,7 @@ from chasles.mechanisms.postures import TURN, angles
 from chasles.model.spaces import freedom_units
 
 AT_ONCE = 256
-"""Number of problems that are solved together when searching for all solutions."""
+"""Number of problems in one batch of a search for all solutions."""
 
 DISTINCT = 1e-4
 """Configurations are equal if all coordinates differ by less than this (rad or m, modulo turns)."""
@@ -28,10 +28,10 @@ def listed(
     count: int,
     search: Callable[[np.ndarray, np.ndarray], Rows],
 ) -> Rows:
-    """Return distinct solutions (n, count, nq) of problems from starts (m, nq) and guesses `rows`.
+    """Return distinct solutions (n, count, nq), found from starts (m, nq) and guesses `rows`.
 
-    Also returns their memories and the numbers of steps (n, 1). search: function from goals and
-    configurations to solutions, memories and steps.
+    Also returns their memories and the numbers of steps (n, 1). search: function of goals and
+    configurations that returns solutions, memories and steps.
     """
     n, nq = len(goals), mechanism.nq
     q, ends = np.full((n, count, nq), np.nan), np.full((n, count, MEMORY), np.inf)
@@ -103,9 +103,9 @@ def _turns(x: np.ndarray, lower: float, upper: float) -> tuple[np.ndarray, np.nd
 def full_turns(
     mechanism: Mechanism, way: np.ndarray, q: np.ndarray, lower: np.ndarray, upper: np.ndarray
 ) -> np.ndarray:
-    """Return the full turns (..., nq) of revolute joints that bring q nearest to a reference.
+    """Return the full turns (..., nq) of revolute joints that move q closest to a reference.
 
-    The turned q stays within the limits. way (..., nq): the step from q to the reference.
+    With these turns, q stays within the limits. way (..., nq): difference from q to the reference.
     """
     turns = np.zeros(q.shape)
     for k in angles(mechanism):

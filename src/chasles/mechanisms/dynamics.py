@@ -1,4 +1,4 @@
-"""Forward dynamics of closed loops: a program for each choice of equations, checked per state."""
+"""Forward dynamics of closed loops, with one program for each choice of loop equations."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -27,28 +27,28 @@ from chasles.model.given import a_name, checked_step
 WEAK = 1e-4
 """Margin below which compiled equations lose accuracy and singular values are used instead.
 
-At this margin, a pivot is a hundredth of its initial value, or of its neighbors.
+At this margin, a pivot is one hundredth of its initial value, or of the neighboring pivots.
 """
 
 TOLERANCE = 1e-6
 """Closure error (rad, and relative to the size of a loop) above which dynamics raises an error."""
 
 STEP = 0.1
-"""Largest step of an independent coordinate (rad or m) for which dependent ones converge."""
+"""Largest step of an independent coordinate (rad or m) for which loop closure converges."""
 
 NO_LOAD = Load()
 
 Run = Callable[..., Any]
-"""Function of closed loops, called with its arrays and `threads=`."""
+"""Function of closed loops, with arrays and `threads` as arguments."""
 
 
 @dataclass(frozen=True)
 class Solver:
-    """Program of closed loops; its last result measures the quality of each state.
+    """Compiled program of closed loops. Its last result measures the accuracy of each state.
 
-    again: function that computes the other results by singular values, for states of low quality.
-    forces: wrenches, which follow the other arrays. rates: number of arrays after q that must keep
-    the loops closed, within the tolerance.
+    again: function that computes the other results by singular values, for states of low accuracy.
+    forces: wrenches, passed after the other arrays. rates: number of arrays after q that must keep
+    the loops closed within the tolerance.
     """
 
     mechanism: Mechanism
@@ -69,7 +69,7 @@ class Solver:
     def at(
         self, mechanism: Mechanism, arrays: Sequence[Any], threads: int | None = None
     ) -> tuple[np.ndarray, ...]:
-        """Return the results of a mechanism at its time, from the arrays of the program."""
+        """Return the results for a mechanism at its time; arrays: inputs of the program."""
         refuse(self.name, *arrays)
         here = self.compiled.at(mechanism.t)
         try:
@@ -99,7 +99,7 @@ class Solver:
         try:
             found = self.again(loops.at(times[weak]), [a[weak] for a in states])
         except SingularPosition:
-            every = self.again(loops.at(times), states)  # reports the index among all states
+            every = self.again(loops.at(times), states)  # its error has the index of the state
             found = [part[weak] for part in every]
         for result, part in zip(results, found, strict=True):
             result[weak] = part
@@ -107,7 +107,7 @@ class Solver:
 
 @dataclass(frozen=True)
 class Closing:
-    """Function of closed loops, ready to be called with arrays."""
+    """Function of closed loops that takes only arrays."""
 
     name: str
     run: Run
@@ -121,7 +121,7 @@ class Closing:
 
     @property
     def guarded(self) -> Guarded | None:
-        """Return the underlying program if it needs only checks of each state, or None."""
+        """Return the compiled program with limits for its checks, or None if there is none."""
         solver = getattr(self.run, "__self__", self.run)
         if not isinstance(solver, Solver) or self.run not in (solver, solver.first):
             return None
@@ -135,11 +135,11 @@ _DIVIDING = ("constrained_dynamics", "constrained_hybrid_dynamics")
 """Programs that solve for accelerations."""
 
 MASSLESS = 1e-13
-"""Relative inertia below which a closed motion is massless."""
+"""Relative inertia below which a closed motion counts as massless."""
 
 
 def check_inertia(loops: Loops) -> None:
-    """Raise an error if a closed motion moves no inertia in a generic configuration."""
+    """Raise an error if some closed motion moves no inertia at any reference configuration."""
     A, H = loops.reference_equations, loops.function("mass_matrix")(loops.references)
     free = np.swapaxes(np.linalg.svd(A)[2][:, len(loops.dependent) :], -1, -2)
     scaled = loops.columns[:, None] * H * loops.columns
@@ -208,7 +208,7 @@ class Constrained(Mechanism):
         return self.closed_by().model if a_name("a function", name) in CLOSED_LOOPS else self.model
 
     def closed_by(self, given: Sequence[int] | np.ndarray = ()) -> Functions:
-        """Return functions with the given coordinates independent, or with the cheapest choice."""
+        """Return functions for the given independent coordinates, or for an automatic choice."""
         key = tuple(map(int, given))
         if key not in self._chosen:
             loops = self.loops
@@ -253,7 +253,7 @@ class Constrained(Mechanism):
         tolerance: float = TOLERANCE,
         **options: Any,
     ) -> Solver:
-        """Return the solver of qdd and multipliers; messages name the function `name`."""
+        """Return the solver for qdd and multipliers; name: function name in messages."""
         check_tolerance(name, tolerance)
         step = stabilization
         step = 0.0 if step is None else checked_step(step, f"{name}: stabilization")
@@ -262,31 +262,31 @@ class Constrained(Mechanism):
         return self._solver(name, "constrained_dynamics", again, (), load, **options)
 
     def _accelerated(self, load: Load, **options: Any) -> Run:
-        """Return the solver of qdd only."""
+        """Return the solver for qdd only."""
         return self._constrained(load, name="forward_dynamics", **options).first
 
     _own: ClassVar[dict[str, Callable[..., Run]]] = {
         "constrained_dynamics": _constrained,
         "forward_dynamics": _accelerated,
     }
-    """Functions that differ from those of the tree; each returns a `Run` for loads and options."""
+    """Functions that have a separate implementation for loops. Each value returns a `Run`."""
 
     _trees: ClassVar[dict[str, Callable[..., bool]]] = {}
-    """Conditions on options under which some of these functions equal those of the tree."""
+    """Tests of options, by function: True if loops do not change the result."""
 
     def caller(self, name: str, f_ext: Mapping[str, Any] | None = None, **options: Any) -> Caller:
         if "coordinates" in options:
             check_coordinates(name, options["coordinates"])
         if options.get("coordinates") == "tree" and name in OPEN:
             opened = self._opened.at(self.t).caller(name, f_ext, **options)
-            return partial(opened)  # a plain call means the closed robot
+            return partial(opened)  # hides `fast`: a call without options needs the closed robot
         if name not in self._own or (name in self._trees and self._trees[name](**options)):
             return super().caller(name, f_ext, **options)
         return Closing(name, self._own[name](self, wrench_arguments(self.model, f_ext), **options))
 
     @cached_property
     def _opened(self) -> Mechanism:
-        """Tree without loops."""
+        """The mechanism without its loops and couplings."""
         source = replace(self.model.source, loops=(), couplings=(), independent=(), closure=None)
         model = build(source, mimic=self.model.mimics)
         return Timed(model) if model.timed else Mechanism(model)
@@ -335,7 +335,7 @@ class Constrained(Mechanism):
 
 
 def _renamed(error: ChaslesError, name: str, runs: str) -> ChaslesError:
-    """Return an error of a program under the name of the requested function."""
+    """Return the error with the name of the requested function instead of the program's name."""
     return error.at(part=name) if error.part == runs else error
 
 

@@ -38,7 +38,7 @@ SAMPLES = 16
 
 
 class Equations:
-    """Equations of loops and couplings at one time; the active ones are chosen at t = 0."""
+    """Equations of loops and couplings at one time. Active equations are chosen at t = 0."""
 
     def __init__(self, model: Model, function: Callable[..., Compiled]) -> None:
         self.model = model
@@ -48,7 +48,7 @@ class Equations:
 
     @cached_property
     def positions(self) -> Self:
-        """Same loops with only their position-level equations."""
+        """The same loops with only their position-level equations."""
         if self._whole is not None or all(self.model.holonomic_rows):
             return self
         found = type(self)(self.model, self._compile)
@@ -66,7 +66,7 @@ class Equations:
 
     @cached_property
     def owners(self) -> tuple[int, ...]:
-        """Body whose joint each velocity coordinate moves."""
+        """Index of the body whose joint has each velocity coordinate."""
         return tuple(i for i in self.model.movers for _ in range(self.model.bodies[i].joint.nv))
 
     @cached_property
@@ -87,13 +87,13 @@ class Equations:
 
     @cached_property
     def tolerance(self) -> float:
-        """Allowed contradiction between equations, in rad and relative to the size of the loop."""
+        """Tolerance for inconsistent equations, in rad and relative to the size of the loop."""
         sizes = [loop_size(self.model, loop) for loop in self.model.loops]
         return max(map(self.model.source.precision.closure, sizes or [1.0]))
 
     @cached_property
     def agreed(self) -> Agreement:
-        """Closed configurations and active equations; all velocity-level equations are active."""
+        """Active equations and closed references. All velocity-level equations are active."""
         if self.positions is self:
             return agreement(self)
         found = self.positions.agreed
@@ -106,7 +106,7 @@ class Equations:
 
     @property
     def references(self) -> np.ndarray:
-        """Closed configurations of full rank, found from the neutral one and others near it."""
+        """Closed configurations of full rank, found near the neutral configuration."""
         return self.agreed.references
 
     def weights(self, tolerance: float) -> np.ndarray:
@@ -123,7 +123,7 @@ class Equations:
 
     @cached_property
     def blocks(self) -> tuple[blocks.Blocks, ...]:
-        """Rows and coordinates of each cluster of loops, or empty if there is a single cluster."""
+        """Rows and coordinates of each cluster of loops. Empty if there is only one cluster."""
         model, apart = self.model, clustered(self.model)
         if len(apart) < 2:
             return ()
@@ -165,9 +165,10 @@ class Equations:
         tolerance: float = CLOSED,
         rank: float = RANK,
     ) -> numeric.Found:
-        """Find closed configurations by Newton's method from q, along columns with nonzero scale.
+        """Find closed configurations by Newton's method, starting at q.
 
-        Velocity-level equations are ignored.
+        columns: scales of the coordinates; a coordinate with scale 0 does not move. Velocity-level
+        equations are ignored.
         """
         scales = self.rows if rows is None else rows
         residual, matrix = self.function("loop_residual"), self.function("loop_matrix")
@@ -180,11 +181,11 @@ class Equations:
 
 
 class Freedoms(Equations):
-    """Velocity coordinates, and the independent ones, which are chosen at t = 0 for all times."""
+    """Velocity coordinates. The independent ones are chosen at t = 0 and used at all times."""
 
     def at(self, time: np.ndarray) -> Self:
-        """Return the same loops, with the same choices, at another time (...) in s."""
-        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # chosen once
+        """Return the loops at another time (...) in s, with the same independent coordinates."""
+        _ = self.agreed, self.columns, self.independent, self.reference_matrix  # same at all times
         moved = copy(self)
         moved.__dict__.pop("positions", None)
         if self.positions is not self:
@@ -194,13 +195,13 @@ class Freedoms(Equations):
 
     @cached_property
     def freedoms(self) -> tuple[str, ...]:
-        """Names of velocity coordinates: the joint's name, with [k] if the joint has several."""
+        """Names of velocity coordinates: the joint's name, with [k] if there are several."""
         bodies = [self.model.bodies[i] for i in self.model.movers]
         return tuple(n for b in bodies for n in freedom_names(b.data.name, b.joint.nv))
 
     @cached_property
     def places(self) -> tuple[int | None, ...]:
-        """For each velocity coordinate, the index in q of the entry whose rate it is, or None."""
+        """Index in q of the position for each velocity coordinate, or None if it has none."""
         found: list[int | None] = []
         for i, where in self.model.position_slices.items():
             joint = self.model.bodies[i].joint
@@ -211,20 +212,20 @@ class Freedoms(Equations):
 
     @cached_property
     def reference_matrix(self) -> np.ndarray:
-        """Matrices A of the loops in the references: (states, rows, nv)."""
+        """Matrices A of the loops at the reference configurations: (states, rows, nv)."""
         return self.raw_matrix(self.references)
 
     @cached_property
     def reference_equations(self) -> np.ndarray:
-        """Matrices A of the loops in the references, in dimensionless form."""
+        """Dimensionless matrices A of the loops at the reference configurations."""
         return self.scaled(self.reference_matrix)
 
     @cached_property
     def independent(self) -> np.ndarray:
         """Independent velocity coordinates, in increasing order.
 
-        If some equations constrain only velocities, the independent coordinates of the
-        position-level equations include these.
+        If some equations constrain only velocities, `positions.independent` includes these and
+        additional coordinates.
         """
         if self._whole is not None:
             A = self.reference_equations.copy()
@@ -241,7 +242,7 @@ class Freedoms(Equations):
         return independent_columns(A, rank_of(A[0])[0], self._last_first)
 
     def select(self, names: Sequence[str]) -> np.ndarray:
-        """Return the coordinates that the user chose; they must determine the others."""
+        """Return the coordinates with the given names. They must determine all others."""
         if not len(names):
             problem = (
                 "name its independent coordinates, for example "
@@ -259,7 +260,7 @@ class Freedoms(Equations):
         if len(given) != len(self.automatic) or not determine(self.reference_equations, given):
             problem = f"{self.names(given)} cannot be the independent coordinates"
             remedy = (
-                f"it has {len(self.automatic)} degrees of freedom, for example "
+                f"choose {len(self.automatic)} that determine all others, for example "
                 f"{self.names(self.automatic)}"
             )
             raise ModelError("E-LOOP-004", problem, remedy, part=self.part)
@@ -276,12 +277,15 @@ class Freedoms(Equations):
         return np.array(sorted({self.freedoms.index(name) for name in names}), dtype=int)
 
     def rank(self, freedoms: np.ndarray) -> int:
-        """Return the rank of the equations for some coordinates, with the others given."""
+        """Return the rank of the equations with respect to some coordinates."""
         return max(rank_of(A)[0] for A in self.reference_equations[..., freedoms])
 
     @cached_property
     def _last_first(self) -> list[int]:
-        """Order in which coordinates become dependent: those not in q, then last joints first."""
+        """Coordinates in the order in which they become dependent.
+
+        Coordinates without an entry in q come first; in each group, the last joint comes first.
+        """
         return sorted(range(self.model.nv), key=lambda k: (self.places[k] is not None, -k))
 
     @cached_property
@@ -322,7 +326,9 @@ class Freedoms(Equations):
 
 
 def clustered(model: Model) -> list[tuple[list[int], set[int]]]:
-    """Return the smallest sets of loops and couplings that share no joint (Featherstone 8.9).
+    """Partition loops and couplings into the smallest sets without common joints.
+
+    See Featherstone 2008, section 8.9.
 
     Each set consists of the indices of constraints, and the bodies whose coordinates they involve.
     K has no entries between different sets.
@@ -360,7 +366,7 @@ def column_scales(model: Model) -> np.ndarray:
 
 
 def _slopes(model: Model, coupling: Coupling) -> list[float]:
-    """Return the steepest slope of each row near neutral, per rad or m, or 1 if it is zero."""
+    """Return the steepest slope of each row near neutral (per rad or m), or 1 if it is zero."""
     rng = np.random.default_rng(0)
     found = [[0.0] for _ in range(coupling.rows)]
     for _ in range(SAMPLES):

@@ -22,7 +22,7 @@ TRIES = 32
 """Default number of stored configurations."""
 
 ENDS = 200
-"""Number of iterations of the last try, from the best configuration to the smallest error."""
+"""Number of iterations of the last try, which minimizes the error of the best configuration."""
 
 STEP = (
     "One iteration of inverse kinematics: the next configuration and solver "
@@ -38,7 +38,7 @@ FINEST = {"float64": 0.0, "float32": 1e-5}
 
 
 class Reaching:
-    """Programs and configurations of inverse kinematics of one mechanism, for export."""
+    """Programs and stored configurations to export the inverse kinematics of one mechanism."""
 
     def __init__(
         self, mechanism: Mechanism, bounds: Bounds, targets: Mapping[str, Any], dtype: str
@@ -60,16 +60,16 @@ class Reaching:
             raise InputError("E-EXPORT-012", problem, "use dtype='double'", part=PART)
 
     def _fixed(self) -> tuple[np.ndarray, ...]:
-        """Return weights, tolerances, and the mask of movable coordinates (all are movable)."""
+        """Return weights, tolerances, and the mask of movable coordinates (all True)."""
         return self.weights, self.tolerances, np.ones(self.mechanism.nv)
 
     def _postures(self, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return configurations that fill the limits, and the entries of targets that they meet."""
+        """Return configurations spread within the limits, and the target entries they reach."""
         q = spread(self.mechanism, self.bounds, count, seed)
         return q, self._met(q)
 
     def _met(self, q: np.ndarray) -> np.ndarray:
-        """Return entries of targets that configurations meet, or the given ones at zero weight."""
+        """Return the target entries that configurations reach; goals at zero weight are kept."""
         met = np.empty((len(q), self.task.numbers))
         self.task.reached([np.ascontiguousarray(q)], [met])
         return np.where(self.task.weights() > 0.0, met, self._goals)
@@ -105,7 +105,7 @@ class Reaching:
         )
 
     def _tests(self, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return entries of reachable targets near a configuration, and an initial guess."""
+        """Return target entries that are reachable near a configuration, and an initial guess."""
         shifts = 0.05 * np.sin(np.arange(3.0 * self.mechanism.nv)).reshape(3, -1)
         near = self.mechanism.integrate(np.tile(start, (3, 1)), shifts)
         near = np.clip(near, self.bounds.lower, self.bounds.upper)

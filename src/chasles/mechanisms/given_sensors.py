@@ -1,4 +1,4 @@
-"""Checks of user-defined sensors: their parts, and their places on a mechanism."""
+"""Checks of user-defined sensors: their fields, and the frames and joints they refer to."""
 
 import math
 from dataclasses import replace
@@ -25,7 +25,7 @@ NUMBERS = {
 
 
 def checked(model: Model, sensor: SensorData) -> SensorData:
-    """Check a user-defined sensor: its parts, its frames and its joint."""
+    """Check a user-defined sensor: its fields, frames and joint."""
     sensor = _with_parts(sensor)
     part = f"sensor {sensor.name!r:.60}"
     on = sensor.traits.on
@@ -60,7 +60,7 @@ def _check_joint(sensor: SensorData, joint: Any) -> None:
     fits = joint.units == ("1",) * 4 if ball else joint.nq == joint.nv == 1
     if not fits:
         wanted = "a spherical joint" if ball else "a joint with one degree of freedom"
-        problem = f"a {sensor.kind} needs {wanted}; {sensor.joint!r} is {joint.kind}"
+        problem = f"a {sensor.kind} sensor requires {wanted}, but {sensor.joint!r} is {joint.kind}"
         raise InputError("E-SENSE-009", problem, part=f"sensor {sensor.name!r}")
 
 
@@ -146,7 +146,7 @@ def _with_numbers(surface: Any, part: str) -> Surface:
         raise InputError("E-SENSE-030", problem, part=part)
     rows = [_row("triangle", each, part) for each in _several(surface.triangles, part)]
     if any(len(row) != 9 for row in rows) or bool(rows) != (surface.kind == "mesh"):
-        problem = "a mesh has triangles of nine numbers each, and other shapes have none"
+        problem = "a mesh needs triangles of nine numbers each; other shapes have no triangles"
         raise InputError("E-SENSE-031", problem, part=part)
     return surface._replace(size=tuple(size), triangles=tuple(rows))
 

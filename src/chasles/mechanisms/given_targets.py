@@ -18,7 +18,7 @@ PART = "inverse_kinematics"
 def task_of(
     mechanism: Mechanism, bounds: Bounds, targets: Any
 ) -> tuple[Task, tuple[int, ...], list[np.ndarray]]:
-    """Return the task, the leading shape, and goals, weights and tolerances (..., size)."""
+    """Return the task and leading shape of targets, and goals, weights, tolerances (..., size)."""
     pairs: list[tuple[str, Target]] = []
     for frame, value in a_mapping("targets", targets, PART).items():
         for target in stated(value):
@@ -42,7 +42,7 @@ def task_of(
     whole = np.concatenate([np.broadcast_to(a, (*lead, a.shape[-1])) for a in goals], axis=-1)
     rows = [[target.each(name) for _, target in pairs] for name in ("weight", "tolerance")]
     weights, tolerances = (np.concatenate(each)[None] for each in rows)
-    weights = weights / (weights.max() or 1.0)  # only ratios matter
+    weights = weights / (weights.max() or 1.0)  # only the ratios of weights matter
     return task, lead, [whole, weights, tolerances]
 
 
@@ -58,15 +58,15 @@ def checked_posture(mechanism: Mechanism, name: str, given: Any) -> np.ndarray |
 def fixed_joints(mechanism: Mechanism, fixed: Any) -> list[str]:
     names = some_names("fixed", [fixed] if isinstance(fixed, str) else fixed, PART)
     for name in names:
-        mechanism.position_slice(name)  # an error lists the joints
+        mechanism.position_slice(name)  # raises an error for an unknown joint
     return names
 
 
 def check_together(ease: Any, near: Any, solutions: str, wraps: bool) -> None:
-    """Raise an error for options that exclude each other."""
+    """Raise an error for options that cannot be combined."""
     one = solutions == "first"
     if (ease is not None and not (near is None and one)) or (near is not None and not one):
-        problem = "`comfort` and `near` require solutions='first', and exclude each other"
+        problem = "`comfort` and `near` require solutions='first' and cannot be combined"
     elif wraps and one:
         problem = "`wraps` requires solutions='all'"
     else:

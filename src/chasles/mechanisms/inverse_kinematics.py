@@ -1,9 +1,9 @@
 """Inverse kinematics: configurations that meet targets, within limits, with loops closed.
 
-Every problem is tried from several starting configurations (a low-discrepancy set within the
-limits), nearest to the targets first, until one leads to a solution. An iteration is a compiled
-program (`functions.reaching`), and the tries are a machine-code routine (`backends.llvm.search`),
-so a problem takes about a microsecond.
+The solver starts from several configurations (a low-discrepancy set within the limits), nearest to
+the targets first, until it finds a solution. An iteration is a compiled program
+(`functions.reaching`), and the loop over starts is machine code (`backends.llvm.search`), so a
+problem takes about a microsecond.
 """
 
 import math
@@ -44,8 +44,8 @@ SEVERAL = 16
 """Number of solutions from which the nearest to a given configuration is chosen."""
 
 LEAPS = (1.0, 0.5)
-"""Fractions of the way to the given configuration, after which the solver searches for nearer
-solutions of a redundant robot."""
+"""Fractions of the distance from a solution to the given configuration at which the solver starts
+again, to find nearer solutions of a redundant robot."""
 
 
 def inverse_kinematics(
@@ -68,7 +68,7 @@ def inverse_kinematics(
 ) -> Solution:
     """Return configurations that meet targets; see `Robot.inverse_kinematics`.
 
-    quick: cache in which to prepare later calls of the same kind, if they can use the fast path.
+    quick: cache of prepared searches, which is extended if later calls can use the fast path.
     """
     mechanism.refuse_time(PART, "evaluate it at a time: robot.at_time(t)")
     task, lead, given = task_of(mechanism, bounds, targets)
@@ -102,7 +102,7 @@ def inverse_kinematics(
 
 
 class _Solver:
-    """Solver of one call: a task, the entries of its targets, and the options of the search."""
+    """Solver for one call, with a task, the entries of its targets and the search options."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class _Solver:
         self._prepared = prepared(mechanism, task)
 
     def first(self, guess: np.ndarray | None, ease: Comfort | None = None) -> Solution:
-        """Return one configuration for each problem, as comfortable as the targets allow."""
+        """Return one configuration for each problem, moved toward `ease.posture` if given."""
         begins = self._rows(guess)
         beginning = self._beginning() if guess is None and self._tight else None
         if beginning is not None:
@@ -151,8 +151,8 @@ class _Solver:
     def _retry(self, found: Rows, missed: np.ndarray) -> None:
         """Solve problems again with weights inversely proportional to the tolerances.
 
-        Errors with small tolerances then have priority. Results with the given weights are replaced
-        only by solutions.
+        Errors with small tolerances then have priority. A previous result is replaced only if the
+        new one is a solution.
         """
         goals, begins = self.goals[missed], np.ascontiguousarray(found[0][missed])
         weights = self._weights / np.maximum(self._tolerances, SMALLEST)
@@ -187,7 +187,7 @@ class _Solver:
         return found
 
     def _begun(self, beginning: Beginning) -> Rows:
-        """Return solutions found from first configurations, most of which already are solutions."""
+        """Return solutions found by starting from the results of the closed form."""
         begins = beginning(self.goals, self._base(None), self.seed, self.threads)
         found = self._found(self.goals, begins, most=0)
         late = np.flatnonzero(found[1][:, STATUS] != 1.0)
@@ -208,7 +208,7 @@ class _Solver:
         return self._found(goals, begins, most=1)
 
     def _rows(self, posture: np.ndarray | None) -> np.ndarray | None:
-        """Return a configuration for each problem, or one for all, clipped to the limits."""
+        """Return one row for each problem, or a single row for all, clipped to the limits."""
         if posture is None:
             return None
         return self._each(np.clip(posture, self.bounds.lower, self.bounds.upper))
@@ -237,7 +237,7 @@ class _Solver:
         return q, ends, steps
 
     def _base(self, guess: np.ndarray | None) -> np.ndarray:
-        """Return configurations (n or 1, nq) for joints that do not affect the targets."""
+        """Return the guess or neutral configuration (n or 1, nq), clipped to the limits."""
         here = self.mechanism.neutral()[None] if guess is None else guess
         return np.asarray(np.clip(here, self.bounds.lower, self.bounds.upper))
 
@@ -261,9 +261,9 @@ class _Solver:
     ) -> Rows:
         """Return the configuration, memory and (steps, try) of each problem.
 
-        most: number of restarts of a search. With 0, the search ends with the try from the guess;
-        with 1, it continues from there to the smallest error. weights: weights to use instead of
-        the given ones.
+        most: None for a full search. With 0, the solver starts only from the guess; with 1, a
+        second try continues to the smallest error. weights: weights to use instead of the given
+        ones.
         """
         starts, search = self._starts(guess), self._prepared.search
         ranks, patience = np.zeros((len(goals), 0), np.int64), starts.patience
@@ -286,7 +286,10 @@ class _Solver:
         each: tuple[int, ...] = (),
         complete: np.ndarray | None = None,
     ) -> Solution:
-        """Return rows as a solution; `each` is the shape of the configurations of one problem."""
+        """Return a `Solution` with the given rows.
+
+        each: shape of the configurations of one problem.
+        """
         lead = (*self.lead, *each)
         return Solution(
             q.reshape(*lead, q.shape[-1]),
@@ -300,7 +303,7 @@ class _Solver:
     # Several solutions --------------------------------------------------------------------------
 
     def all(self, guess: np.ndarray | None, count: int) -> Solution:
-        """Return distinct configurations, at most `count` per problem, ordered by their starts."""
+        """Return distinct configurations, at most `count` per problem, in the order found."""
         rows, closed = self._rows(guess), self._closed()
         if closed is None:
             return self._solution(*self._listed(self.goals, rows, count), (count,))
@@ -319,7 +322,7 @@ class _Solver:
         return every(self.mechanism, closed, goals, base, count, self._tried, self.threads)
 
     def _checked(self, closed: Branches, rows: np.ndarray | None, count: int) -> Solution:
-        """Return all configurations of a closed form; search for poses with inexact results."""
+        """Return all configurations of a closed form, with a search for poses it misses."""
         base = self._base(rows)
         given = closed, self.goals, base, count, self._tolerances, self.threads
         q, residual, many, missed = checked(*given)
@@ -349,9 +352,9 @@ class _Solver:
     def nearest(self, posture: np.ndarray, guess: np.ndarray | None) -> Solution:
         """Return the solution nearest to a configuration, by the sum of squared differences.
 
-        The result is the nearest of all solutions found. If there may be others, it is moved along
-        the family of solutions until no direction leads nearer (`_approached`). Fixed joints keep
-        their positions in the guess, if there is one.
+        The result is the nearest of all solutions found. If other solutions may exist, it is moved
+        along the family of solutions to the smallest distance (`_approached`). If there is a guess,
+        fixed joints keep their positions in the guess.
         """
         if guess is not None and self.held:
             posture, guess = (np.array(a) for a in np.broadcast_arrays(posture, guess))
@@ -378,10 +381,10 @@ class _Solver:
         return self._solution(*whole)
 
     def _approached(self, rows: np.ndarray, which: np.ndarray, begun: list[np.ndarray]) -> Rows:
-        """Move some solutions along their families towards configurations (n, nq).
+        """Move some solutions along their families of solutions towards configurations (n, nq).
 
-        This is repeated from other solutions, which are found from points on the way to the
-        configurations. The nearest result is returned.
+        Other solutions are found by starting at points between the solution and the configuration
+        (`LEAPS`), and are moved in the same way. The nearest result is returned.
         """
         goals, limits = self.goals[which], (self.bounds.lower, self.bounds.upper)
         ease = Comfort(rows, np.ones(self.mechanism.nv))
@@ -398,12 +401,12 @@ class _Solver:
         return best
 
     def _settled(self, ease: Comfort, which: Any, found: Sequence[np.ndarray]) -> Rows:
-        """Move some solutions along the family of solutions to comfortable configurations."""
+        """Move some solutions along the family of solutions toward `ease.posture`."""
         inputs = [self.goals[which], self._weights, self._tolerances, self._movable]
         return settled(self._prepared, ease, inputs, found, self.threads)
 
 
 def _put(whole: Sequence[np.ndarray], where: np.ndarray, part: Sequence[np.ndarray]) -> None:
-    """Replace the rows `where` of arrays by those of `part`."""
+    """Copy the arrays `part` into the rows `where` of the arrays `whole`."""
     for a, rows in zip(whole, part, strict=True):
         a[where] = rows

@@ -22,13 +22,13 @@ from chasles.model import Model, ModelError
 from chasles.model.given import UNHASHABLE, a_name, some_names, some_numbers
 
 Coordinates = Literal["tree", "independent"]
-"""All coordinates of the tree, or the independent coordinates of its closed loops."""
+"""Selects all coordinates of the tree, or the independent coordinates of closed loops."""
 
 Accelerations = Callable[..., np.ndarray]
 """Function that returns qdd at (t, q, qd, tau, *wrenches)."""
 
 Key = tuple[str, tuple[Any, ...]]
-"""Function name, and its options as alternating names and values."""
+"""Name of a function, and its options as alternating names and values."""
 
 
 class Called:
@@ -42,7 +42,7 @@ class Called:
 
 
 class Named:
-    """Names and sizes of a mechanism, which are also those of its robot."""
+    """Names and sizes of a mechanism and its robot."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -128,9 +128,9 @@ class Mechanism(Named):
         self.t: np.ndarray | None = None
         """Time (...) of evaluation in s, or None if no time was given."""
         self.kept: dict[Any, Any] = {}
-        """Compiled programs and other cached data, by everything that determines them."""
+        """Cache of compiled programs and other data. Keys include all that affects the value."""
         self.ready: dict[Key, Caller] = {}
-        """Functions that were called before, cached for calls with little overhead."""
+        """Cache of functions from earlier calls, to reduce the call overhead."""
         self.called: set[str] = set()
         """Functions that were called with options."""
 
@@ -170,22 +170,25 @@ class Mechanism(Named):
         return Charts(self.functions)
 
     def reduced(self, name: str, q: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return G with qd = G yd, and the mass matrix of yd, at closed q; messages use `name`."""
+        """Return G with qd = G yd, and the mass matrix of yd, at closed q.
+
+        name: function name in messages.
+        """
         return np.eye(self.model.nv), self.mass_matrix(q)
 
     def closed(self, q: Any, qd: Any, *, anywhere: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return a closed state with the independent coordinates and rates of q and qd.
+        """Return a closed state with the same independent coordinates and rates as q and qd.
 
         anywhere: accept any branch, not only the one near q.
         """
         return q, qd
 
     def near(self, q: np.ndarray) -> np.ndarray:
-        """Return a closed configuration near q, or another one if a few tries find it."""
+        """Return a closed configuration near q. If there is none, a few others are tried."""
         return q
 
     def towards(self, q: np.ndarray, target: np.ndarray, k: int) -> np.ndarray:
-        """Return the closed configuration on the branch of q with coordinate k as in a target."""
+        """Return the closed configuration on the branch of q with coordinate k at its target."""
         return target
 
     # Functions ----------------------------------------------------------------------------------
@@ -226,7 +229,7 @@ class Mechanism(Named):
         """Return a cached function that takes only arrays, or None."""
         try:
             return self.ready.get(key)
-        except UNHASHABLE:  # an unhashable option, such as a list
+        except UNHASHABLE:  # for an option such as a list
             return None
 
     def asked(self, key: Key, f_ext: Mapping[str, Any] | None = None) -> Caller:
@@ -235,7 +238,7 @@ class Mechanism(Named):
         return self.caller(name, f_ext, **dict(zip(words[::2], words[1::2], strict=True)))
 
     def keep(self, key: Key, here: Caller) -> Caller:
-        """Cache a function and return it, as a version with less overhead if possible."""
+        """Cache a function and return it, with less call overhead if possible."""
         found: Caller = getattr(here, "fast", here)
         with suppress(*UNHASHABLE):  # an unhashable option
             self.ready[key] = found
@@ -257,7 +260,7 @@ class Mechanism(Named):
         f_ext: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> tuple[Compiled | AtTime, Sequence[Any]]:
-        """Return derivatives of a function with respect to some arguments, and external forces."""
+        """Return the compiled derivatives of a function, and the arrays of external forces."""
         self.refuse_open("derivatives", function)
         order = options.get("order", 1)
         names = derivative_names(function, wrt, order=order, model=self.model)
@@ -267,13 +270,13 @@ class Mechanism(Named):
         return compiled.at(self.t), forces
 
     def function(self, name: str, **options: Any) -> Compiled:
-        """Return a compiled function; functions whose program would open loops raise an error."""
+        """Return a compiled function. Raise an error if its program would not keep loops closed."""
         if a_name("a function", name) in CLOSED_LOOPS:
             self.require_loops(name)
         return self.functions(name, **options)
 
     def chosen(self, name: str) -> Model:
-        """Return the model on which a function is traced, with a closure if it needs one."""
+        """Return the model for tracing a function, with a closure if the function needs it."""
         if a_name("a function", name) in CLOSED_LOOPS:
             self.require_loops(name)
         return self.model
@@ -288,7 +291,7 @@ class Mechanism(Named):
         weights: Any = None,
         **options: Any,
     ) -> Caller:
-        """Return a public function with external forces and options; it keeps loops closed."""
+        """Return a public function with external forces and options. Loops stay closed."""
         check_coordinates(name, coordinates)
         chosen = None if actuated is None else {*some_names("actuated", actuated, name)}
         if weights is not None or (chosen is not None and chosen != {*self.loops.freedoms}):
@@ -305,7 +308,7 @@ class Mechanism(Named):
     def accelerations(
         self, f_ext: Mapping[str, Any] | None, frames: Sequence[str], **options: Any
     ) -> Accelerations:
-        """Return joint accelerations as a function of t, q, qd, tau and wrenches on some frames.
+        """Return a function that computes qdd from t, q, qd, tau and wrenches on the frames.
 
         options: dissipation; for closed loops also stabilization and tolerance.
         """
@@ -315,11 +318,11 @@ class Mechanism(Named):
         return lambda t, *arrays: compiled.at(t)(*arrays[:3], *constant, *arrays[3:])
 
     def multipliers(self, q: Any, qd: Any, tau: Any) -> np.ndarray:
-        """Return the forces of loops in a motion under joint torques: (..., rows)."""
+        """Return the loop forces (..., rows) for a state and joint torques."""
         return np.zeros(0)
 
     def loads(self, name: str, multipliers: Any) -> tuple[Any, ...]:
-        """Return the arrays through which loop forces enter a function."""
+        """Return the loop forces as additional arguments of a function."""
         if multipliers is not None and some_numbers("multipliers", multipliers, name).size:
             self.require_loops(f"{name}(multipliers=)")
         return (np.zeros(0),) if "multipliers" in spaces(name).inputs else ()
@@ -338,15 +341,15 @@ class Mechanism(Named):
         """Raise an error if the mechanism depends on time."""
 
     def opens(self, function: str) -> bool:
-        """Return True if a program of this function would leave loops open."""
+        """Return True if a program of this function would not keep loops closed."""
         return False
 
     def refuse_open(self, what: str, function: str) -> None:
-        """Raise an error if a program of this function would leave loops open."""
+        """Raise an error if a program of this function would not keep loops closed."""
 
 
 class Loose(Loops):
-    """Coordinates of a tree; functions about loops return trivial results."""
+    """Coordinates of a tree, with trivial results for the methods of loops."""
 
     def at(self, time: np.ndarray) -> Self:
         moved = copy(self)
@@ -371,9 +374,9 @@ class Loose(Loops):
 
 
 class Timed(Mechanism):
-    """Tree that depends on time; with `Closed`, a closed mechanism with driven joints or couplings.
+    """Tree that depends on time, and base class of closed mechanisms that depend on time.
 
-    Choices that are made once are made at t = 0.
+    Independent coordinates and active equations are chosen at t = 0.
     """
 
     TIMELESS = ("integrate", "difference")
@@ -398,7 +401,7 @@ class Timed(Mechanism):
         return self.loops.at(self.t)
 
     def found(self, key: Key) -> Caller | None:
-        """Return a function that was cached at this or another time, evaluated at this time."""
+        """Return a cached function at this time. Functions cached at other times are reused."""
         found = super().found(key)
         if found is None and self.t is not None:
             with suppress(*UNHASHABLE):

@@ -23,14 +23,14 @@ _OFFERED = tuple(
     for kind in sorted(LOOP_JOINTS, key=lambda kind: -LOOP_JOINTS[kind].nv)
     if LOOP_JOINTS[kind].nv and not LOOP_JOINTS[kind].data and LOOP_JOINTS[kind].bounds != "none"
 )
-"""Joint types that may replace a stronger one: all types without parameters.
+"""Joint types that may replace a more restrictive loop joint: all types without parameters.
 
 Types with the most degrees of freedom come first.
 """
 
 
 def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
-    """Return the mobility at a closed configuration (the first reference by default)."""
+    """Return the mobility at a closed configuration (default: the first reference)."""
     at = loops.references[0] if q is None else finite("mobility", "q", q, loops.model.nq)
     if at.ndim != 1 or loops.time.ndim:
         size = loops.model.nq
@@ -70,14 +70,14 @@ def mobility(loops: Loops, q: Any, tolerance: float) -> Mobility:
 
 
 class Cluster(NamedTuple):
-    """Loops and couplings that share joints, directly or through each other, and the joints."""
+    """Names of loops and couplings that share joints, directly or indirectly, and of the joints."""
 
     loops: tuple[str, ...]
     joints: tuple[str, ...]
 
 
 def clusters(model: Model) -> tuple[Cluster, ...]:
-    """Return clusters as names of loops, couplings and joints. All other joints are free."""
+    """Return all clusters of loops and couplings. Joints outside the clusters are free."""
     return tuple(
         Cluster(
             tuple(model.constraints[k].name for k in numbers),
@@ -90,7 +90,7 @@ def clusters(model: Model) -> tuple[Cluster, ...]:
 def weaker_joints(
     model: Model, t: float, q: np.ndarray, spare: dict[str, int], share: float
 ) -> dict[str, str]:
-    """Return the weakest joint types that keep the rank, for loops with redundant equations.
+    """Return the least restrictive joint types that keep the rank, for redundant loops.
 
     Each type transmits a subset of the forces of the original joint (Featherstone 2008, section
     8.10). "free" means that the whole loop is redundant. share: see `rank_of`.
@@ -117,14 +117,14 @@ def weaker_joints(
 
 
 def _within(trial: Model, model: Model, q: np.ndarray) -> bool:
-    """Return True if the loop of `trial` transmits only forces that the loop of `model` does."""
+    """Return True if the loop of `model` transmits every force that the loop of `trial` does."""
     some, all_of = _transmitted(trial, q), _transmitted(model, q)
     left = some - all_of @ np.linalg.lstsq(all_of, some, rcond=None)[0]
     return bool(np.max(np.abs(left), initial=0.0) < 1e-9 * max(1.0, np.max(np.abs(all_of))))
 
 
 def _transmitted(model: Model, q: np.ndarray) -> np.ndarray:
-    """Return T of the single loop, with columns in coordinates of the successor body: (6, rows)."""
+    """Return the transmitted forces (6, rows) of the single loop, in the successor body's frame."""
     (loop,) = model.loops
     T = loop.joint.constraint(
         loop_coordinates(loop, around(model, loop, model.positions(q.tolist())))
@@ -154,7 +154,7 @@ def equivalent(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Gene
 
 
 def _closed_alike(a: Mechanism, b: Mechanism, tolerance: float, rng: np.random.Generator) -> bool:
-    """Return True if the closed motions of two mechanisms agree; one may have no loops."""
+    """Return True if two mechanisms have the same closed motions. One may have no loops."""
     loops = (a if a.rows else b).closing
     q = loops.solve(loops.references, loops.columns).q
     tau = rng.normal(size=(len(q), a.nv))

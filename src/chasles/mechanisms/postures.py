@@ -24,10 +24,10 @@ RANKED = 128
 """Number of starting configurations that are ranked by their distance to the targets."""
 
 PATIENT = 40
-"""Number of tries after which slow progress is tolerated for longer."""
+"""Number of tries after which slower progress is accepted."""
 
 FIRMLY = 5
-"""Inverse of the fraction of tries that use firm damping. These are the last tries."""
+"""Inverse of the fraction of tries that use firm damping, at the end of a search."""
 
 EAGER, SLOW, STEADY, LAST = (
     (16.0, 0.5, 0.0),
@@ -37,9 +37,10 @@ EAGER, SLOW, STEADY, LAST = (
 )
 """Parameters of a try: largest number of steps, required progress, and firm damping.
 
-The required progress is the largest ratio of the squared error to that of two steps before. EAGER
-is used first, and SLOW after PATIENT tries. STEADY tries end near the smallest error if a goal is
-out of reach. LAST starts at the best configuration and ends where the error is smallest.
+The required progress is the largest allowed ratio of the squared error to the squared error two
+steps earlier. EAGER applies to the first tries, and SLOW after PATIENT tries. STEADY tries end near
+the smallest error if a goal is out of reach. LAST starts at the best configuration and ends at the
+smallest error.
 """
 
 KEPT = 16
@@ -50,7 +51,7 @@ TURN = 2.0 * math.pi
 UNITS = (Vector.of(1.0, 0.0, 0.0), Vector.of(0.0, 1.0, 0.0), Vector.of(0.0, 0.0, 1.0))
 
 MOST_TURNS = 4
-"""If the limits of an angle are more than this number of full turns apart, only one is sampled."""
+"""If the limits of an angle are more than this number of full turns apart, one turn is sampled."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +64,7 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Starts:
-    """Starting configurations (RANKED + tries, nq), a table that ranks them, and solver states."""
+    """Starting configurations (RANKED + tries, nq), a table to rank them, and solver states."""
 
     postures: np.ndarray
     table: np.ndarray
@@ -71,7 +72,7 @@ class Starts:
 
 
 class Prepared:
-    """Compiled search of a task, and cached starting configurations."""
+    """Compiled search for a task, and cached starting configurations."""
 
     def __init__(self, mechanism: Mechanism, task: Task) -> None:
         self.mechanism, self.task = mechanism, task
@@ -80,13 +81,13 @@ class Prepared:
 
     @cached_property
     def settling(self) -> Any:
-        """Compiled search for a comfortable configuration among the solutions."""
+        """Compiled search for the solution closest to a preferred configuration."""
         with COMPILING:
             return backends.search(self.task.settling)
 
     @cached_property
     def resident(self) -> Any:
-        """Compiled search of problems on a GPU."""
+        """Compiled search on a GPU."""
         with COMPILING:
             steps = [self.task.step_on("cuda", dtype) for dtype in ("float32", "float64")]
             return backends.search(*steps, backend="cuda")
@@ -94,7 +95,7 @@ class Prepared:
     def starts(
         self, bounds: Bounds, seed: int, tries: int, held: tuple[tuple[int, float], ...]
     ) -> Starts:
-        """Return the starting configurations of a seed; `held` lists fixed coordinates."""
+        """Return starting configurations; held: index and value of each fixed coordinate."""
         key = (seed, tries, held)
         if key not in self._starts:
             postures = spread(self.mechanism, bounds, RANKED + tries, seed)
@@ -117,10 +118,10 @@ class Prepared:
     def _lever(self, met: np.ndarray) -> float:
         """Return the factor of firm damping: half of the largest lever arm of a target, at least 1.
 
-        A lever arm, relative to the robot's size, is the largest distance between the positions
-        that the starting configurations reach (n, numbers) and their mean. Errors of goals out of
-        reach bend in proportion to it. A Gauss-Newton step without at least half of this curvature
-        as damping passes the smallest error by more than its distance, and does not converge.
+        A lever arm is the largest distance between the positions that the starting configurations
+        reach (n, numbers) and their mean, relative to the robot's size. The curvature of the error
+        of an unreachable goal is proportional to the lever arm. If the damping is less than half of
+        this curvature, Gauss-Newton steps overshoot the smallest error and do not converge.
         """
         scale, found, start = np.sqrt(self.task.weights()), [1.0], 0
         for _, target in self.task.targets:
@@ -146,8 +147,8 @@ def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.nd
     """Return configurations (count, nq) that fill the space within the limits evenly.
 
     They form an additive sequence with the generalized golden ratio (Roberts 2018), shifted by the
-    seed; orientations are uniform (Shoemake 1992). Without limits, or with limits many turns apart,
-    angles lie in [-pi, pi]; positions without limits lie in [-1, 1] m.
+    seed; orientations are uniform (Shoemake 1992). Angles without limits, or with limits many turns
+    apart, lie in [-pi, pi]; positions without limits lie in [-1, 1] m.
     """
     model, turning = mechanism.model, set(angles(mechanism))
     drawn = [_drawn(model.bodies[i].joint.units) for i in model.movers]
@@ -181,22 +182,22 @@ def spread(mechanism: Mechanism, bounds: Bounds, count: int, seed: int) -> np.nd
 
 
 def _range(low: float, high: float, reach: float) -> tuple[float, float]:
-    """Return finite limits; an infinite range is replaced by one of width 2 * reach."""
+    """Return finite limits. An infinite range is replaced by a range of width 2 * reach."""
     if not math.isfinite(low):
         low = high - 2.0 * reach if math.isfinite(high) else -reach
     return low, high if math.isfinite(high) else low + 2.0 * reach
 
 
 def _drawn(units: tuple[str, ...]) -> int:
-    """Return the number of random numbers that a joint's position needs."""
+    """Return the number of random numbers that determine a joint's position."""
     return sum(unit != "1" for unit in units) + (3 if "1" in units else 0)
 
 
 def angles(mechanism: Mechanism) -> list[int]:
     """Return the indices in q of angles that are equivalent modulo full turns.
 
-    This excludes joints that advance as they turn, leaders of mimic joints that do not also make
-    full turns, and joints with a coupling.
+    Helical and similar joints are excluded, and so are joints with a coupling, and leaders of mimic
+    joints that do not make full turns with them.
     """
     if "angles" not in mechanism.kept:
         model = mechanism.model
@@ -214,7 +215,7 @@ def angles(mechanism: Mechanism) -> list[int]:
 
 
 def _returns(joint: Joint, ratio: float) -> bool:
-    """Return True if a joint with one coordinate has the same pose after a turn of its leader."""
+    """Return True if a full turn of its leader does not change the pose of a joint."""
     if joint.nq != 1:
         return True
     first, last = (joint.motion(Vector.of(x)) for x in (0.5, 0.5 + ratio * TURN))

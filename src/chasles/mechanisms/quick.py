@@ -1,8 +1,8 @@
 """Fast path of inverse kinematics, for one problem.
 
-The data of a set of targets are prepared at the first call and cached. Later calls with other
-values copy these values into place, run the machine code, and copy the result. Unusual calls take
-the slow path, which returns bitwise identical results, or raises an error.
+The first call prepares and caches the data for a set of targets. Later calls only copy the new
+values, run the machine code, and copy the result. All other calls take the slow path, which returns
+bitwise identical results or raises an error.
 """
 
 import itertools
@@ -31,7 +31,7 @@ def _is_pose(value: Any) -> bool:
 
 
 class Plan:
-    """Prepared search for targets of certain frames; one call at a time."""
+    """Prepared search for targets of certain frames. It runs one call at a time."""
 
     def __init__(self, task: Task, alone: Any, begin: BeginOne | None) -> None:
         self.lock, self.begin = threading.Lock(), begin
@@ -58,10 +58,10 @@ class Plan:
         for k, target in enumerate(targets):
             options = (target.weight, target.tolerance)
             if not set(map(type, options)) <= _NUMBERS or options != self._options[k]:
-                self._options[k] = (np.nan, np.nan)  # until both are stored
+                self._options[k] = (np.nan, np.nan)  # invalid until both are stored
                 weights, tolerances = alone.constants[:2]
                 self._weights[self._rows[k]] = target.each("weight")
-                weights[0] = self._weights / (self._weights.max() or 1.0)  # only ratios matter
+                weights[0] = self._weights / (self._weights.max() or 1.0)  # normalized
                 tolerances[0, self._rows[k]] = target.each("tolerance")
                 self._options[k], self.tight = options, tight(weights, tolerances)
                 self.uneven = uneven(weights, tolerances)
@@ -93,7 +93,10 @@ class Quick:
         """Plans by frames, for poses that are plain arrays."""
 
     def keep(self, targets: Any, task: Task, alone: Any, begin: BeginOne | None) -> None:
-        """Cache a search for later calls with such targets; `begin` is its first configuration."""
+        """Cache a search for later calls with targets of the same frames and kinds.
+
+        begin: function that returns the first configuration, or None.
+        """
         is_plain = len(targets) == len(task.targets) and not any(
             isinstance(value, Target | list) for value in targets.values()
         )
@@ -129,11 +132,11 @@ class Quick:
                 return None
             way = plan.guessed
         if not plan.lock.acquire(False):
-            return None  # in use by another thread
+            return None  # another thread is using the plan
         try:
             if several is None:
                 places = iter(plan.matrices)
-                for T in values:  # `zip` takes longer than the copy
+                for T in values:  # faster than `zip`
                     next(places)[...] = T
             elif not plan.state(several):
                 return None
@@ -146,9 +149,10 @@ class Quick:
             answer, steps, sides = plan.answer.copy(), plan.steps[0], plan.sides.copy()
         finally:
             plan.lock.release()
+        # The slow path may solve the problem with a closed form, or with other weights.
         if answer[plan.status] != 1.0 and (plan.is_pose or plan.uneven):
-            return None  # a closed form, or other weights, may solve it
-        found = object.__new__(Solution)  # its constructor takes twice as long, being frozen
+            return None
+        found = object.__new__(Solution)  # faster than the constructor
         fields = found.__dict__
         fields["q"], fields["solved"] = answer[plan.point], answer[plan.status] == 1.0
         fields["residual"] = answer[plan.residual]

@@ -1,10 +1,10 @@
 """Ranks of the matrices of closed loops: active equations, independent columns, and pivots.
 
-Loops in files are often closed only to the digits of the file. For example, a planar four-bar whose
-axes are parallel to six digits has five equations for its three joints. Two of them determine the
-motion; the others repeat these two up to six digits. If all five are solved to machine precision,
-they have no solution, or they lock the mechanism. Therefore equations that are implied by others up
-to a tolerance are dropped, once for all states.
+The numbers in a file close a loop only to the precision of the file. For example, a planar four-bar
+has five equations for its three joints if its axes are parallel to six digits. Two equations
+determine the motion, and the other three agree with these to six digits. Solved to machine
+precision, the five equations have no solution or lock the mechanism. Therefore equations that
+follow from others within a tolerance are dropped, once for all states.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ At a residual of 1e-13, the configuration is then uncertain by more than 1e-7.
 """
 
 SHARE = 0.1
-"""Fraction of the best candidate that a coordinate must contribute to become dependent.
+"""A coordinate may become dependent if it contributes this fraction of the best candidate.
 
 A pivot is acceptable if it is at least this fraction of the largest remaining entry in its column.
 That entry must be at least the square of the fraction times the largest initial entry, unless no
@@ -40,10 +40,10 @@ CLOSED = 1e-13
 """Residual to which loops are solved, in rad and relative to the size of the loop."""
 
 STARTS = 16
-"""Number of configurations from which closed ones are searched."""
+"""Number of configurations from which the search for closed configurations starts."""
 
 STRIDE, STRIDES = 0.1, 30
-"""Step size along each motion on which dropped equations are tested, and steps to each side.
+"""Step size, and number of steps in each direction, for tests of dropped equations along motions.
 
 The step size is in rad, and relative to the size of the largest loop.
 """
@@ -51,7 +51,7 @@ The step size is in rad, and relative to the size of the largest loop.
 BRANCHING = 0.2
 """Fraction of its initial value below which the smallest singular value indicates a branch point.
 
-At a branch point, motions meet that only the dropped equations distinguish.
+At a branch point, several motions meet, and only the dropped equations distinguish them.
 """
 
 NOTHING = 1e-12
@@ -88,7 +88,7 @@ def smallest(A: np.ndarray, rank: int) -> np.ndarray:
 
 
 def spans(A: np.ndarray, rank: int) -> np.ndarray:
-    """Return the largest value that each entry takes in unit vectors x with A x = 0."""
+    """Return the largest possible value of each entry of a unit vector x with A x = 0."""
     if not A.size:
         return np.ones(A.shape[-1])
     return np.asarray(np.linalg.norm(np.linalg.svd(A)[2][rank:], axis=0))
@@ -131,11 +131,11 @@ def determine(A: np.ndarray, given: np.ndarray) -> bool:
 
 
 class Agreement(NamedTuple):
-    """Active equations, and closed configurations.
+    """Active equations, and closed reference configurations.
 
     rows: scales of the equations, 0 for dropped ones. references: closed configurations of full
-    rank (states, nq). misfit: largest dimensionless residual of each dropped equation in the
-    references and along the motions from them; 0 for active equations.
+    rank (states, nq). misfit: largest dimensionless residual of each dropped equation at the
+    references and along motions that start there; 0 for active equations.
     """
 
     rows: np.ndarray
@@ -144,9 +144,10 @@ class Agreement(NamedTuple):
 
 
 def agreement(loops: "Equations") -> Agreement:
-    """Return all equations, if they have solutions and their rank does not depend on rounding.
+    """Return the active equations and closed reference configurations.
 
-    Otherwise, equations that others imply up to the tolerance are dropped.
+    All equations are active if they have solutions and their rank does not depend on rounding.
+    Otherwise, equations that follow from others within the tolerance are dropped.
     """
     starts, scales = _starts(loops), loops.scales
     found = _mixed(loops, loops.solve(starts, loops.columns, scales))
@@ -166,7 +167,7 @@ def agreement(loops: "Equations") -> Agreement:
 
 
 def _starts(loops: "Equations") -> np.ndarray:
-    """Return the neutral configuration, and configurations around it: (STARTS, nq)."""
+    """Return the neutral configuration and random configurations around it: (STARTS, nq)."""
     nv = loops.model.nv
     inside = np.isin(np.arange(nv), loops.looped)
     spread = np.linspace(0.0, 3.0, STARTS)[:, None] * loops.columns * inside
@@ -175,9 +176,9 @@ def _starts(loops: "Equations") -> np.ndarray:
 
 
 def _mixed(loops: "Equations", found: numeric.Found) -> numeric.Found:
-    """Replace clusters that did not close in a state by configurations in which they closed.
+    """Copy the coordinates of each open cluster from a state in which the cluster closed.
 
-    With many clusters, it is rare that all of them close from one start.
+    With many clusters, a single start rarely closes all of them.
     """
     q, r = found.q.copy(), found.residual.copy()
     for each in loops.blocks:
@@ -194,13 +195,13 @@ def _mixed(loops: "Equations", found: numeric.Found) -> numeric.Found:
 
 
 def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
-    """Return the fewest equations that imply the others up to the tolerance.
+    """Return a smallest set of equations that imply the others within the tolerance.
 
     The result is None if all equations are needed.
 
     The tolerance is the largest singular value that rounding in the file may cause. A small
-    singular value may also be a property of the mechanism; its motion then violates the dropped
-    equations.
+    singular value may also be a property of the mechanism. In that case, its motion violates the
+    dropped equations, which a test along the motion detects.
     """
     scales, most = loops.scales, loops.tolerance
     found = loops.solve(starts, loops.columns, scales, tolerance=most, rank=most)
@@ -228,7 +229,7 @@ def _fewer(loops: "Equations", starts: np.ndarray) -> Agreement | None:
 
 
 def _walked(loops: "Equations", q: np.ndarray, rows: np.ndarray, rank: int) -> np.ndarray:
-    """Return configurations q, and others along every motion that the equations `rows` allow."""
+    """Return q and configurations along every motion from q that the equations `rows` allow."""
     found, inside, integrate = [q], loops.looped, loops.function("integrate")
 
     def equations(at: np.ndarray) -> np.ndarray:
@@ -292,10 +293,10 @@ def choose(
     Position-level rows (`holonomic`, all by default) come first, so that they alone determine the
     columns for which they are solved. share: see `SHARE`. See Featherstone 2008, section 8.8.
 
-    K (states, rows, nv): the first state determines the size of pivots, all states the zeros. Each
-    step selects an acceptable pivot in a column with the fewest initial entries (so that loops stay
-    separate), among these one with the least fill-in (Markowitz's rule), and among those the
-    largest.
+    K (states, rows, nv): the first state determines the size of the pivots, and all states together
+    determine which entries are zero. Each step considers acceptable pivots in the columns with the
+    fewest initial entries, so that loops stay separate. It selects the pivot with the least fill-in
+    (Markowitz's rule), or the largest of several.
     """
     left = (rows[:, None] * K * columns)[..., dependent]
     floor = NOTHING * np.max(np.abs(left), initial=0.0)
@@ -338,7 +339,7 @@ def _eliminated(left: np.ndarray, r: int, c: int) -> np.ndarray:
 
 
 def _pivots(K: np.ndarray) -> tuple[float, ...]:
-    """Return the pivots of elimination in the given order, in the first state."""
+    """Return the pivots of an elimination in the given order, at the first state."""
     found = []
     for s in range(K.shape[-1]):
         found.append(float(K[0, s, s]))

@@ -16,7 +16,7 @@ _REMEDY = {"qd": ("1/s", "yd"), "qdd": ("1/s2", "yd, ydd")}
 
 
 class LoopError(InputError):
-    """Error for a request about closed loops that has no solution; names loops and joints."""
+    """Base class of errors about closed loops. Messages name the loops and joints."""
 
 
 class ImpossiblePosition(LoopError):
@@ -24,7 +24,7 @@ class ImpossiblePosition(LoopError):
 
 
 class SingularPosition(LoopError):
-    """The independent coordinates do not determine the others here."""
+    """The independent coordinates do not determine the others in a given configuration."""
 
 
 class OpenLoop(LoopError):
@@ -36,7 +36,7 @@ class UnderActuated(LoopError):
 
 
 class OverDetermined(LoopError):
-    """More accelerations are known than the loops leave free, and they contradict each other."""
+    """The known accelerations contradict each other, because they violate the loops."""
 
 
 class LockedMechanism(LoopError):
@@ -48,14 +48,15 @@ class Mobility(int):
     """Number of degrees of freedom at a closed configuration; prints as a report.
 
     mobility = freedoms (of the tree) - rank (of the loop matrix, which has `rows` rows).
-    `redundant` counts for each loop and coupling the rows that earlier ones imply; `couplings`
-    names the couplings among them. Singular values below `tolerance` times the largest count as
-    zero; `kept` and `dropped` are the smallest that counts and the largest that does not, relative
-    to the largest. `weaker` gives for loops with redundant rows a joint type that allows the same
-    motion with fewer of them. `immobile` lists degrees of freedom that the loops lock here while
-    others move. `misfits` lists loops and couplings with dropped equations that the others imply
-    only within this value (rad, and relative to the size of the loop). `positions` is the number of
-    degrees of freedom of position, which is larger with nonholonomic constraints.
+    `redundant` gives the number of rows of each loop and coupling that earlier ones imply;
+    `couplings` names the couplings among them. Singular values below `tolerance` times the largest
+    count as zero. `kept` is the smallest nonzero singular value, and `dropped` is the largest that
+    counts as zero, both relative to the largest. `weaker` suggests joint types for loops with
+    redundant rows; they allow the same motion with fewer rows. `immobile` lists degrees of freedom
+    that the loops lock at this configuration while others move. `misfits` lists loops and couplings
+    with dropped equations, each with the precision to which other equations imply them (rad, and
+    relative to the size of the loop). `positions` is the mobility at position level, which is
+    larger with nonholonomic constraints.
     """
 
     mobility: int
@@ -100,12 +101,12 @@ class Mobility(int):
         return f"; {names} cannot move" if names else ""
 
     def _off(self) -> str:
-        """Describe loops that agree only to some digits."""
+        """Describe loops that are redundant only within the precision of the file."""
         words = [f"{name!r} up to {misfit:.2g}" for name, misfit in self.misfits]
         return f"; redundant within the precision of the file: {', '.join(words)}" if words else ""
 
     def _offer(self) -> str:
-        """Describe weaker joints that would suffice."""
+        """Describe joint types that allow the same motion with fewer equations."""
         words = [
             f"{name!r} {'left out' if traits(kind).floating else f'as {kind}'}"
             for name, kind in self.weaker
@@ -168,7 +169,7 @@ def check_position(
 def check_rates(
     function: str, name: str, model: Model, error: np.ndarray, scale: np.ndarray, tolerance: float
 ) -> None:
-    """Raise an error for rates whose error (..., rows) exceeds the tolerance times a scale."""
+    """Raise an error if the error (..., rows) of rates exceeds the tolerance times a scale."""
     share = np.linalg.norm(error, axis=-1) / scale
     if not np.all(np.isfinite(share)):
         raise InputError("E-LOOP-022", f"{name} must be finite", part=function)
@@ -199,7 +200,7 @@ def how_open(model: Model, residual: np.ndarray) -> str:
 
 
 def misfit_note(model: Model, name: str, misfit: float) -> str:
-    """Return a note on a loop or coupling that agrees with others only to some digits."""
+    """Return a note on a loop or coupling with dropped redundant equations."""
     constraint = next(each for each in model.constraints if each.name == name)
     return (
         f"{named(constraint)}: dropped redundant equations, which the others "
@@ -220,7 +221,10 @@ def at_index(flat: int | np.integer, lead: tuple[int, ...]) -> str:
 
 
 def farthest(model: Model, residual: np.ndarray) -> tuple[Loop | Coupling, float]:
-    """Return the loop or coupling with the largest residual, and that residual; NaN is largest."""
+    """Return the loop or coupling with the largest residual, and this residual.
+
+    NaN counts as the largest value.
+    """
     counts = [constraint.rows for constraint in model.constraints]
     parts = np.split(residual, np.cumsum(counts)[:-1])
     sizes = [float(np.linalg.norm(part)) for part in parts]

@@ -1,6 +1,6 @@
-"""Inverse kinematics of targets on a GPU, solved there (`backends.cuda.search`).
+"""Inverse kinematics on a GPU, for targets in GPU memory (`backends.cuda.search`).
 
-No call waits for the result, so targets are not checked on entry. For a target that is not finite,
+Calls do not wait for the GPU, so targets are not checked on entry. For a target that is not finite,
 or not a rotation, the configuration is NaN, and `solved` is False.
 """
 
@@ -32,13 +32,13 @@ from chasles.mechanisms.solutions import Solution
 from chasles.model.spaces import size
 
 HOST = ("near", "comfort", "wraps", "solutions", "threads")
-"""Options that only searches on the host support."""
+"""Options that are supported only on the host."""
 
 
 def on_gpu(targets: Mapping[str, Any], library: Library, options: Mapping[str, Any]) -> bool:
-    """Return True if the problem is solved on the GPU.
+    """Return True if the problem can be solved on the GPU.
 
-    If derivatives are recorded, or options require it, arrays of PyTorch and JAX are copied to the
+    If derivatives are recorded, or if options require it, PyTorch and JAX arrays are copied to the
     host, and solutions are copied back.
     """
     pairs = [target for value in targets.values() for target in _targets(value)]
@@ -72,7 +72,7 @@ def resident(
     tries: int,
     **_host: Any,
 ) -> Solution:
-    """Return a solution in arrays of the targets' library."""
+    """Return a solution with arrays of the same library as the targets."""
     mechanism.refuse_time(PART, "evaluate it at a time: robot.at_time(t)")
     tries = checked_count(f"{PART}: tries", tries, most=MOST_TRIES)
     seed = checked_count(f"{PART}: seed", seed, least=0)
@@ -124,7 +124,7 @@ def _one(target: Target) -> Target:
 def _broadcast(
     cupy: Any, nq: int, goals: Any, posture: Any, bounds: Bounds
 ) -> tuple[tuple[int, ...], Any, Any]:
-    """Return the leading shape of the problems, goals in rows, and guesses within the limits."""
+    """Return the leading shape, goals with one row per problem, and guesses within limits."""
     shapes = [goals.shape[:-1]]
     if posture is not None:
         if posture.shape[-1:] != (nq,):
@@ -170,7 +170,7 @@ def _fixed(
 
 
 def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.ndarray, np.ndarray]:
-    """Return limits that fix the held coordinates, which are rounded to float32 otherwise."""
+    """Return limits that fix the held coordinates, to avoid rounding to float32."""
     lower, upper = bounds.lower.copy(), bounds.upper.copy()
     for place, value in held:
         lower[place] = upper[place] = value
@@ -180,14 +180,14 @@ def _narrowed(bounds: Bounds, held: tuple[tuple[int, float], ...]) -> tuple[np.n
 def _stages(
     task: Task, constants: list[np.ndarray], tries: int
 ) -> tuple[tuple[list[np.ndarray], int], ...]:
-    """Return inputs and tries of two searches: a rough one in float32, and one in float64."""
+    """Return inputs and tries of two searches: float32 with rough tolerances, then float64."""
     weights, tolerances, movable = constants
     rough = np.maximum(tolerances, np.where(task.lengths, ROUGH * size(task.model), ROUGH))
     return ([weights, rough, movable], min(tries, PATIENT)), (constants, tries)
 
 
 def _rotations(task: Task) -> tuple[int, ...]:
-    """Return the indices among the entries of targets at which rotations begin."""
+    """Return the index of the first entry of each rotation among the target entries."""
     ends = np.cumsum([target.size for _, target in task.targets])
     pairs = zip(ends, task.targets, strict=True)
     return tuple(int(end) - t.size for end, (_, t) in pairs if t.size >= 9)

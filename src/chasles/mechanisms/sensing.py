@@ -25,8 +25,8 @@ class ContactForce:
     """Force of one contact on a link, in world coordinates: arrays (..., 3), in m and N.
 
     normal: the component along the contact normal, which pushes the link away; touch sensors
-    measure this component. friction: the remainder of the force. moment: moment of torsional and
-    rolling friction, in N m. A contact between two links needs two objects with opposite forces.
+    measure this component. friction: the tangential force. moment: moment of torsional and rolling
+    friction, in N m. A contact between two links requires two objects with opposite forces.
     """
 
     link: str
@@ -64,7 +64,7 @@ def sense(
 ) -> dict[str, Any]:
     """Return the exact values of sensors by name, as `robot.sense` does.
 
-    f_ext: wrenches in addition to contact forces. controls: controls of actuators, and activations.
+    f_ext: wrenches in addition to contact forces. controls: actuator controls and activations.
     """
     traced = tuple(sensor for sensor in sensors if sensor.traits.of == "motion")
     keys, values = exerted(mechanism.model, forces, f_ext)
@@ -109,7 +109,7 @@ def _driven(
 def exerted(
     model: Model, forces: Forces, f_ext: Mapping[str, Any] | None = None
 ) -> tuple[tuple[WrenchKey, ...], list[Any]]:
-    """Return external forces as the tracer's keys and their arrays."""
+    """Return the keys of external forces for traced functions, and their arrays."""
     if isinstance(forces, Mapping):
         forces, f_ext = None, forces
     keys, values = wrench_arguments(model, f_ext)
@@ -130,7 +130,7 @@ def exerted(
 
 
 def _contact(contact: ContactForce) -> Any:
-    """Yield the normal force of a contact, and a wrench at the world's origin for its friction."""
+    """Yield the normal force of a contact, and its friction as a wrench at the world's origin."""
     none = np.zeros(3)
     parts = {
         "point": contact.point,
@@ -150,7 +150,7 @@ def _contact(contact: ContactForce) -> Any:
 def with_errors(
     sensors: Sequence[SensorData], values: Mapping[str, Any], rng: Any, dt: float = math.inf
 ) -> dict[str, np.ndarray]:
-    """Return values with sensor errors. Drift evolves along the last batch axis with step dt."""
+    """Return values with sensor errors. Drift varies along the last batch axis in steps of dt."""
     generator = a_generator(rng, "sense")
     found = {}
     for sensor in sensors:
@@ -167,7 +167,10 @@ def with_errors(
 
 
 def _once(shape: tuple[int, ...], dt: float) -> tuple[int, ...]:
-    """Return the shape of errors drawn once per run: for all states, or each member of a batch."""
+    """Return the shape of errors that are drawn once per run.
+
+    They are common to all states, or to each run in a batch if dt is finite.
+    """
     return (*shape[:-2], 1, shape[-1]) if math.isfinite(dt) else shape[-1:]
 
 

@@ -1,6 +1,6 @@
 """Dynamics of closed loops by singular values, for states where compiled equations lose accuracy.
 
-The arrays are those of the robot's method of the same name, followed by wrenches.
+`arrays` has the arguments of the robot's method of the same name, followed by wrenches.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from chasles.mechanisms.reports import SingularPosition, at_index
 def constrained_dynamics(
     loops: Loops, arrays: Sequence[np.ndarray], *, stabilization: float, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return qdd and multipliers."""
+    """Return accelerations qdd and loop multipliers."""
     q, qd, tau, *forces = arrays
     f = tau - loops.function("bias_forces", **options)(q, qd, *forces)
     A, k = loops.raw_matrix(q), loops.function("loop_bias")(q, qd)
@@ -31,7 +31,10 @@ def constrained_dynamics(
 def hybrid_dynamics(
     loops: Loops, arrays: Sequence[np.ndarray], given: np.ndarray, **options: Any
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return forces of given coordinates, accelerations of the others, and residual K qdd - k."""
+    """Return forces at given coordinates, accelerations of the others, and the residual of loops.
+
+    Forces and accelerations are in one array. The residual is K qdd - k.
+    """
     q, qd, x, *forces = arrays
     free = np.delete(np.arange(loops.model.nv), given)
     h = loops.function("bias_forces", **options)(q, qd, *forces)
@@ -56,7 +59,7 @@ def actuator_forces(
     weights: Sequence[float],
     **options: Any,
 ) -> list[np.ndarray]:
-    """Return forces at the actuated degrees of freedom, which include independent ones."""
+    """Return forces at the actuated degrees of freedom, which must include `independent`."""
     G, _ = loops.carried(arrays[0], independent)
     tau = loops.function("inverse_dynamics", **options)(*arrays)
     gains, used = 1.0 / np.array(weights), G[..., actuated, :]
@@ -85,8 +88,8 @@ def _solved(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return qdd of the coordinates `free`, with A qdd = k, and multipliers.
 
-    H and f belong to these coordinates. The solution uses orthonormal bases of the motions that the
-    loops allow and forbid; H may be singular.
+    H, f: mass matrix and forces for these coordinates; H may be singular. The solution uses
+    orthonormal bases of the motions that the loops allow and prevent.
     """
     rank = loops.rank(free)
     U, s, Vt = np.linalg.svd(loops.scaled(A)[..., free])

@@ -32,7 +32,7 @@ class Solution:
     limits : (..., nq)
         1 where a coordinate is at its upper limit, -1 at its lower limit, else 0.
     complete : (...)
-        True where q has all configurations that exist, up to full turns. This requires
+        True where q contains all existing configurations, up to full turns. This requires
         `solutions="all"`, an arm with a closed form, and at most `count` configurations.
     """
 
@@ -55,7 +55,7 @@ class Solution:
 
     @property
     def hint(self) -> str:
-        """Advice if an arm with fewer than six coordinates does not reach a full pose, or ""."""
+        """Hint if an arm with fewer than six coordinates does not reach a full pose, else ""."""
         few, angle = self.q.shape[-1] < FULL, np.max(self.residual[..., 0], initial=0.0)
         if not few or np.all(self.solved) or not 0.0 < angle < np.inf:
             return ""
@@ -75,7 +75,7 @@ def sides(q: np.ndarray, bounds: Bounds) -> np.ndarray:
 def wrapped(mechanism: Mechanism, bounds: Bounds, found: Solution) -> Solution:
     """Add configurations that differ by full turns of limited revolute joints.
 
-    They follow the other configurations, up to the size of the array.
+    The added configurations follow the others, up to the size of the array.
     """
     count = found.q.shape[-2]
     turning = [k for k in angles(mechanism) if math.isfinite(bounds.upper[k] - bounds.lower[k])]
@@ -109,7 +109,7 @@ def _turned(q: np.ndarray, turning: list[int], bounds: Bounds) -> Iterator[np.nd
 
 
 def _sums(ranges: Sequence[tuple[int, int]], total: int) -> Iterator[tuple[int, ...]]:
-    """Yield integers within ranges that contain 0, whose absolute values have a given sum."""
+    """Yield integers within ranges, with a given sum of absolute values. Ranges contain 0."""
     if not ranges:
         if not total:
             yield ()

@@ -62,7 +62,7 @@ def build(source: Description, *, mimic: bool = True, strict: bool = False) -> M
     Returns
     -------
     model : Model
-        The model that algorithms run on.
+        Model for the algorithms.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def connected(source: Description, *, mimic: bool) -> Model:
 
 
 def with_loop(model: Model, data: LoopData) -> Model:
-    """Return the tree of a model with a single loop and no couplings."""
+    """Return a copy of a model in which `data` is the only loop, without couplings."""
     return replace(model, loops=(_closed(model, data),), couplings=())
 
 
@@ -165,7 +165,7 @@ def _turned(E: Matrix) -> Transform:
 
 
 def _closed(model: Model, data: LoopData) -> Loop:
-    """Return a loop joint between two bodies, with the path around the loop."""
+    """Return the loop of a model for a loop in the description, with its path."""
     turned, world = _turned(natural_axes(data)), Frame("", WORLD, Transform.identity())
 
     def end(link: str | None, pose: Transform) -> Frame:
@@ -182,9 +182,9 @@ def _closed(model: Model, data: LoopData) -> Loop:
 
 
 def _coupled(model: Model, data: CouplingData) -> Coupling:
-    """Return a coupling.
+    """Return the coupling of a model for a coupling in the description.
 
-    Its coordinates and velocities are given by body and index in the joint.
+    Its coordinates and velocities refer to a body and an index in the body's joint.
     """
     known, speeds = dict[str, tuple[int, int]](), freedoms(model)
     for i, body in enumerate(model.bodies):
@@ -222,14 +222,14 @@ def _turning(model: Model, data: RotorData) -> Body:
 
 
 def compose(second: Transform, first: Transform) -> Transform:
-    """Return the constant transform `second @ first` without rounding errors, as cheap factors."""
+    """Return the constant transform `second @ first`. Entries near 0 and +-1 are made exact."""
     whole = second @ first
     E = Matrix(tuple(tuple(map(_clean, row)) for row in whole.E.matrix().rows))
     return Transform(Rotation.of(E), Vector(tuple(map(_clean, whole.r))))
 
 
 def _clean(x: Number) -> Number:
-    if isinstance(x, Scalar) or not math.isfinite(x):  # the table of ranges refuses these
+    if isinstance(x, Scalar) or not math.isfinite(x):  # rejected later by `ranges`
         return x
     nearest = float(round(x))
     return nearest if abs(nearest) <= 1.0 and abs(x - nearest) < _ROUNDING else float(x)
@@ -321,7 +321,7 @@ def natural_axes(joint: JointData) -> Matrix:
 
 
 def _from(first: int, *axes: tuple[Number, ...]) -> Matrix:
-    """Return three axes as rows, in cyclic order beginning with row `first`."""
+    """Return a matrix with three axes as rows, in cyclic order, with the first at row `first`."""
     return Matrix(tuple(axes[(k - first) % 3] for k in range(3)))
 
 

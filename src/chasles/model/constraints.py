@@ -1,8 +1,8 @@
 """User-defined constraints: inputs, and programs for positions, velocities and accelerations.
 
-A constraint is a program of coordinates, velocities, frames and the time. A row without velocities
-is holonomic: it constrains positions, and its derivative constrains velocities. A row with
-velocities is linear in the velocities and constrains only those (Featherstone 2008,
+A constraint is a program that depends on coordinates, velocities, frames and time. A row without
+velocities is holonomic: it constrains positions, and its derivative constrains velocities. A row
+with velocities is linear in the velocities and constrains only velocities (Featherstone 2008,
 Eq 3.29, 3.30).
 """
 
@@ -16,10 +16,10 @@ from chasles.mathematics.linear import Matrix, Vector
 from chasles.model.description import CouplingData
 
 POSE, TWIST = 12, 6
-"""Sizes of a frame's state. Pose: rotation by rows, position. Twist: angular, linear velocity."""
+"""Number of entries of a pose (rotation by rows, position) and a twist (angular, linear)."""
 
 MOVING = ("rate", "v", "twist")
-"""Inputs that are linear in velocities: rates of coordinates, velocities, twists of frames."""
+"""Velocity inputs of a program: rates of coordinates, velocities, and twists of frames."""
 
 
 @dataclass(frozen=True)
@@ -180,12 +180,15 @@ class Coupling:
 
     @property
     def holonomic(self) -> tuple[bool, ...]:
-        """True for each equation that constrains positions."""
+        """One flag per equation: True if it constrains positions."""
         return holonomic(self.data.residual)
 
     @property
     def steady(self) -> bool:
-        """Return True if the constraint does no work: no time dependence, no given velocity."""
+        """Return True if the constraint does no work.
+
+        This holds if it does not depend on time and does not prescribe a velocity.
+        """
         psi = velocities(self.data.residual)
         drift = replayed(psi, psi.variables(Arena(RULES)) | resting(psi))
         return not self.data.timed and not any(isinstance(x, Scalar) or x for x in drift)
@@ -219,7 +222,7 @@ def holonomic(residual: Program) -> tuple[bool, ...]:
 
 @cache
 def taken(program: Program) -> tuple[frozenset[str], ...]:
-    """Return the inputs, by name, on which each output entry of a program depends."""
+    """Return the names of the inputs on which each output entry of a program depends."""
     found: list[frozenset[str]] = []
     for op, args, data in program.code:
         own = {program.inputs[data[0]].name} if op == "input" else ()
@@ -229,11 +232,11 @@ def taken(program: Program) -> tuple[frozenset[str], ...]:
 
 @cache
 def velocities(residual: Program) -> Program:
-    """Return the program of psi, which is zero for allowed velocities.
+    """Return the program for psi, which is zero for velocities that satisfy the constraint.
 
     Rows with velocities are unchanged; other rows are replaced by their time derivatives.
     Additional inputs are `rate`, the rate of `q`, and `twist`, the twist of `pose`. psi is linear
-    in the velocities. At zero velocity, only the terms of time and given velocities remain.
+    in the velocities. At zero velocity, only terms of time and prescribed velocities remain.
     """
     sizes = {v.name: v.size for v in residual.inputs}
     sizes |= {"rate": sizes["q"]} if "q" in sizes else {}
@@ -251,7 +254,7 @@ def velocities(residual: Program) -> Program:
 
 
 def changes(given: dict[str, list[Number]], names: list[str]) -> dict[str, list[Number]]:
-    """Return the time derivatives of a program's position inputs, as inputs of `forward`.
+    """Return the time derivatives of a program's position inputs, for its forward derivative.
 
     given: values of the inputs, including `rate` and `twist`.
     """

@@ -42,8 +42,9 @@ def coupling(
     name : str
         Name of the coupling.
     freedoms : sequence of str
-        Names of coordinates: the joint, with [k] for a joint with several coordinates. Those of
-        planar, spherical and free joints have names: "base[x]", "base[qw]" (`chasles.conventions`).
+        Names of coordinates: the joint, with [k] for a joint with several coordinates. Coordinates
+        of planar, spherical and free joints have names such as "base[x]" and "base[qw]"
+        (`chasles.conventions`).
     function : callable
         Takes the values of coordinates, rates and frames in this order, in rad, m and s, each frame
         as a `FrameState`, and the time if its last argument is called t. It returns one or several
@@ -53,7 +54,7 @@ def coupling(
     frames : sequence of str, optional
         Links and frames.
     where : str, optional
-        Place of the coupling in a file, for error messages.
+        File and line of the coupling, for error messages.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def coupling(
 
     Notes
     -----
-    A row that takes no velocity constrains positions (holonomic). A row that takes velocities
+    A row without velocities constrains positions (holonomic). A row with velocities
     constrains only velocities (nonholonomic) and must be linear in them; examples are knife edges
     and rolling (Featherstone 2008, Eq 3.29, 3.30). The function uses arithmetic and the functions
     of `chasles.expr` (sin, cos, sqrt, atan2, ...) and is called once, with symbols. It should be
@@ -84,7 +85,7 @@ def coupling(
 
     for given in (names, velocities, places):
         if len(set(given)) < len(given) or not (names or velocities or places):
-            problem = f"it needs distinct coordinates, velocities or frames, not {given!r}"
+            problem = f"its coordinates, velocities or frames are missing or repeated: {given!r}"
             raise uncoupled("E-LOOP-025", problem, "name at least one, each once")
     timed = list(inspect.signature(function).parameters)[-1:] == ["t"]
     inputs = _inputs(len(names), len(velocities), len(places), timed=timed)
@@ -100,8 +101,8 @@ def coupling(
         problem = f"its function failed on symbols: {type(error).__name__}: {said(error)}"
         arguments = [f"{len(numbers)} numbers"] + [f"{len(states)} frames"] * bool(states)
         arguments += ["t"] * timed
-        remedy = f"let it take {' and '.join(arguments)}"
-        remedy += ", and write it with the functions of chasles.expr"
+        remedy = f"accept {' and '.join(arguments)} as arguments"
+        remedy += ", and use the functions of chasles.expr"
         raise uncoupled("E-LOOP-026", problem, remedy) from error
     rows = [result] if is_number(result) or not isinstance(result, Iterable) else list(result)
     if not rows or not all(map(is_number, rows)):
@@ -128,7 +129,7 @@ def _program(
 
 
 def _faults(residual: Program, names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield reasons why a residual cannot be an equation: code, problem, remedy."""
+    """Yield code, problem and remedy for each reason why a residual is not a valid equation."""
     by_velocity = slopes(residual)
     if set().union(*taken(by_velocity)) & set(MOVING):
         problem = "its residual is not linear in the velocities"
@@ -158,7 +159,7 @@ def gear(
     offset : float, optional
         Offset (rad or m).
     where : str, optional
-        Place of the coupling in a file, for error messages.
+        File and line of the coupling, for error messages.
 
     Returns
     -------
@@ -200,8 +201,8 @@ def linear(data: CouplingData) -> tuple[list[float], float] | None:
 def held(data: CouplingData, values: Mapping[str, Number], still: Container[str]) -> CouplingData:
     """Return the coupling with some coordinates fixed at values and some velocities zero.
 
-    values: fixed coordinates by name. still: names of the zero velocities. The result has
-    the same rows. It may have no inputs.
+    values: fixed coordinates by name. still: names of velocities that are zero. The result has the
+    same rows and may have no inputs.
     """
     names = tuple(name for name in data.freedoms if name not in values)
     rates = tuple(name for name in data.rates if name not in still)
@@ -299,7 +300,7 @@ def polynomial(
 
 
 def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | None:
-    """Return the rows from which `polynomial` makes the coupling, or None if there are none."""
+    """Return the rows of the polynomial of a coupling, or None if it is not a polynomial."""
     found = terms(data)
     if found is None:
         return None
@@ -310,14 +311,14 @@ def polynomial_rows(data: CouplingData) -> list[tuple[float, dict[str, int]]] | 
     ]
     said = dict.fromkeys(name for _, row in rows for name in row)
     if sorted(said, key=lambda name: name.endswith("'")) != list(names):
-        rows[0] = rows[0][0], dict.fromkeys(names, 0) | rows[0][1]  # preserves their order
+        rows[0] = rows[0][0], dict.fromkeys(names, 0) | rows[0][1]  # keeps the order of names
     return rows
 
 
 # Prescribed motions ------------------------------------------------------------------------------
 
 Motion = Callable[[Number], Number | Sequence[Number]]
-"""Function from the time t to a joint's coordinate, or to its coordinates if it has several."""
+"""Function of time that returns the coordinate of a joint, or all coordinates if it has several."""
 
 
 def motion(function: Motion, *, joint: str = "") -> Program:
@@ -327,8 +328,8 @@ def motion(function: Motion, *, joint: str = "") -> Program:
     ----------
     function : callable
         Takes the time (s) and returns the joint's coordinates in rad and m (four for a quaternion
-        of any length), or a single number. It uses arithmetic and the functions of `chasles.expr`,
-        is traced once, and should be smooth.
+        of any length), or a single number. It may use arithmetic and the functions of
+        `chasles.expr`. It is called once, with a symbol, and should be smooth.
     joint : str, optional
         Name of the joint in error messages.
 
@@ -354,9 +355,7 @@ def motion(function: Motion, *, joint: str = "") -> Program:
         given = function(Arena(RULES).input("t", 0))
     except Exception as error:
         problem = f"the function failed on a symbol: {type(error).__name__}: {said(error)}"
-        remedy = (
-            "let it take one number (the time), and write it with the functions of chasles.expr"
-        )
+        remedy = "accept one number (the time) as argument, and use the functions of chasles.expr"
         raise ModelError("E-JOINT-012", problem, remedy, part=at) from error
     entries = [given] if is_number(given) or not isinstance(given, Iterable) else list(given)
     if not all(map(is_number, entries)):
@@ -366,7 +365,7 @@ def motion(function: Motion, *, joint: str = "") -> Program:
     program = Program.from_outputs("motion", [Variable("t", ())], outputs)
     if not has_values(program):
         problem = f"the function is not finite at any of {TRIES} times within 3 s of 0"
-        raise ModelError("E-JOINT-014", problem, "check it", part=at)
+        raise ModelError("E-JOINT-014", problem, "check the function", part=at)
     return program
 
 
@@ -388,7 +387,7 @@ class Drive:
         return self._at(self._time)
 
     def rate(self, joint: Joint, order: int) -> Vector:
-        """Return the joint's velocity (order 1), acceleration (2) and so on. A step (0) is zero."""
+        """Return the joint's velocity (order 1), acceleration (2), ..., or zero for order 0."""
         return _rate(self._at, joint, order, self._time)
 
     def _at(self, t: Number) -> Vector:

@@ -1,4 +1,4 @@
-"""Check user-defined joint types against the contract of joint types."""
+"""Check that user-defined joint types satisfy the contract of joint types (`joints.contract`)."""
 
 import random
 from dataclasses import is_dataclass
@@ -13,13 +13,13 @@ from chasles.model.description import JointData, LoopData, faulty, part_of
 from chasles.model.joints import Joint
 
 _SLACK = 1e-9
-"""Relative tolerance, above the rounding errors of derivatives and far below any wrong formula."""
+"""Relative tolerance: larger than rounding errors of derivatives, smaller than formula errors."""
 
 
 def check_custom(data: JointData, joint: Joint) -> None:
     """Raise an error if the methods of a user-defined joint type contradict each other.
 
-    They are compared at a few positions.
+    The methods are compared at a few positions.
     """
     name = f"its type {type(joint).__name__}"
     try:
@@ -94,7 +94,7 @@ def _check_class(name: str, joint: Joint, *, closes: bool) -> None:
 
 
 def _agree(name: str, fault: str, actual: object, expected: object) -> None:
-    """Raise an error of the joint type if two arrays differ by more than rounding."""
+    """Raise an error about the joint type if two arrays differ by more than rounding errors."""
     a, b = np.asarray(actual, dtype=float), np.asarray(expected, dtype=float)
     if a.shape != b.shape or not np.all(np.abs(a - b) <= _SLACK * (1.0 + np.abs(b))):
         raise ModelError("E-JOINT-010", f"{name}, {fault}", "check its formulas")

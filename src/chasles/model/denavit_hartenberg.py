@@ -2,8 +2,9 @@
 
 In both conventions, the frame of a link is the frame that its joint moves (z is the joint axis):
 
-- modified (proximal): T = Rx(alpha) Tx(a) Rz(theta) Tz(d) leads from link i-1 to link i. The link
-  frame is that of the table (Balafoutis and Patel 1991, 2.3.1, where a and alpha have the index i).
+- modified (proximal): T = Rx(alpha) Tx(a) Rz(theta) Tz(d) is the pose of link i in link i-1. The
+  link frame is frame i of the table (Balafoutis and Patel 1991, 2.3.1, where a and alpha have the
+  index i).
 - standard (distal): T = Rz(theta) Tz(d) Tx(a) Rx(alpha). Frame i of the table is at the far end of
   link i, at Tx(a) Rx(alpha) in the link frame.
 
@@ -41,11 +42,12 @@ class DHRow:
     is added to theta, and pitch (m/rad) times the coordinate to d (Featherstone 2008, section 4.3).
     b: additional length along y, used in the extended form (zero in the original form).
 
-    mass, center (of mass) and inertia are given along the axes of the row's frame. inertia: [xx,
-    yy, zz], [xx, yy, zz, xy, xz, yz] (entries of the tensor: xy is minus the integral of x y dm) or
-    a 3x3 matrix, stored as six numbers. inertia_about: "center" (of mass) or "frame" (its origin).
+    mass, center (center of mass) and inertia are given in the row's frame. inertia: [xx, yy, zz],
+    [xx, yy, zz, xy, xz, yz] (entries of the tensor: xy is minus the integral of x y dm) or a 3x3
+    matrix, stored as six numbers. inertia_about: "center" for the center of mass, or "frame" for
+    the frame's origin.
 
-    limits: lower and upper limit of the coordinate, if there is one. velocity, effort: largest
+    limits: lower and upper limit of the coordinate, if there is only one. velocity, effort: largest
     values. armature: rotor inertia reflected to the joint. damping, friction: viscous coefficient
     and dry friction. name, link: names of the joint and the link; "joint<i>" and "link<i>" if
     empty. where: "file:line".
@@ -87,9 +89,9 @@ class DHRow:
         for key, none in bounds.items():
             if joint.nq > 1 and getattr(self, key) != none:
                 problem = (
-                    f"a {self.kind} joint has {joint.nq} coordinates, but {key} applies to one"
+                    f"{key} is valid for one coordinate, but a {self.kind} joint has {joint.nq}"
                 )
-                raise ModelError("E-DH-341", problem, "omit it")
+                raise ModelError("E-DH-341", problem, f"omit {key}")
 
     @property
     def rigid(self) -> RigidInertia:
@@ -106,10 +108,10 @@ class DHRow:
 
 
 _SAME = ("armature", "damping", "friction", "pitch", "where")
-"""Fields that `JointData` has as well."""
+"""Fields that are copied to `JointData`."""
 
 REQUIRED = tuple(f.name for f in fields(DHRow) if f.default is MISSING)
-"""The fields that every row must have."""
+"""Fields that every row must have."""
 
 
 def row_of(given: Mapping[str, Any]) -> DHRow:
@@ -129,9 +131,9 @@ class DHTable:
     """A serial arm: Denavit-Hartenberg rows between a base and a tool (m, rad).
 
     The tool's pose in the world is base T1(q1) ... Tn(qn) tool. rows: `DHRow`s, mappings of their
-    fields, or four numbers each (theta, d, a, alpha). convention: "modified" or "standard". base,
-    tool: homogeneous 4x4 matrices, of frame 0 in the world and of the tool in frame n. gravity:
-    m/s2, along the world's axes.
+    fields, or four numbers each (theta, d, a, alpha). convention: "modified" or "standard". base:
+    homogeneous 4x4 matrix of frame 0 in the world. tool: homogeneous 4x4 matrix of the tool in
+    frame n. gravity: acceleration in m/s2, along the world's axes.
     """
 
     rows: tuple[DHRow, ...]
@@ -165,11 +167,11 @@ class DHTable:
 
     @property
     def massless(self) -> bool:
-        """Return True if no row has mass, inertia or armature: kinematics only."""
+        """Return True if no row has mass, inertia or armature, so the table has only kinematics."""
         return not any(row.mass or row.armature or any(row.inertia) for row in self.rows)
 
     def description(self) -> Description:
-        """Return the arm, with frames base, dh1, ..., dh<n>, tool.
+        """Return the description of the arm, with frames base, dh1, ..., dh<n>, tool.
 
         Returns
         -------
@@ -241,7 +243,7 @@ def dh_chain(
     tips: Mapping[str, Transform],
     notes: tuple[str, ...] = (),
 ) -> Description:
-    """Return the arm of a table: links base, link1, ..., joints joint1, ..., frames dh1, ...
+    """Return the description of an arm: links base, link1, ..., joints joint1, ..., frames dh1, ...
 
     base: pose of frame 0 in the world; frame 0 is the frame of link base. tips: named poses
     relative to the last frame of the table.
@@ -267,18 +269,18 @@ def dh_chain(
 
 
 def transform(pose: Pose) -> Transform:
-    """Return the transform to a frame with this homogeneous matrix, with exact right angles."""
+    """Return the transform for a homogeneous matrix, with right angles made exact."""
     R, p = Matrix(tuple(row[:3] for row in pose[:3])), Vector(tuple(row[3] for row in pose[:3]))
     return _exact(Transform.from_pose(R, p))
 
 
 def matrix(X: Transform) -> np.ndarray:
-    """Return the homogeneous matrix of the frame that a transform leads to."""
+    """Return the homogeneous matrix of a transform: the pose of its target frame."""
     return np.array(X.homogeneous.rows, dtype=float)
 
 
 class Factors(NamedTuple):
-    """Constants of Rx(alpha) Tx(a) Rz(theta) Tz(d), and the deviation of a pose from this product.
+    """Constants in Rx(alpha) Tx(a) Rz(theta) Tz(d), and the deviation of a pose from this product.
 
     tilt: cosine of the angle between the first x axis and the last z axis. across: distance between
     these axes (m).

@@ -1,4 +1,4 @@
-"""Descriptions of mechanisms from files or builders, before any choice of numbering or frames."""
+"""Descriptions of mechanisms from files or builders, before bodies are numbered."""
 
 import math
 from collections.abc import Iterable
@@ -58,7 +58,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Mimic:
-    """Relation of a mimic joint: its coordinate is multiplier * (that of `joint`) + offset."""
+    """Relation of a mimic joint: q = multiplier * (coordinate of `joint`) + offset."""
 
     joint: str
     multiplier: float = 1.0
@@ -69,8 +69,8 @@ class Mimic:
 class LinkData:
     """A link and its inertia in the link frame.
 
-    where: "file:line". massless: True if the link intentionally has no inertia. lifted: compensated
-    fraction of its weight (MuJoCo's gravcomp).
+    where: "file:line". massless: True if the link intentionally has no inertia. lifted: fraction of
+    the link's weight that is compensated (MuJoCo's gravcomp).
     """
 
     name: str
@@ -91,11 +91,11 @@ class JointData:
     for a rack and pinion, the direction of the rack. pitch: meters per radian of a helical joint.
     radius: radius of a pinion or a rolling sphere, in m. reversed: the coordinates describe the
     motion of the parent relative to the child. custom: a joint of a user-defined type (kind is then
-    "custom"); its own parameters supplement the fields given here. motion: a prescribed motion,
-    made by `chasles.model.motion`; the joint then has no coordinates. stiffness: stiffness of a
-    spring in each degree of freedom, whose rest position is `rest` (default: zero displacement).
-    start: coordinates in `robot.neutral()`. forces: range of the total actuator force on the joint.
-    lifted: True if actuators also exert the joint's share of the compensated weight.
+    "custom"), with additional parameters. motion: a prescribed motion from `chasles.model.motion`;
+    the joint then has no coordinates. stiffness: stiffness of a spring in each degree of freedom.
+    rest: rest position of the spring (default: zero displacement). start: coordinates in
+    `robot.neutral()`. forces: range of the total actuator force on the joint. lifted: True if
+    actuators also exert the joint's share of the compensated weight.
     """
 
     name: str
@@ -127,7 +127,7 @@ class JointData:
 
     @property
     def traits(self) -> type[Joint]:
-        """Class of the joint type, with the data that files and other libraries need."""
+        """Class of the joint type, with properties for files and other libraries."""
         return traits(self.kind)
 
     @property
@@ -182,20 +182,20 @@ class CouplingData:
 
     @property
     def timed(self) -> bool:
-        """Return True if it depends on time."""
+        """Return True if the coupling depends on time."""
         return any(variable.name == "t" for variable in self.residual.inputs)
 
     @property
     def plain(self) -> bool:
-        """Return True for a single equation between coordinates only."""
+        """Return True if the coupling is a single equation that uses only coordinates."""
         return self.rows == 1 and not self.rates and not self.frames
 
 
 @dataclass(frozen=True)
 class RollingData(CouplingData):
-    """Contact without slipping, made by `chasles.model.rolling`.
+    """Contact without slipping, created by `chasles.model.rolling`.
 
-    frames: the rolling frame and the frame of the ground, if given. kind: "blade", "wheel" or
+    frames: the rolling frame, and the ground's frame if given. kind: "blade", "wheel" or
     "ball". radius: in m. axis: axis of the blade or wheel, in its frame. touching: True if the
     contact must also stay on the plane.
     """
@@ -217,12 +217,12 @@ class FrameData:
 
 @dataclass(frozen=True)
 class Closure:
-    """Solution method of the loops of a mechanism, chosen once and checked in every state.
+    """Order of elimination for the loops of a mechanism, chosen once and checked in every state.
 
     rows: independent equations of the loops (rows of `loop_matrix`), in the order of elimination.
     dependent: the velocity coordinate for which each row is solved. pivots: pivots at the
-    configuration of the choice; if one becomes small, another choice is better. scales: factors
-    that make all rows dimensionless (1 for angles, 1/size of the loop for lengths).
+    configuration where the rows were chosen; if a pivot becomes small, another choice is better.
+    scales: factors that make all rows dimensionless (1 for angles, 1/size of the loop for lengths).
     """
 
     rows: tuple[int, ...]
@@ -233,10 +233,10 @@ class Closure:
 
 @dataclass(frozen=True)
 class Precision:
-    """Precision of a mechanism's numbers, which determines whether loop equations agree.
+    """Precision of a mechanism's numbers, which determines whether loop equations are consistent.
 
     significant, decimals: largest number of digits of any number in the file, in total and after
-    the decimal point. Numbers given in memory have all digits. loops: allowed contradiction between
+    the decimal point. Numbers from Python have full precision. loops: tolerance for inconsistent
     loop equations, in rad and relative to the size of the loop; None derives it from the digits.
     """
 
@@ -248,25 +248,25 @@ class Precision:
     """Manufacturing precision, which does not depend on the digits in a file."""
 
     MOST: ClassVar = 1e-3
-    """Loops with a larger residual are not meant to close."""
+    """Largest tolerance of loop equations; a larger residual is not due to rounding."""
 
     ROUNDED: ClassVar = 4
-    """Number of significant digits below which a number is exact, not rounded."""
+    """A number with fewer significant digits than this is considered exact, not rounded."""
 
     AROUND: ClassVar = 8
     """Number of rounded values whose errors add up around a loop."""
 
     @property
     def counts(self) -> bool:
-        """Return True if a copy written with all digits might have a different tolerance."""
+        """Return True if a file written with full precision might have a different tolerance."""
         few = min(self.significant, self.decimals) < self.ROUNDED + 3
         return self.loops is not None or (few and self.significant >= self.ROUNDED)
 
     def closure(self, size: float) -> float:
-        """Return the largest dimensionless residual of a loop that is meant to close.
+        """Return the largest dimensionless residual of a closed loop, given its size (m).
 
-        size: size of the loop (m). Lengths are known to half a unit of their last digit. So are the
-        entries of direction vectors, which are about 1.
+        Lengths and the entries of direction vectors (about 1) have an error of half a unit in their
+        last digit.
         """
         if self.loops is not None:
             return self.loops
@@ -285,15 +285,15 @@ class Description:
     close it, and `couplings` relate its coordinates. `rotors` are tendons, and rotors that add
     inertia to several joints at once. `independent` names the coordinates that determine the others
     through loops and couplings, as in `robot.independent`; by default they are chosen
-    automatically. `closure` is the solution method of the loops in dynamics. `massless` means that
-    no masses are known, so that only kinematics is available. `shapes` are visual and collision
-    shapes; only distances and contact depend on them. `planes` are infinite shapes of kind "plane",
-    solid below z = 0 of their pose; `fields` are height fields. `excluded` are pairs of links that
-    do not collide. `paired` are pairs of shapes that collide regardless of their bits, with the
-    friction of the pair. `sensors` are in file order; nothing else depends on them. `precision`
-    determines whether loops are meant to close. `actuators` are in file order, which is the order
-    of controls. `fluid` surrounds the links. `unsupported` lists ignored parts of the file that act
-    on the mechanism.
+    automatically. `closure` is the order of elimination for the loops in dynamics. `massless` means
+    that no masses are known, so that only kinematics is available. `shapes` are visual and
+    collision shapes; only distances and contact depend on them. `planes` are infinite shapes of
+    kind "plane", solid below the plane z = 0 of their frame; `fields` are height fields. `excluded`
+    are pairs of links that do not collide. `paired` are pairs of shapes that collide regardless of
+    their collision bits, with the friction of the pair. `sensors` are in file order; no computation
+    other than sensing depends on them. `precision` determines the tolerance of loop equations.
+    `actuators` are in file order, which is the order of controls. `fluid` surrounds the links.
+    `unsupported` lists parts of the file that act on the mechanism but are ignored.
     """
 
     name: str
@@ -324,17 +324,17 @@ class Description:
 
 Part = LinkData | JointData | CouplingData | RotorData | ActuatorData | KeyframeData
 Named = Part | FrameData | Description
-"""Parts that errors refer to; all have a name, and all but frames have a place in a file."""
+"""Parts that error messages refer to. All have a name, and all but frames have a file and line."""
 
 
 def part_of(data: Named) -> str:
-    """Return the name of a part of a mechanism in errors and notes: its kind and name."""
+    """Return the kind and name of a part of a mechanism, for errors and notes."""
     word = type(data).__name__.removesuffix("Data").lower()
     return f"{'robot' if isinstance(data, Description) else word} {data.name!r}"
 
 
 def faulty(code: str, data: Named, problem: str, remedy: str = "") -> ModelError:
-    """Return an error about a part of a mechanism, with its name and its place in the file."""
+    """Return an error about a part of a mechanism, with its name, file and line."""
     return ModelError(code, problem, remedy, part=part_of(data), file=getattr(data, "where", ""))
 
 
@@ -355,7 +355,7 @@ def traits(kind: str) -> type[Joint]:
 def spelled(format: str, *, own: bool = False) -> dict[str, str]:
     """Map each word of a file format to its joint type.
 
-    own: include the types that have no word in the format, under their own names.
+    own: include types without a word in the format, under the names that chasles uses.
     """
     found: dict[str, str] = {}
     types: dict[str, type[Joint]] = {**JOINTS, Fixed.kind: Fixed}
@@ -371,6 +371,6 @@ def spelling(kind: str, format: str) -> str:
 
 
 def as_bounded(kind: str, bounded: bool) -> str:
-    """Return the joint type with or without bounds. An unbounded revolute joint is continuous."""
+    """Return the bounded or unbounded form of a joint type, such as revolute or continuous."""
     joint = traits(kind)
     return joint.twin if joint.twin and (joint.bounds == "none") is bounded else kind

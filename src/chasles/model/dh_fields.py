@@ -20,7 +20,7 @@ Pose = tuple[tuple[float, ...], ...]
 IDENTITY: Pose = tuple(tuple(float(i == k) for k in range(4)) for i in range(4))
 
 _ROUNDED = 1e-9
-"""Relative difference below which matrix entries count as equal, given printed digits."""
+"""Relative difference below which matrix entries count as equal (printed numbers are rounded)."""
 
 
 def number(value: Any) -> float:
@@ -33,7 +33,7 @@ def number(value: Any) -> float:
 
 
 def numbers(count: int) -> Callable[[Any], tuple[float, ...]]:
-    """Return a conversion that accepts a given count of numbers."""
+    """Return a conversion that accepts a sequence of `count` numbers."""
 
     def convert(value: Any) -> tuple[float, ...]:
         entries = tuple(map(number, value))
@@ -65,7 +65,7 @@ def choice(*words: str) -> Callable[[Any], str]:
 
 
 def _within(key: str) -> "Field":
-    """Return a conversion to a number in the range of a mechanism's field."""
+    """Return a conversion to a number in the range that `RANGES` defines for a field."""
     row = RANGES[key]
 
     def convert(value: Any) -> float:
@@ -140,8 +140,8 @@ TABLE: dict[str, Field] = {
 def checked(known: dict[str, Field], key: str, value: Any) -> Any:
     """Return the converted value of a field, or raise an error that describes valid values."""
     if key not in known:
-        problem = f"there is no {_cut(key)} here"
-        raise ModelError("E-DH-090", problem, f"give one of {', '.join(known)}")
+        problem = f"unknown field {_cut(key)}"
+        raise ModelError("E-DH-090", problem, f"use one of {', '.join(known)}")
     try:
         return known[key].convert(value)
     except (TypeError, ValueError, OverflowError):

@@ -1,9 +1,9 @@
 """Denavit-Hartenberg tables of serial arms that are described in other frames.
 
-Along an arm, screw displacements along the joint axes (Z = Rz Tz) alternate with those along the
-common normals between them (X = Rx Tx): base X0 Z1 X1 Z2 ... Zn Xn tool. A modified row is
-X(i-1) Z(i), and a standard row is Z(i) X(i), so both conventions have the same frames: frame i is
-on axis i, and its x axis meets axis i+1 at a right angle. Lengths are in m, angles in rad.
+An arm alternates screw displacements along the joint axes (Z = Rz Tz) and screw displacements along
+their common normals (X = Rx Tx): base X0 Z1 X1 Z2 ... Zn Xn tool. A modified row is X(i-1) Z(i),
+and a standard row is Z(i) X(i), so both conventions have the same frames: frame i is on axis i, and
+its x axis meets axis i+1 at a right angle. Lengths are in m, angles in rad.
 """
 
 import math
@@ -38,7 +38,7 @@ _NEARLY_PARALLEL = 1e-6
 
 
 class OnAxis(NamedTuple):
-    """Frame on the z axis of another frame, rotated about z and shifted along z."""
+    """A frame that is rotated about the z axis of another frame and shifted along it."""
 
     angle: float
     height: float
@@ -54,11 +54,11 @@ class OnAxis(NamedTuple):
 def dh_table(model: Model, convention: Convention, tool: str | None = None) -> DHTable:
     """Return a table with the same coordinates, motion and masses as a serial arm.
 
-    If the link frames already fit a table, they are kept. Otherwise frames follow the rules of
-    Balafoutis and Patel (1991, section 2.3): origins are at the feet of the common normals, and x
-    axes are along the normals (along z(i) x z(i+1) where axes intersect). Among the normals of
-    parallel axes, the one nearest to the previous origin is used. tool: the frame at the end of the
-    table (default: the robot's last frame on the last link). Fixed links are omitted.
+    If the link frames already satisfy the convention, they are kept. Otherwise frames follow the
+    rules of Balafoutis and Patel (1991, section 2.3): the origin is where the common normal meets
+    the joint axis, and the x axis is along the normal (along z(i) x z(i+1) where axes intersect).
+    For parallel axes, the normal nearest to the previous origin is used. tool: the frame at the end
+    of the table (default: the robot's last frame on the last link). Fixed links are omitted.
     """
     bodies, tip = _serial(model), _tip(model, tool)
     P = [matrix(body.joint.placement) for body in bodies]
@@ -87,7 +87,7 @@ _NO_STEP = Factors(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def _serial(model: Model) -> tuple[Body, ...]:
-    """Return the bodies of a serial arm; raise an error if a table cannot describe it."""
+    """Return the bodies of a serial arm. Raise an error if a table cannot represent the robot."""
     for loop in model.loops:
         raise _refused("E-DH-008", loop.name, "it closes a loop")
     for coupling in model.couplings:
@@ -98,7 +98,7 @@ def _serial(model: Model) -> tuple[Body, ...]:
         if "DH" not in body.joint.names:
             problem = f"its type is {body.joint.kind}, but rows support {', '.join(spelled('DH'))}"
             remedy = (
-                "replace it with a chain of such joints (Featherstone 2008, section 4.3), lock it"
+                "use supported joints in series instead (Featherstone 2008, section 4.3), lock it"
             )
             part = f"joint {body.data.name!r}"
             raise ModelError("E-DH-010", problem, f"{remedy} or use `subtree`", part=part)
@@ -109,7 +109,7 @@ def _serial(model: Model) -> tuple[Body, ...]:
         if body.parent != before:
             raise _refused("E-DH-013", body.data.name, "the arm branches at this joint")
     if not model.bodies:
-        raise ModelError("E-DH-014", f"robot {model.name!r} has no moving joint", "add one")
+        raise ModelError("E-DH-014", f"robot {model.name!r} has no moving joint", "add a joint")
     return model.bodies
 
 
@@ -135,9 +135,9 @@ def _tip(model: Model, tool: str | None) -> np.ndarray:
 
 
 def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | None:
-    """Return frame 0, if a row can start there: the frame of the arm's base link, or the world.
+    """Return frame 0: the frame of the arm's base link or the world, if a row can start there.
 
-    The result is None if a row can start at neither.
+    The result is None if a row cannot start at either frame.
     """
     link = model.bodies[0].data.parent
     for T in (np.eye(4) if link is None else matrix(model.frames[link].placement), np.eye(4)):
@@ -148,12 +148,12 @@ def _base(model: Model, first: np.ndarray, *, standard: bool) -> np.ndarray | No
 
 
 def _fits(f: Factors) -> bool:
-    """Return True if a pose is X Z, so that its first x and last z axes meet at a right angle."""
+    """Return True if a pose is a product X Z: its first x and last z axes meet at a right angle."""
     return max(abs(f.tilt), abs(f.across) / max(1.0, abs(f.d))) < _ROUNDING
 
 
 def _start(frame: np.ndarray, placement: np.ndarray) -> OnAxis:
-    """Return the frame on the next axis where X ends (theta = d = 0), in the next body."""
+    """Return the frame on the next axis that X leads to (theta = d = 0), in the next body."""
     f = factors(_inverse(frame) @ placement)
     return OnAxis(-f.theta, -f.d)
 
@@ -182,7 +182,7 @@ def _fitted(
 
 
 def _sine(ahead: np.ndarray) -> float:
-    """Return the sine of the angle between z and the z axis of the frame ahead."""
+    """Return the sine of the angle between the z axes of this frame and the frame `ahead`."""
     return math.hypot(ahead[0, 2], ahead[1, 2])
 
 
@@ -201,8 +201,8 @@ def _meeting(start: OnAxis, ahead: np.ndarray) -> OnAxis:
 def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
     """Return the last frame.
 
-    It is the tool's frame if that lies on the axis. Otherwise, in the standard convention, its x
-    axis meets the tool's z axis.
+    It is the tool's frame if the tool is on the axis. Otherwise, in the standard convention, the x
+    axis of the last frame meets the tool's z axis.
     """
     f = factors(tip)
     if _fits(f) and max(abs(f.a), abs(f.alpha)) < _ROUNDING:
@@ -212,7 +212,7 @@ def _last(start: OnAxis, tip: np.ndarray, *, standard: bool) -> OnAxis:
 
 
 def _end(model: Model, frame: np.ndarray, tip: np.ndarray) -> Factors:
-    """Return X of the last standard row, to the table's last frame or to the tool's z axis."""
+    """Return the factor X of the last standard row: to the table's last frame or the tool."""
     n = len(model.bodies)
     known = model.frames.get(f"dh{n}")
     ends = [matrix(known.placement)] if known is not None and known.body == n - 1 else []
@@ -259,7 +259,7 @@ def _angle(x: float) -> float:
 
 
 def _length(x: float) -> float:
-    """Round a length to its exact digits, so that equal lengths stay equal."""
+    """Round a length to 15 decimals, so that equal lengths stay equal."""
     return 0.0 if abs(x) < _EXACT else round(x, 15)
 
 

@@ -29,7 +29,7 @@ from chasles.model.passes import equivalent
 from chasles.model.sensors import SensorData
 
 _HOLDS = 1e-9
-"""Residual up to which a coupling between locked joints holds, similar to the loop tolerance."""
+"""Largest accepted residual of a coupling between locked joints."""
 
 
 def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
@@ -72,7 +72,7 @@ def lock(model: Model, positions: Mapping[str, Vector]) -> Description:
 def _driven_still(
     source: Description, locked: Container[str], tendons: Container[str]
 ) -> tuple[ActuatorData, ...]:
-    """Return the actuators. Those of locked joints and removed tendons no longer exert a force."""
+    """Return the actuators. On locked joints and removed tendons, they exert no force."""
     return tuple(
         replace(data, kind="", target="", reference="")
         if (data.kind == "joint" and data.target in locked)
@@ -87,9 +87,9 @@ def _turned_by(
     moves: Callable[[str], bool],
     positions: Mapping[str, Vector] | None = None,
 ) -> tuple[RotorData, ...]:
-    """Return the rotors with only the moving joints.
+    """Return the rotors, each driven only by its moving joints.
 
-    positions: coordinates of the other joints.
+    positions: coordinates of the locked joints.
     """
     found, places = [], positions or {}
     for rotor in source.rotors:
@@ -133,7 +133,7 @@ def _coupled_still(
         return left
     part, locked = f"coupling {data.name!r}", f"{', '.join(map(repr, fixed))} are locked"
     if data.timed:
-        problem = f"it depends on time, so it cannot hold where {locked}"
+        problem = f"it depends on time, so it cannot hold while {locked}"
         raise ModelError("E-MODEL-021", problem, "leave one of them unlocked", part=part)
     error = max(map(abs, replayed(left.residual, {})))
     if error > _HOLDS:
@@ -145,7 +145,7 @@ def _coupled_still(
 
 
 def _held(model: Model, i: int, q: Vector) -> JointData:
-    """Return the joint of body i as a fixed joint, with its child at coordinates q."""
+    """Return the joint of body i as a fixed joint, in its position at coordinates q."""
     body = model.bodies[i]
     child = model.frames[body.name].placement @ body.joint.transform(q)
     parent = body.data.parent
@@ -158,8 +158,8 @@ def _held(model: Model, i: int, q: Vector) -> JointData:
 def drive(model: Model, motions: Mapping[str, Program]) -> Description:
     """Return the mechanism with prescribed motions instead of coordinates for some joints.
 
-    If a single degree of freedom "joint[k]" is driven, joints in series with these names replace
-    the joint (Featherstone 2008, section 3.4).
+    To drive a single degree of freedom "joint[k]", the joint is replaced by joints in series named
+    "joint[0]", "joint[1]", ... (Featherstone 2008, section 3.4).
     """
     whole = {
         freedom: model.bodies[i].data
@@ -216,7 +216,7 @@ def attach(model: Model, frame: str, name: str, inertia: RigidInertia) -> Descri
 def subtree(model: Model, link: str, *, floating: bool = False) -> Description:
     """Return the subtree of a link, with the link fixed to the world, or on a free joint.
 
-    Loops, couplings and tendons that lead out of the subtree are omitted with a note.
+    Loops, couplings and tendons that involve other links are omitted, with a note.
     """
     source, link = model.source, a_name("a link", link, "subtree")
     if link not in {entry.name for entry in source.links}:
@@ -319,7 +319,7 @@ def _around(source: Description, links: Container[str | None]) -> FluidData | No
 
 
 def unsprung(source: Description) -> Description:
-    """Return the mechanism without springs. Its `unsupported` lists the ignored springs."""
+    """Return the mechanism without springs. The result lists them in `unsupported`."""
     every: tuple[JointData | RotorData, ...] = (*source.joints, *source.rotors)
     parts = [part for part in every if part.stiffness]
     if not parts:
@@ -359,8 +359,8 @@ def opened(source: Description, names: Sequence[str] | None) -> Description:
 def simplified(model: Model) -> Description:
     """Return a mechanism with the same equation of motion and more zeros in its inertias.
 
-    The inertia that moves with a joint is assigned to its child link, except the part that does not
-    affect the joint, which is assigned to the parent (Featherstone 2008, 9.7).
+    The part of a body's inertia that does not affect its joint is assigned to the parent link, and
+    the rest to the child link of the joint (Featherstone 2008, 9.7).
     """
     carrier = {link.name: model.frames[link.name].body for link in model.source.links}
     moved = {
@@ -374,7 +374,7 @@ def simplified(model: Model) -> Description:
         for link in model.source.links
     )
     note = (
-        "inertias are regrouped: joint torques are those of the robot, but "
+        "inertias are regrouped: joint torques are the same as for the original robot, but "
         "reactions and momenta are not"
     )
     return replace(model.source, links=links, notes=(*model.source.notes, note))

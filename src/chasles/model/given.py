@@ -74,7 +74,7 @@ def checked_step(dt: Any, what: str = "linearize: dt") -> float:
 
 
 def a_flag(what: str, value: Any, part: str = "") -> bool:
-    """Return the truth value of an argument. Raise an error if it has none, as for an array."""
+    """Return the truth value of an argument. Raise an error for an array or similar value."""
     try:
         return bool(value)
     except Exception:
@@ -110,5 +110,5 @@ def check_hash(function: str, name: str, value: Any) -> None:
     try:
         hash(value)
     except UNHASHABLE:
-        problem = f"{name} must not be {type(value).__name__}"
+        problem = f"{name} must be hashable, not {type(value).__name__}"
         raise ArgumentError("E-CALL-116", problem, part=function) from None

@@ -40,14 +40,15 @@ def from_graph(
 
     joints: joints between any two links, or from the world (parent None) to a link, with their
     frames `pose` on the parent and `child_pose` on the child. base: the link that is fixed to the
-    world, if any. loops: names of joints that close loops. If more loop joints are needed, they are
-    chosen so that the tree contains as many as possible of the joints that need coordinates, and
-    has the smallest depth. Joints that need coordinates are the `actuated` joints (names), and
-    joints that mimic, are mimicked, coupled or damped, or have an armature.
+    world, if any. loops: names of joints that close loops. actuated: names of actuated joints.
 
-    A part that no joint connects to the base or the world gets a free joint, with a note. Tree
-    joints keep their order and their coordinates. If the tree reaches a joint at its child link,
-    parent and child are exchanged.
+    Other loop joints are chosen if needed. The tree contains as many joints that need coordinates
+    as possible, and has the smallest depth. Joints need coordinates if they are actuated, coupled
+    or damped, if they mimic or are mimicked, or if they have an armature.
+
+    Links that are not connected to the base or the world get a free joint, with a note. Tree joints
+    keep their order and their coordinates. If the child link of a joint is closer to the base than
+    its parent link, parent and child are exchanged.
     """
     by_name = _checked(name, links, joints, base, loops, actuated)
     wanted = {*actuated, *_coupled(joints, couplings), *(j.name for j in joints if j.resists)}
@@ -127,10 +128,10 @@ def _tree(
     loops: set[str],
     wanted: set[str],
 ) -> tuple[list[JointData], list[str]]:
-    """Return the joints of a spanning tree from the world outward, and notes (Prim's algorithm).
+    """Return the joints of a spanning tree, starting at the world, and notes (Prim's algorithm).
 
-    Wanted joints are added first, then the joints that lead to the smallest depth. Ties keep the
-    given order.
+    The joints `wanted` are added first, then the joints that lead to the smallest depth. Equivalent
+    joints are added in the given order.
     """
     depth: dict[str | None, int] = {}
     tree: list[JointData] = []
@@ -221,7 +222,7 @@ class Numbering(NamedTuple):
 
     @property
     def loops(self) -> tuple[str, ...]:
-        """The loop joints, as `from_graph` accepts them."""
+        """Names of the loop joints, for the argument `loops` of `from_graph`."""
         return self.joints[len(self.bodies) :]
 
 
@@ -230,9 +231,9 @@ def regular_numberings(
 ) -> Iterator[Numbering]:
     """Yield every regular numbering of links and joints that may form loops.
 
-    links, joints, base: as in `from_graph`; every link must be connected. Each spanning tree has
-    one numbering for each order of bodies with parents before children, times the number of orders
-    of the loop joints. The total can be very large.
+    links, joints, base: as in `from_graph`; every link must be connected. There is one numbering
+    for each spanning tree, each order of its bodies with parents before children, and each order of
+    the loop joints. The total can be very large.
     """
     arcs = _checked("graph", links, joints, base, (), ())
     ends: dict[str, tuple[str | None, str | None]] = {
@@ -256,7 +257,7 @@ def _grown(
     numbers: dict[str | None, int],
     tree: tuple[str, ...],
 ) -> Iterator[Numbering]:
-    """Yield every numbering that begins with the given bodies and tree joints."""
+    """Yield every numbering that starts with the given bodies and tree joints."""
     if len(tree) == count:
         rest = [name for name in ends if name not in tree]
         bodies = tuple(name for name in numbers if name is not None)
@@ -283,9 +284,9 @@ def in_series(
     Each joint in series has one degree of freedom. Coordinates, velocities and forces are the same,
     in the same order. A joint "j" with several degrees of freedom becomes the joints "j[0]",
     "j[1]", ..., as `robot.independent` names them. A screw or pinion "j" becomes a rotation "j" and
-    a translation "j.slide" that follows it. Links between the joints are massless. Joints with
-    reversed axes get opposite axes. keep: a file format whose joint types are kept unless they are
-    reversed. only: names of the joints to replace (default: all).
+    a translation "j.slide" that mimics it. Links between the joints are massless. The axes of a
+    reversed joint change sign. keep: name of a file format; joints of its types are kept unless
+    they are reversed. only: names of the joints to replace (default: all).
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)
@@ -305,7 +306,7 @@ def in_series(
 
 
 def taken_names(source: Description) -> tuple[set[str], set[str]]:
-    """Return names of links and frames, and names of joints, loops, couplings and rotors."""
+    """Return two sets of names: links and frames; joints, loops, couplings and rotors."""
     places = {link.name for link in source.links} | {frame.name for frame in source.frames}
     ties = {joint.name for joint in (*source.joints, *source.loops)}
     ties |= {data.name for data in source.couplings}
@@ -313,7 +314,7 @@ def taken_names(source: Description) -> tuple[set[str], set[str]]:
 
 
 def _parts(joint: JointData, taken: set[str]) -> list[JointData]:
-    """Return the joints in series in tree order, not yet connected to links."""
+    """Return the joints in series for a compound joint, before they are connected by links."""
     axes, series = natural_axes(joint).rows, joint.traits.series
     names = iter(freedom_names(joint.name, sum(not part.ratio for part in series)))
     rest, first = iter(joint.rest), iter(joint.start)
@@ -358,10 +359,10 @@ def _between(joint: JointData, name: str, taken: set[str]) -> LinkData:
 
 
 def at_children(source: Description, apart: Callable[[JointData], bool]) -> Description:
-    """Return the mechanism with joint frames equal to the frames of their child links.
+    """Return the mechanism with each joint's frame equal to the frame of its child link.
 
-    apart: returns True for joints to convert. A moving joint then carries a massless link, to which
-    its child is fixed.
+    apart: function that returns True for a joint to convert. The converted joint moves a new
+    massless link, and the original child is fixed to this link.
     """
     links, joints = list(source.links), []
     taken, names = taken_names(source)

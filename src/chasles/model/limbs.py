@@ -1,7 +1,7 @@
-"""Limbs of a model that have the same form.
+"""Limbs of a model that have the same structure.
 
-Limbs of the same form have the same sequence of joints and differ only in parameter values. If
-symbols replace these values, an algorithm has the same trace for each limb (`expr.lanes`).
+Such limbs have the same sequence of joints and differ only in parameter values. With symbols in
+place of these values, an algorithm has the same trace for each limb (`expr.lanes`).
 """
 
 from collections.abc import Callable, Sequence
@@ -13,19 +13,19 @@ from chasles.expr import Number, Seat
 from chasles.model.model import Model
 
 Different = Callable[[Sequence[float]], Sequence[Number]]
-"""Function that replaces the parameters that differ between limbs of the same form."""
+"""Function that replaces the values of a parameter that differs between limbs."""
 
 
 @dataclass(frozen=True)
 class Alike:
-    """Limbs of a model grouped by form, and the parameters that differ within a group."""
+    """Limbs of a model grouped by structure, and the parameters that differ within a group."""
 
     model: Model
     kinds: tuple[tuple[tuple[int, ...], ...], ...]
 
     @staticmethod
     def of(model: Model) -> "Alike":
-        """Return the groups of two or more limbs of the same form."""
+        """Return the groups of two or more limbs with the same structure."""
         kinds: dict[Any, list[tuple[int, ...]]] = {}
         for limb in model.limbs:
             bodies = [model.bodies[i] for i in limb]
@@ -35,7 +35,7 @@ class Alike:
         return Alike(model, tuple(tuple(k) for k in kinds.values() if len(k) > 1))
 
     def seats(self) -> dict[tuple[int, ...], dict[int, Seat]]:
-        """`Seat` of each entry of positions and velocities, by the shape of the array."""
+        """Return the `Seat` of each entry of q and qd, by the shape and index in the array."""
         model, found = self.model, dict[tuple[int, ...], dict[int, Seat]]()
         for size, slices in (
             (model.nv, model.velocity_slices),
@@ -80,7 +80,7 @@ class Alike:
 
 
 def _form(x: Any) -> Any:
-    """Return a value with its numbers replaced by the type float."""
+    """Return the structure of a value, in which the type float replaces every number."""
     if type(x) is float:
         return float
     if is_dataclass(x):
@@ -89,7 +89,7 @@ def _form(x: Any) -> Any:
 
 
 def _together(values: Sequence[Any], different: Different) -> Sequence[Any]:
-    """Return values of the same form, with the entries that differ replaced."""
+    """Return values of the same structure. `different` replaces the entries that differ."""
     first = values[0]
     if type(first) is float:
         return values if all(x == first for x in values) else different(values)

@@ -1,4 +1,4 @@
-"""External forces as individual loads: points of action, and changes as the body moves."""
+"""External forces as individual loads, with their derivatives with respect to body motion."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,9 +12,9 @@ from chasles.model.model import WORLD, Model
 class Load:
     """External force f on a body, in body coordinates, with six constant components.
 
-    point: reference point of the moment, in the body. moves, turns: True if that point and the axes
-    follow the body. frame: frame or link on which it acts. contact: point and force in the world,
-    if it is the normal force of a contact.
+    point: reference point of the moment, in the body. moves: True if the point moves with the body.
+    turns: True if the axes rotate with the body. frame: frame or link on which the force acts.
+    contact: point and force in the world, for the normal force of a contact.
     """
 
     body: int
@@ -28,7 +28,7 @@ class Load:
     def change(self, d: Motion) -> Force:
         """Return the change of f in body coordinates due to a small displacement d of the body.
 
-        Relative to the body, the force moves opposite to the part of d that it does not follow.
+        The change is zero if both the point and the axes follow the body.
         """
         w = Vector.zero() if self.turns else d.angular
         u = Vector.zero() if self.moves else d.linear + d.angular.cross(self.point)

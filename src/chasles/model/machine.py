@@ -32,10 +32,10 @@ class StretchData(NamedTuple):
 class RotorData:
     """A tendon, or a rotor driven by several joints: a length with inertia, spring and damper.
 
-    The velocity is the sum of ratio * velocity over `freedoms`. The length is the same sum of
-    coordinates, plus offset. `freedoms`: names of velocities, as in `robot.independent`: joint
-    names, with [k] for a joint with several. path: segments between points of links, instead of
-    `freedoms`.
+    The velocity is the sum of ratio * velocity over `freedoms`. The length is the sum of
+    ratio * coordinate, plus offset. `freedoms`: names of velocities, as in `robot.independent`:
+    joint names, with [k] for a joint with several degrees of freedom. path: segments between points
+    of links, instead of `freedoms`.
     armature: kg m2 if the velocity is in rad/s, kg if it is in m/s; armature times the outer
     product of the ratios is added to the mass matrix. stiffness: stiffness of a spring, which pulls
     if the length is above `rest[1]` and pushes if it is below `rest[0]`. damping: viscous
@@ -64,14 +64,14 @@ class ActuatorData:
 
     kind: the driven part: "joint", "tendon", "site" (a frame), "crank" (a slider-crank whose slider
     is the frame `reference`), or "" for an unsupported actuator, which exerts no force. target:
-    name of the driven part. gear: factors of the force. A joint or tendon has one; frames and
-    joints with several degrees of freedom have six, as in MuJoCo (force, then moment). in_parent:
-    True if gears are along the axes of the parent. reference: frame relative to which a frame is
-    driven; "" for the world. gain, bias: coefficients (constant, by length, by velocity) of the
-    transmission. dynamics: "none" (the input is the control), "integrator" or "filter" (the input
-    is an activation, whose rate is the control, or (control - activation)/constant). constant: time
-    constant in s. rod: length of a crank's rod in m. controls, forces, activations: ranges;
-    `actuate` clips to the first two.
+    name of the driven part. gear: gear ratios, one for a joint or tendon, and six (force, then
+    moment) for a frame or a joint with several degrees of freedom, as in MuJoCo. in_parent: True if
+    gear is along the axes of the parent. reference: frame relative to which a frame is driven; ""
+    for the world. gain, bias: three coefficients each: a constant, and the factors of the
+    transmission's length and velocity. dynamics: "none" (the input is the control), "integrator" or
+    "filter" (the input is an activation with the rate control, or (control - activation)/constant).
+    constant: time constant in s. rod: length of a crank's rod in m. controls, forces, activations:
+    ranges; `actuate` clips controls and forces.
     """
 
     name: str
@@ -100,7 +100,7 @@ DYNAMICS = ("none", "integrator", "filter")
 """Dynamics between an actuator's control and its input."""
 
 TRANSMISSIONS = ("joint", "tendon", "site", "crank", "")
-"""Parts that an actuator may drive."""
+"""Kinds of parts that an actuator can drive."""
 
 
 class BoxData(NamedTuple):
@@ -129,7 +129,7 @@ Named = tuple[tuple[str, tuple[float, ...]], ...]
 class KeyframeData:
     """A named state in a file, with values by joint and by actuator.
 
-    Missing positions are those of `JointData.start`. Other missing values are zero.
+    Missing positions are taken from `JointData.start`. Other missing values are zero.
     """
 
     name: str

@@ -1,6 +1,6 @@
-"""Tree on which algorithms run: bodies in regular numbering, frames, coordinate layout.
+"""Model of a mechanism for algorithms: numbered bodies, frames, and the order of coordinates.
 
-Long because a model and its parts (bodies with joints, rotors, frames, loops) are read together.
+Long because a model and its parts (bodies with joints, rotors, frames, loops) belong together.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,13 +19,13 @@ from chasles.model.given import a_name
 from chasles.model.joints import Joint
 
 WORLD = -1
-"""Number of the world, the parent of root bodies. Its zero motion is eliminated from programs."""
+"""Index of the world, the parent of root bodies. Programs omit its motion, which is zero."""
 
 # Parts -------------------------------------------------------------------------------------------
 
 
 class Follow(NamedTuple):
-    """Relation of a coordinate that follows another: ratio * (coordinate of `leader`) + offset."""
+    """Relation of a coordinate to its leader's coordinate q: ratio * q + offset."""
 
     leader: int
     ratio: float
@@ -33,14 +33,14 @@ class Follow(NamedTuple):
 
 
 LoadSlopes = tuple[dict[tuple[int, int], Matrix], dict[tuple[int, int], Matrix]]
-"""Derivatives of loads with respect to a step of q and to qd, in blocks by pairs of bodies."""
+"""Derivatives of loads with respect to a step of q and to qd, as blocks for pairs of bodies."""
 
 
 class Share(NamedTuple):
     """Contribution of a degree of freedom to a velocity.
 
-    It is ratio times the velocity of degree of freedom k of the joint of body i. If the share
-    represents all degrees of freedom of a joint, k is the first.
+    The contribution is ratio times the velocity of degree of freedom k of body i's joint. If the
+    share represents all degrees of freedom of the joint, k is the first of them.
     """
 
     i: int
@@ -66,8 +66,9 @@ class Body:
     """A moving body and its joint, which may follow another joint or have a prescribed motion.
 
     A rotor has neither a coordinate nor a link; `geared` lists the degrees of freedom that drive
-    it. The rotor of a tendon has a `path`. From the path, `algorithms.spatial.tendons` computes
-    `geared` at a position, and `drift`, its acceleration if all joint accelerations are zero.
+    it. The rotor of a tendon may have a `path`, from which `algorithms.spatial.tendons` computes
+    `geared` for a configuration. It also computes `drift`, the acceleration of the rotor if all
+    joint accelerations are zero.
     """
 
     name: str
@@ -111,7 +112,7 @@ def each_of(handles: Handles) -> tuple[Frame, ...]:
 
 
 class Passage(NamedTuple):
-    """A body of a loop, and the sign with which its joint's motion adds to the loop's motion."""
+    """A body of a loop, and the sign of its joint velocity in the sum around the loop."""
 
     i: int
     sign: float
@@ -121,9 +122,9 @@ class Passage(NamedTuple):
 class Loop:
     """A joint that closes a loop, from a frame of one body to a frame of another.
 
-    The loop runs from the predecessor inward to body `root`, where the two branches meet, and
-    outward to the successor. `path` lists its moving bodies, each after its parent, with sign -1 on
-    the predecessor's branch and +1 on the successor's.
+    The loop leads from the predecessor toward the base to body `root`, where the two branches meet,
+    and from there to the successor. `path` lists its moving bodies, each after its parent, with
+    sign -1 on the predecessor's branch and +1 on the successor's branch.
     """
 
     joint: Joint
@@ -144,12 +145,12 @@ class Loop:
 
     @property
     def bodies(self) -> tuple[int, ...]:
-        """The bodies whose joints move around the loop."""
+        """Indices of the bodies whose joints are part of the loop."""
         return tuple(i for i, _ in self.path)
 
 
 class Step(NamedTuple):
-    """One body in the recursion of an algorithm: number, parent, joint and inertia."""
+    """A step of a recursion over bodies: index, parent, joint and inertia of one body."""
 
     i: int
     p: int
@@ -164,11 +165,11 @@ class Step(NamedTuple):
 class Model:
     """A kinematic tree, the loops that close it, and the couplings between its coordinates.
 
-    A parent's number is lower than the numbers of its children. Body frames are chosen for cheap
-    arithmetic (the joint axis is z); users refer to links and frames by name. source: description
-    from which the model was built. rotors: bodies without inertia, numbered after all others. The
-    joint of a rotor has an armature that several joints of the tree drive together. Algorithms
-    treat rotors like other bodies.
+    The index of a parent is lower than the indices of its children. Body frames are chosen to
+    reduce the number of operations (the joint axis is z); users refer to links and frames by name.
+    source: description from which the model was built. rotors: bodies without inertia, numbered
+    after all others. The joint of a rotor has an armature and is driven by several joints of the
+    tree. Algorithms treat rotors like other bodies.
     """
 
     name: str
@@ -181,21 +182,20 @@ class Model:
     couplings: tuple[Coupling, ...] = ()
     rotors: tuple[Body, ...] = ()
     idle: tuple[str, ...] = field(default=(), compare=False)
-    """Joints that move no inertia if loops are ignored, so the tree's mass matrix is singular."""
+    """Joints that move no inertia if loops are ignored. The tree's mass matrix is singular."""
     carriers: Mapping[int, int] = field(default_factory=dict)
-    """For each body whose rotation is relative to a body other than its parent: that body's index.
+    """Indices of the carriers of bodies, by body, for carriers other than the parent.
 
     See `passes.summed_angles`.
     """
     mimic: bool = field(default=True, compare=False)
-    """True if mimic joints (if any) follow their leaders."""
+    """True if mimic joints follow their leaders."""
     lossless: bool = False
-    """True if damping and friction are ignored, including those of tendons and fluid."""
+    """True if damping and friction are ignored, also in tendons and fluid."""
     load_slopes: Callable[[], "LoadSlopes"] | None = field(default=None, compare=False, repr=False)
-    """Function that returns the derivatives of joint loads with respect to q and qd, at a position.
-    """
+    """Function that returns the derivatives of joint loads with respect to q and qd."""
     on_step: Callable[[], None] | None = field(default=None, compare=False, repr=False)
-    """Function called before each body of a recursion, outward or inward."""
+    """Function called before each step of a recursion over the bodies."""
 
     @cached_property
     def mimics(self) -> bool:
@@ -204,7 +204,7 @@ class Model:
 
     @cached_property
     def parts(self) -> tuple[Body, ...]:
-        """All parts that an algorithm visits, by number: the bodies, then the rotors."""
+        """All bodies in the order of their indices: moving bodies, then rotors."""
         return (*self.bodies, *self.rotors)
 
     @cached_property
@@ -252,7 +252,7 @@ class Model:
         return Motion(Vector.zero(), self.gravity_vector)
 
     def outward(self) -> Iterator[Step]:
-        """Yield the bodies from the root to the tips.
+        """Yield the bodies from the root to the leaves.
 
         Returns
         -------
@@ -269,7 +269,7 @@ class Model:
         return self._steps(enumerate(self.parts))
 
     def inward(self) -> Iterator[Step]:
-        """Yield the bodies from the tips to the root.
+        """Yield the bodies from the leaves to the root.
 
         Returns
         -------
@@ -394,7 +394,7 @@ class Model:
         return replace(self, rotors=())
 
     def support(self, i: int) -> tuple[int, ...]:
-        """Return the bodies from body i to the world, i first.
+        """Return the bodies from body i to the world, starting with i.
 
         Parameters
         ----------
@@ -428,7 +428,7 @@ class Model:
         return {i: tuple(carried) for i, carried in found.items()}
 
     def subtree(self, i: int) -> tuple[int, ...]:
-        """Return body i and all bodies it carries, each after its parent (the set nu(i)).
+        """Return body i and its descendants, each after its parent (Featherstone's nu(i)).
 
         Parameters
         ----------
@@ -454,7 +454,7 @@ class Model:
 
     @cached_property
     def limbs(self) -> list[list[int]]:
-        """Bodies of each unbranched chain that ends in a tip. All other bodies form the trunk."""
+        """Bodies of each unbranched chain that ends in a leaf. All other bodies form the trunk."""
         trunk: set[int] = set()
         for i in range(len(self.bodies) - 1, -1, -1):
             below = self.children[i]
@@ -469,7 +469,7 @@ class Model:
 
     @property
     def base(self) -> int:
-        """Body of a floating base (one free joint carries the whole tree), or WORLD if fixed."""
+        """Index of the floating base, if a free joint carries the whole tree, else WORLD."""
         roots = self.children[WORLD]
         root = self.bodies[roots[0]] if len(roots) == 1 else None
         free = root is not None and root.owns and root.joint.floating
@@ -508,7 +508,7 @@ class Model:
             raise ModelError("E-MODEL-034", problem, suggest(name, self.frames), part=part)
         return self.frames[name]
 
-    # Places of coordinates, in the order of the joints in the file ---------------------------
+    # Indices of coordinates, in the order of the joints in the file --------------------------
 
     @cached_property
     def in_file_order(self) -> tuple[int, ...]:
@@ -518,7 +518,7 @@ class Model:
 
     @cached_property
     def in_tree_order(self) -> tuple[int, ...]:
-        """Bodies whose joints have coordinates, parents first, so that factors have no fill-in."""
+        """Bodies whose joints have coordinates, parents first, to avoid fill-in of factors."""
         return tuple(i for i, body in enumerate(self.bodies) if body.owns)
 
     @cached_property
@@ -583,13 +583,13 @@ class Model:
 
     @property
     def closure(self) -> Closure:
-        """Solution method of the loops. A robot chooses it when dynamics is first needed."""
+        """Order of elimination for the loops. A robot chooses it at the first use of dynamics."""
         assert self.source.closure is not None, "this mechanism has no closure chosen"
         return self.source.closure
 
     @property
     def independent(self) -> tuple[int, ...]:
-        """The velocity coordinates that the closure leaves independent."""
+        """The velocity coordinates that are independent in `closure`."""
         return tuple(k for k in range(self.nv) if k not in self.closure.dependent)
 
     @property
@@ -599,13 +599,13 @@ class Model:
 
     @property
     def steady_rows(self) -> list[float]:
-        """Flag of each equation of loops and couplings: 1 if it does no work, 0 otherwise."""
+        """One flag per equation of loops and couplings: 1 if it does no work, 0 otherwise."""
         loops = [1.0] * sum(loop.rows for loop in self.loops)
         return loops + [float(each.steady) for each in self.couplings for _ in range(each.rows)]
 
     @cached_property
     def holonomic_rows(self) -> tuple[bool, ...]:
-        """Flag of each equation of loops and couplings: True if it constrains positions."""
+        """One flag per equation of loops and couplings: True if it constrains positions."""
         loops = (True,) * sum(loop.rows for loop in self.loops)
         return sum((coupling.holonomic for coupling in self.couplings), loops)
 
@@ -642,7 +642,7 @@ class Model:
         own = {i: Vector(tuple(flat[s])) for i, s in self.position_slices.items()}
         found = {}
         for i, body in enumerate(self.parts):
-            if body.turned:  # nothing depends on its angle
+            if body.turned:  # the angle of a rotor has no effect
                 found[i] = body.joint.neutral()
             elif body.drive is not None:
                 found[i] = body.drive.position()
@@ -680,12 +680,12 @@ class Model:
         return self.followed(own, order)
 
     def followed(self, own: Mapping[int, Vector], order: int = 0) -> dict[int, Vector]:
-        """Return the rates of every joint from the rates of the independent joints.
+        """Return the rates of every joint, given the rates of joints with coordinates.
 
         Parameters
         ----------
         own : mapping from int to Vector
-            Rates of independent joints, by body.
+            Rates of joints with coordinates, by body.
         order : int, optional
             Order of the rates: 1 for velocities, 2 for accelerations, 0 for small steps.
 
@@ -715,7 +715,7 @@ class Model:
         return found
 
     def undriven(self, order: int) -> dict[int, Vector]:
-        """Return the rates of every joint if the rates of all coordinates are zero.
+        """Return the rates of every joint due to driven joints, with all coordinates at rest.
 
         Parameters
         ----------
@@ -737,12 +737,12 @@ class Model:
         return self.followed({i: Vector.zero(self.bodies[i].joint.nv) for i in self.movers}, order)
 
     def at_rest(self) -> dict[int, Vector]:
-        """Return the zero velocity (or acceleration) of every joint.
+        """Return zero velocities (or accelerations) for all joints.
 
         Returns
         -------
         dict from int to Vector
-            A zero for each degree of freedom, by body.
+            Zero vector for the joint of each body.
 
         Examples
         --------
@@ -808,7 +808,7 @@ class Model:
         return {share.i for i in bodies for share in self.shares(i)}
 
     def efforts(self, tau: Mapping[int, Vector]) -> dict[int, Vector]:
-        """Return generalized forces on coordinates; followers act through their ratios (G' tau).
+        """Return the generalized forces G' tau on coordinates, including forces on followers.
 
         Parameters
         ----------
@@ -845,7 +845,7 @@ def slices(sizes: Iterable[tuple[int, int]]) -> dict[int, slice]:
 
 
 def suggest(name: str, known: Mapping[str, object]) -> str:
-    """Return a suggestion for a misspelled name: similar names, or else the valid names."""
+    """Return a suggestion for a misspelled name: similar names if there are any, or all names."""
     import difflib
 
     if not known:

@@ -1,6 +1,6 @@
 """Parameters of a mechanism by name, and copies of a mechanism with other values or symbols.
 
-| name | shape | what |
+| name | shape | meaning |
 |---|---|---|
 | `<link>.mass` | () | mass, kg |
 | `<link>.center` | (3,) | center of mass in the link's frame, m |

@@ -1,8 +1,8 @@
-"""Passes: changes of a model before an algorithm is traced, which make its program shorter.
+"""Passes: changes of a model that are made before tracing and shorten the traced program.
 
-Each pass is a function from model to model, and a row of `PASSES`. All but "frictionless" keep the
-equation of motion. `programs.py` defines which passes apply; `robot.explain` prints how many
-operations each saves.
+Each pass is a function that returns a changed model, and has an entry in `PASSES`. All passes but
+"frictionless" preserve the equation of motion. `programs.py` defines which passes apply;
+`robot.explain` prints the number of operations that each pass saves.
 """
 
 import math
@@ -27,21 +27,21 @@ def _symbolic(*numbers: Number) -> bool:
 
 # Frames -------------------------------------------------------------------------------------------
 #
-# A joint about or along z does not determine the position of its body's frame along z, nor its
-# angle about z. Origins are shifted along their axes so that more offsets between them are zero.
-# Frames of last bodies are rotated so that their centers of mass are in the plane y = 0.
+# The frame of a body with a joint about or along z may be shifted along z and rotated about z.
+# Origins are shifted along the joint axes so that more offsets between them are zero. Frames of
+# leaf bodies are rotated so that their centers of mass are in the plane y = 0.
 
 _ROUNDING = 1e-15
 _ENTRY, _DEPTH, _FORCE = 10, 1, 18
-"""Approximate operation counts of a Newton-Euler recursion.
+"""Approximate numbers of operations in a Newton-Euler recursion.
 
-They are the costs of a nonzero entry of an offset, of an entry along z (an additional entry of
-Omega), and of a joint whose force is needed in addition to its moment.
+They are the operations for a nonzero entry of an offset, the additional operations for an entry
+along z, and the operations for a joint whose force is needed in addition to its moment.
 """
 
 
 def sparse_frames(model: Model) -> Model:
-    """Return the same mechanism, links and frames, with cheaper body frames."""
+    """Return the same mechanism with body frames that need fewer operations."""
     d = _slides(model)
     angles = [_angle(body, bool(model.children[i])) for i, body in enumerate(model.bodies)]
     moves = [Transform(about(2, angle), Z * d[i]) for i, angle in enumerate(angles)]
@@ -69,10 +69,11 @@ def sparse_frames(model: Model) -> Model:
 
 
 def _slides(model: Model) -> dict[int, float]:
-    """Return the shift of each origin along z. Shifts are chosen from the base outward.
+    """Return the shift of each origin along z, chosen from the base to the leaf bodies.
 
-    Of equally cheap shifts, the one that moves offsets toward the tips is chosen. Shifts are at
-    most twice the longest offset, because along skew axes they would grow without bound.
+    Among shifts with equal operation counts, the shift that moves offsets toward the leaf bodies is
+    chosen. Shifts are limited to twice the longest offset; otherwise, they could grow without bound
+    along skew axes.
     """
     offsets = [body.joint.placement.r for body in model.bodies]
     farthest = 2.0 * max((math.sqrt(r.dot(r)) for r in offsets if not _symbolic(*r)), default=0.0)
@@ -96,7 +97,7 @@ def _options(model: Model, i: int, carried: float) -> list[float]:
 
 
 def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> tuple[int, int]:
-    """Return the operations for all offsets at body i, and the nonzero entries of its offset."""
+    """Return the operation count of all offsets at body i, and nonzero entries of its offset."""
     here = _offset(model, i, carried, shift)
     total, needed = _price(model, i, here, forced)
     for c in model.children[i]:
@@ -105,7 +106,7 @@ def _cost(model: Model, i: int, carried: float, shift: float, forced: bool) -> t
 
 
 def _price(model: Model, i: int, r: Vector, forced: bool) -> tuple[int, bool]:
-    """Return the operations for offset r of body i, and True if outer bodies need forces."""
+    """Return the operation count of offset r of body i, and True if its children need forces."""
     p, slides = model.bodies[i].parent, not model.bodies[i].joint.pivots
     if p == WORLD:
         return 0, slides
@@ -144,7 +145,7 @@ def _sum(a: Number, b: Number, c: Number) -> Number:
 def _angle(body: Body, carries: bool) -> float:
     """Return the angle about z of the center of mass or of a principal axis.
 
-    It is zero if a rotation would not help.
+    The angle is zero if a rotation would not save operations.
     """
     (x, y, _), I = body.inertia.h, body.inertia.I
     if carries or not isinstance(body.joint, Revolute) or _symbolic(x, y, *I):
@@ -170,7 +171,7 @@ _FLAT = 1e-14
 """Relative rounding error of a few sums and differences of moments."""
 
 Choice = Callable[[Symmetric], Number]
-"""Function that returns how much inertia diag(k, k, 0) to move to the parent; any k is valid."""
+"""Function that returns k for the inertia diag(k, k, 0) to move to the parent; any k is valid."""
 
 
 def by_moments(I: Symmetric) -> Number:
@@ -179,17 +180,17 @@ def by_moments(I: Symmetric) -> Number:
 
 
 def by_products(I: Symmetric) -> Number:
-    """Return the k that makes the integral of z z dm zero, for algorithms with 4x4 matrices."""
+    """Return the k that makes the integral of z^2 dm zero, for algorithms with 4x4 matrices."""
     return 0.5 * (I.xx + I.yy - I.zz)
 
 
 def equivalent(model: Model, choice: Choice = by_moments) -> Model:
-    """Return a model with the same equation of motion and more zeros among its inertias.
+    """Return a model with the same equation of motion and more zeros in its inertias.
 
-    From the tips inward, the part of a body's inertia that does not affect its joint is moved to
-    the parent. Joint forces and accelerations stay the same. Reactions, momentum, energy and center
-    of mass change, so only the equation of motion may be computed from the result. Bodies may have
-    zero or negative mass.
+    From the leaf bodies to the root, the part of a body's inertia that does not affect its joint is
+    moved to the parent. Joint forces and accelerations stay the same. Reactions, momentum, energy
+    and center of mass change, so the result is valid only for the equation of motion. Bodies may
+    have zero or negative mass.
     """
     inertia = {i: I for i, _, _, I in model.outward()}
     for i, p, joint, _ in model.inward():
@@ -211,7 +212,10 @@ def is_round(inertia: RigidInertia) -> bool:
 
 
 def _flattened(inertia: RigidInertia) -> RigidInertia:
-    """Make I_zz = I_xx + I_yy exact if it holds up to rounding, so that z z dm is zero."""
+    """Make I_zz = I_xx + I_yy exact if it holds up to rounding.
+
+    The integral of z^2 dm is then zero.
+    """
     I = inertia.I
     if _symbolic(*I) or not math.isclose(I.xx + I.yy, I.zz, rel_tol=_FLAT):
         return inertia
@@ -226,18 +230,17 @@ def _flattened(inertia: RigidInertia) -> RigidInertia:
 
 @dataclass(frozen=True)
 class Rotor(Revolute):
-    """A revolute joint whose body is described in axes that do not rotate with it."""
+    """A revolute joint with a body frame that does not rotate with the body."""
 
     def motion(self, q: Vector) -> Transform:
         return Transform(Rotation((Plane(2, 1.0, 0.0),)), Vector.zero())
 
 
 def still_rotors(model: Model) -> Model:
-    """Return a model with axisymmetric last bodies in nonrotating axes.
+    """Return a model in which the frames of axisymmetric leaf bodies do not rotate.
 
-    The equation of motion is the same.
-
-    Named frames and loops are omitted, because they would rotate with such a body.
+    The equation of motion is the same. Named frames and loops are omitted, because they may rotate
+    with these bodies.
     """
     bodies = list(model.bodies)
     for i, _, joint, inertia in model.outward():
@@ -251,11 +254,11 @@ def still_rotors(model: Model) -> Model:
 
 
 def natural_units(model: Model) -> Model:
-    """Return a model whose unit of length is the most frequent offset between axes.
+    """Return a model with the most frequent offset between axes as its unit of length.
 
     Masses are multiplied by the square of the unit, so that moments and angular accelerations are
-    unchanged. This requires that all joints only rotate, and that no force or position is computed;
-    frames and loops are omitted.
+    unchanged. This is valid only if all joints are rotational, and no force or position is
+    computed. Frames and loops are omitted.
     """
     lengths = Counter(_offsets(model))
     if not lengths or not all(body.joint.pivots for body in model.bodies):
@@ -272,7 +275,7 @@ def natural_units(model: Model) -> Model:
 
 
 def _offsets(model: Model) -> Iterator[Number]:
-    """Yield the lengths in recursions, except offsets from the base or along its axes."""
+    """Yield the nonzero lengths of offsets between bodies that a recursion uses."""
     for body in model.bodies:
         if body.parent != WORLD:
             count = 2 if _on_fixed_axis(model, body.parent) else 3
@@ -282,10 +285,11 @@ def _offsets(model: Model) -> Iterator[Number]:
 
 # Parallel axes ------------------------------------------------------------------------------------
 #
-# Several parallel joints rotate a body relative to the body before them, the carrier, by the sum of
-# their angles. If the carrier rotates about an axis of the base, its angular velocity has one
-# component, and two after rotation by the summed angle. This takes fewer operations than passing
-# it from parent to parent. Otherwise the carrier of a body is its parent.
+# Several parallel joints rotate a body by the sum of their angles, relative to the body before the
+# first of these joints, the carrier. If the carrier rotates about an axis that is fixed in the
+# base, its angular velocity has one component, or two components after rotation by the sum of
+# angles. This takes fewer operations than a rotation at each joint. Otherwise the carrier of a body
+# is its parent.
 
 
 class Turn(NamedTuple):
@@ -302,7 +306,7 @@ class Turn(NamedTuple):
 
 
 def summed_angles(model: Model) -> Model:
-    """Return the same mechanism with `carriers`, for bodies whose carrier is not their parent."""
+    """Return the same mechanism with the `carriers` of bodies whose carrier is not the parent."""
     carriers: dict[int, int] = {}
     for i, p, *_ in model.outward():
         if p != WORLD and _turns_on(model, i, carrier := carriers.get(p, model.bodies[p].parent)):
@@ -311,7 +315,7 @@ def summed_angles(model: Model) -> Model:
 
 
 def _turns_on(model: Model, i: int, carrier: int) -> bool:
-    """Return True if joint i is parallel to its parent's joint and the carrier has a fixed axis."""
+    """Return True if joint i is parallel to its parent's joint, and the carrier's axis is fixed."""
     body = model.bodies[i]
     return (
         isinstance(body.joint, Revolute)
@@ -374,7 +378,7 @@ PASSES: dict[str, Pass] = {
 
 
 def applied(model: Model, passes: Iterable[str]) -> Model:
-    """Apply the named passes in the order of the table. Rotors are not changed."""
+    """Return the model after the named passes, in the order of `PASSES`. Rotors do not change."""
     wanted, rotors, model = set(passes), model.rotors, model.bare()
     assert wanted <= PASSES.keys(), f"no pass {wanted - PASSES.keys()}"
     for name, each in PASSES.items():

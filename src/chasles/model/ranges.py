@@ -1,9 +1,9 @@
 """Valid ranges of the parameters of robots, contacts and controllers: one row per field.
 
-All public functions and readers apply them. A number that is not finite is always refused. A finite
-number outside its range raises an error in Python. In a file, it is replaced as the row defines,
-and a note gives both numbers. Long because the table and the functions that apply it to a mechanism
-and to a file are kept together.
+All public functions and readers check these ranges. A number that is not finite always raises an
+error. A finite number outside its range raises an error in Python; in a file, it is replaced by the
+value in the table, and a note reports both numbers. Long because the table and the functions that
+apply it to mechanisms and files belong together.
 """
 
 import math
@@ -37,10 +37,10 @@ LARGEST = 1e100
 class Range(NamedTuple):
     """Valid range of a number, from `least` to `most`. If `positive`, `least` is excluded.
 
-    unit: unit of the number; "" if it has none, or depends on the joint. endless: True if infinity
-    is allowed, which means no limit. taken: replacement for a negative number in a file; None keeps
-    the number (a mass), or refuses it. lint: the check of `chasles lint` that reports such a
-    number. several: True if an array is allowed.
+    unit: unit of the number; "" if the number has no unit, or if the unit depends on the joint.
+    endless: True if infinity is allowed, which means no limit. taken: replacement for a negative
+    number in a file; None if there is no replacement. lint: the check of `chasles lint` that
+    reports a number outside the range. several: True if an array is allowed.
     """
 
     unit: str = ""
@@ -189,7 +189,7 @@ RANGES: dict[str, Range] = {
     "ComputedTorque.damping": Range("1/s", 0.0, several=True),
     "ComputedTorque.target": Range("rad or m", several=True),
 }
-"""Ranges by part, class or function, and field.
+"""Ranges with keys "owner.field", where the owner is a part, a class or a function.
 
 Sizes of shapes are checked elsewhere: an invalid shape is omitted, because the motion does not
 depend on it.
@@ -197,9 +197,9 @@ depend on it.
 
 
 def settle(owner: Any) -> str:
-    """Check the fields of an object whose class has rows. Return the first fault, or "" if none.
+    """Check the fields of an object against `RANGES`. Return the first error as text, or "".
 
-    Fields that hold one number become floats, because traced programs compare and divide them.
+    Fields with one number are converted to float, because traced programs compare and divide them.
     """
     for kind in type(owner).__mro__:
         for key, row in RANGES.items():
@@ -215,7 +215,7 @@ def settle(owner: Any) -> str:
 
 
 def value_fault(key: str, value: Any) -> str:
-    """Return the fault of a value according to its row of `RANGES`, or "" if it is valid."""
+    """Return an error message for a value outside its range in `RANGES`, or "" if it is valid."""
     if not isinstance(value, bool) and RANGES[key].holds(value):
         return ""
     return f"{key.partition('.')[2]} must be {RANGES[key].wanted}, not {value!r:.60}"
@@ -297,11 +297,11 @@ _INTERVALS: dict[type, tuple[str, ...]] = {
     RotorData: ("rest", "forces", "limits"),
     ActuatorData: ("controls", "forces", "activations"),
 }
-"""Fields with a lower and an upper number."""
+"""Fields that have a lower and an upper limit."""
 
 
 def _fields(part: Named, kind: str, names: Iterable[str]) -> Iterator[Entry]:
-    """Yield the fields of a part. Each has one number or several."""
+    """Yield the fields of a part, each with one or several numbers."""
     for name in names:
         found = getattr(part, name)
         yield Entry(part, f"{kind}.{name}", name, found if isinstance(found, tuple) else (found,))
@@ -360,7 +360,7 @@ def check_numbers(source: Description) -> None:
         for name in _INTERVALS[type(part)]:
             ends = getattr(part, name)
             if list(ends) != sorted(ends):
-                problem = f"no number satisfies its {name}, {ends[0]:g} to {ends[-1]:g}"
+                problem = f"limits in the wrong order in its {name}, {ends[0]:g} to {ends[-1]:g}"
                 raise faulty("E-MODEL-411", part, problem, "swap the two numbers")
 
 
@@ -392,7 +392,7 @@ Acting = TypeVar("Acting", RotorData, ActuatorData)
 def admitted(source: Description) -> Description:
     """Return a file's mechanism with all numbers within their ranges, and notes on the changes.
 
-    Negative numbers are replaced as their rows define, and limits in the wrong order are exchanged.
+    Negative numbers are replaced by `Range.taken`, and limits in the wrong order are exchanged.
     Numbers that are not finite raise an error.
     """
     notes: list[str] = []

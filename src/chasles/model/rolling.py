@@ -27,7 +27,7 @@ def rolling(
     touching: bool = False,
     where: str = "",
 ) -> RollingData:
-    """Return a contact that does not slip (Featherstone 2008, Eq 3.29), for `with_couplings`.
+    """Return a constraint for contact without slipping (Featherstone 2008, Eq 3.29).
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def rolling(
     touching : bool, optional
         Add the equation that keeps the contact on the plane. Omit it if the tree ensures this.
     where : str, optional
-        Place of the constraint in a file, for error messages.
+        File and line of the constraint, for error messages.
 
     Returns
     -------
@@ -59,7 +59,7 @@ def rolling(
     -----
     Multipliers are forces (N). For a blade, the force is along its axis. For a wheel, forces are
     along its heading and its axle, both projected into the plane. For a ball, forces are along x
-    and y of the plane. If `touching`, the force along the normal follows.
+    and y of the plane. If `touching`, the last multiplier is the force along the normal.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def rolling(
     if kind != "blade" and (fault := value_fault("rolling.radius", radius)):
         raise _refused("E-LOOP-322", name, fault, "give the radius in m", where)
     if len(axis) != 3 or not all(map(is_finite, axis)) or not any(axis):
-        problem = f"axis is {axis!r:.60}"
+        problem = f"axis {axis!r:.60} is not a direction"
         raise _refused("E-LOOP-323", name, problem, "give three numbers, not all zero", where)
     size = math.hypot(*axis)
     unit = Vector(tuple(float(x) / size for x in axis))
@@ -125,4 +125,4 @@ KINDS: dict[str, Callable[[FrameState, FrameState, Vector, float], Contact]] = {
     "wheel": _wheel,
     "ball": _ball,
 }
-"""Function that returns the contact, by kind."""
+"""Functions that return the contact of a blade, wheel or ball."""

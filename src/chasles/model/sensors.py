@@ -10,7 +10,7 @@ from chasles.mathematics.spatial import Transform
 Mount = Literal["frame", "link", "joint", "tendon", "actuator", ""]
 """Part to which a sensor is attached.
 
-A frame, a link (with all bodies that it carries), a joint, a tendon, an actuator, or nothing.
+A frame, a link (with its subtree), a joint, a tendon, an actuator, or nothing.
 """
 
 
@@ -21,9 +21,9 @@ Source = Literal["motion", "control", "time"]
 class SensorTraits(NamedTuple):
     """A kind of sensor.
 
-    size: number of values. positive: True if the cutoff applies only from above. cuts: True if a
-    cutoff applies (not to unit vectors and quaternions). mjcf: name in MJCF. of: source of the
-    value.
+    size: number of values. positive: True if the cutoff is only an upper limit. cuts: True if
+    the values have a cutoff (unit vectors and quaternions do not). mjcf: name in MJCF. of: source
+    of the value.
     """
 
     size: int
@@ -111,7 +111,7 @@ class Surface(NamedTuple):
 
 @dataclass(frozen=True)
 class NoiseData:
-    """Errors of a sensor, for each of its values, in its unit.
+    """Errors of a sensor, in the unit of its values; each value has separate errors.
 
     deviation: standard deviation of white noise. offset: a constant error. bias: standard deviation
     of an error that is drawn once for each run. drift: standard deviation of an error that varies
@@ -127,7 +127,7 @@ class NoiseData:
 
 @dataclass(frozen=True)
 class SensorData:
-    """A sensor and its place.
+    """A sensor, and the frame or joint that carries it.
 
     Parameters
     ----------
@@ -146,14 +146,14 @@ class SensorData:
     cutoff
         Largest absolute value; 0 means no cutoff.
     noise
-        Errors, which `robot.sense` adds if called with a seed.
+        Errors that `robot.sense` adds if it is called with a seed.
     numbers
         Magnetometer: magnetic field in the world. camera_projection: fx, fy, cx, cy in pixels.
         frame_quaternion: value at the neutral configuration, which determines its sign. Joint
         limits: margin. Range sensor: largest range, in m. Force and torque sensors: a factor, -1
         for the force of the link on its parent.
     zone
-        Zone of a touch sensor in which contacts count, or zone of a sensor of kind inside.
+        Zone in which a touch sensor measures contacts, or zone of a sensor of kind "inside".
     seen
         Shapes that the ray of a range sensor, along the sensor's z, can hit.
     """

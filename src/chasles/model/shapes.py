@@ -10,14 +10,14 @@ from chasles.mathematics.spatial import Transform
 class ShapeData:
     """A visual or collision shape of a link, with its pose in the link's frame.
 
-    `kind` determines the numbers of `size` in m: lengths along x, y, z of a "box"; the radius of a
+    `kind` determines the meaning of `size` (m): lengths along x, y, z of a "box"; the radius of a
     "sphere"; the radius and the length along z of a "cylinder" or a "capsule" (without its round
     ends); the semi-axes of an "ellipsoid"; scale factors along x, y, z of a "mesh". `file` is the
     mesh file, named as in the robot file. `color` has red, green, blue and opacity from 0 to 1.
-    `role` is one of `ROLES`; collision shapes are drawn only if there are no others. `bits` are
-    MuJoCo's contype and conaffinity, if the file has them; they determine contacts regardless of
-    the role. `friction` has the coefficients of sliding (1), spinning and rolling (m), if the file
-    has them. `directions` is MuJoCo's condim, the dimension of the contact. The shape with the
+    `role` is one of `ROLES`; collision shapes are drawn only if there are no visual shapes. `bits`
+    are MuJoCo's contype and conaffinity, if the file has them; they determine contacts regardless
+    of the role. `friction` has the coefficients of sliding (1), spinning and rolling (m), if the
+    file has them. `directions` is MuJoCo's condim, the dimension of the contact. The shape with the
     higher `priority` determines the friction of a pair.
     """
 
@@ -41,10 +41,11 @@ class ShapeData:
 
 @dataclass(frozen=True)
 class HeightFieldData(ShapeData):
-    """Height field: a solid between a grid of heights and the plane z = -base of its pose.
+    """Height field: a solid between a grid of heights and the plane z = -base, in its frame.
 
-    `kind` is "hfield", and `size` has the lengths of the grid along x and y (m). `heights` has
-    rows along x, from the lowest to the highest y (m). `base` is the thickness below z = 0 (m).
+    `kind` is "hfield", and `size` has the lengths of the grid along x and y (m). Each row of
+    `heights` (m) is along x, and rows are in the order of increasing y. `base` is the thickness
+    below z = 0 (m).
     """
 
     heights: tuple[tuple[float, ...], ...] = ()
@@ -77,7 +78,7 @@ SHAPE_TRAITS = {
     "ellipsoid": ShapeTraits((("radii", 3),), urdf=False),
     "mesh": ShapeTraits((("scale", 3),)),
 }
-"""Traits by kind of shape."""
+"""Properties of each kind of shape."""
 
 SHAPES = {kind: sum(count for _, count in row.sizes) for kind, row in SHAPE_TRAITS.items()}
 """Number of sizes of each kind of shape."""

@@ -1,9 +1,10 @@
 """Annotations of algorithms: conversion between flat arrays and arguments or results.
 
-A space defines the shape of an array for a model. It splits an input into the argument of an
-algorithm, and joins a result into the entries of an output (in C order). Arrays have coordinates in
-file order; algorithms have them by body number, including followers. Long because the table of
-spaces and the functions that fill their entries are read together.
+A space defines the shape of an array for a model. It splits an input array into the argument of an
+algorithm, and joins a result into the entries of an output array (in C order). Coordinates of
+arrays are in file order. Arguments and results of algorithms are mappings by body index, which
+include followers. Long because the table of spaces and the functions that fill their entries belong
+together.
 """
 
 import math
@@ -21,7 +22,7 @@ from chasles.model.model import WORLD, Loop, Model, slices
 
 
 class Space:
-    """Meaning of one array. By default, it has one entry per velocity coordinate."""
+    """Shape and entries of one array. By default, it has one entry per velocity coordinate."""
 
     def shape(self, model: Model) -> tuple[int, ...]:
         return (model.nv,)
@@ -41,7 +42,7 @@ class Space:
         return {}
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
-        """Return the row and column of each packed entry. Empty if there is no packed form."""
+        """Return the row and column of each packed entry, or [] if there is no packed form."""
         return []
 
 
@@ -71,7 +72,7 @@ class VelocitySpace(Space):
 
 
 class EffortSpace(Space):
-    """Generalized forces by body. Forces on followers act through their leaders."""
+    """Generalized forces by body. Forces on followers are added to the forces on their leaders."""
 
     def join(self, model: Model, value: Mapping[int, Vector]) -> list[Number]:
         return super().join(model, model.efforts(value))
@@ -79,7 +80,7 @@ class EffortSpace(Space):
 
 @dataclass(frozen=True)
 class Listed(Space):
-    """An array whose shape and entries are given by two functions. As an input, it is a vector."""
+    """An array with a shape and entries that two functions return. An input must be a vector."""
 
     size: Callable[[Model], tuple[int, ...]]
     entries: Callable[[Model, Any], Iterable[Number]]
@@ -95,7 +96,7 @@ class Listed(Space):
 
 
 class SymmetricSpace(Listed):
-    """A symmetric matrix over the velocities. Its packed form is the lower triangle by rows."""
+    """A symmetric matrix for the velocities. Its packed form is the lower triangle by rows."""
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
         return [(row, column) for row in range(model.nv) for column in range(row + 1)]
@@ -160,7 +161,7 @@ class TwistsSpace(Space):
 
 @dataclass(frozen=True)
 class TreeSpace(Space):
-    """A matrix over the coordinates in tree order, which `join` converts to file order.
+    """A matrix with rows and columns in tree order, which `join` converts to file order.
 
     rows, columns: 1 for velocities, 2 for steps followed by velocities.
     """
@@ -195,8 +196,8 @@ class TreeSpace(Space):
 class FactorSpace(TreeSpace):
     """A triangular factor of the mass matrix.
 
-    The packed form has the entries of joints on the same branch. Followers, and rotors driven by
-    several joints, couple branches; the packed form is then the whole triangle.
+    The packed form has the entries for pairs of joints on the same branch. If there are followers
+    or rotors, which may couple branches, the packed form is the whole triangle.
     """
 
     def packed(self, model: Model) -> list[tuple[int, int]]:
@@ -223,7 +224,7 @@ class ReadingsSpace(Space):
 
 
 class WrenchesSpace(Space):
-    """External forces by body. The tracer makes them from the wrenches that the caller gives."""
+    """External forces by body, which the tracer computes from the caller's wrenches."""
 
 
 class LoadsSpace(WrenchesSpace):
@@ -240,7 +241,7 @@ def _flat(rows: Iterable[Iterable[Number]]) -> list[Number]:
 def _owned(
     model: Model, parts: Mapping[int, Any], place: Mapping[int, slice]
 ) -> Iterator[tuple[int, float, Any]]:
-    """Yield (place, ratio, part) for each part by body. Parts of driven joints have no place."""
+    """Yield (index, ratio, part) for each part and each coordinate that moves its joint."""
     for i, part in parts.items():
         for owner, k, ratio in model.shares(i):
             if owner in place:
@@ -248,7 +249,7 @@ def _owned(
 
 
 def _add(dense: list[list[Number]], row: int, column: int, block: Matrix, factor: float) -> None:
-    """Add a block times a factor to a matrix. Its first entry is added at (row, column)."""
+    """Add a block times a factor to a matrix, starting at (row, column)."""
     for r, entries in enumerate(block.rows, start=row):
         for c, entry in enumerate(entries, start=column):
             dense[r][c] = dense[r][c] + entry * factor
@@ -286,7 +287,7 @@ def _regressor(model: Model, value: Mapping[tuple[int, int], Matrix]) -> list[Nu
 def _multipliers(model: Model, value: Vector) -> list[Number]:
     """Return the multipliers of all equations.
 
-    Equations that the closure does not use have zero.
+    The multiplier of an equation that the closure does not use is zero.
     """
     found: dict[int, Number] = dict(zip(model.closure.rows, value, strict=True))
     return [found.get(r, 0.0) for r in range(model.loop_rows)]
@@ -301,9 +302,9 @@ def tree_places(model: Model) -> list[int]:
 def assemble(
     model: Model, blocks: Mapping[tuple[int, int], Matrix], order: Sequence[int]
 ) -> list[list[Number]]:
-    """Return the dense matrix over the coordinates of `order`.
+    """Return the dense matrix for the coordinates of the bodies `order`.
 
-    Followers act through their leaders.
+    Entries of followers are added to the entries of their leaders.
     """
     place, n = _places(model, order)
     dense = _zeros(n, n)
@@ -317,7 +318,7 @@ def assemble(
 def loop_rows(
     model: Model, parts: Sequence[Mapping[int, Matrix]], order: Sequence[int]
 ) -> list[list[Number]]:
-    """Return the rows of all loops and couplings over `order`, from blocks by body."""
+    """Return the rows of all loops and couplings for the coordinates of the bodies `order`."""
     return _stacked(model, parts, [constraint.rows for constraint in model.constraints], order)
 
 
@@ -327,7 +328,7 @@ def _stacked(
     sizes: Sequence[int],
     order: Sequence[int],
 ) -> list[list[Number]]:
-    """Return stacked parts with the given numbers of rows over `order`, from blocks by body."""
+    """Return the stacked rows of `parts` (blocks by body) for the coordinates of `order`."""
     place, n = _places(model, order)
     dense: list[list[Number]] = []
     for size, blocks in zip(sizes, parts, strict=True):
@@ -350,12 +351,12 @@ def _places(model: Model, order: Sequence[int]) -> tuple[dict[int, slice], int]:
 
 
 def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
-    """Concatenate the vectors by body over the coordinates of `order`."""
+    """Concatenate the vectors of the bodies `order`."""
     return Vector(tuple(x for i in order for x in parts[i]))
 
 
 def unstack(model: Model, whole: Vector, order: Sequence[int]) -> dict[int, Vector]:
-    """Split a vector over the coordinates of `order` by body: the inverse of `stack`."""
+    """Split a vector into the vectors of the bodies `order`: the inverse of `stack`."""
     return {i: Vector(whole.entries[place]) for i, place in _places(model, order)[0].items()}
 
 
@@ -373,7 +374,7 @@ def loop_size(model: Model, loop: Loop) -> float:
 
 
 def rate_places(model: Model) -> list[tuple[int, int]]:
-    """Return the indices in qd and in q of the coordinates whose rates are velocities."""
+    """Return pairs of indices in qd and q, for all entries of qd that are rates of entries of q."""
     return [
         pair
         for i in model.movers
@@ -387,14 +388,14 @@ def rate_places(model: Model) -> list[tuple[int, int]]:
 
 
 def freedom_units(model: Model, length: float) -> list[float]:
-    """Return the unit of each velocity coordinate: 1 for rotations, `length` for translations."""
+    """Return the scale of each velocity coordinate: 1 for rotations, `length` for translations."""
     joints = [model.bodies[i].joint for i in model.movers]
     columns = [s for joint in joints for s in joint.subspace(joint.neutral()).columns]
     return [1.0 if any(s.angular) else length for s in columns]
 
 
 class _Absent(dict[int, Force]):
-    """Absent external forces: zero on every body."""
+    """External forces that are zero on every body."""
 
     def __missing__(self, i: int) -> Force:
         return Force.zero()
@@ -403,14 +404,14 @@ class _Absent(dict[int, Force]):
 ABSENT = _Absent()
 
 Blocks = dict[tuple[int, int], Matrix]
-"""Blocks (i, j) of a matrix over all joints, filled in by an algorithm."""
+"""Blocks (i, j) of a matrix for all joints, filled in by an algorithm."""
 
 Position = Annotated[Mapping[int, Vector], PositionSpace()]
 Velocity = Annotated[Mapping[int, Vector], VelocitySpace()]
 Effort = Annotated[Mapping[int, Vector], EffortSpace()]
 Known = frozenset[int]
 Mixed = Annotated[Mapping[int, Vector], Space()]
-"""For each degree of freedom, by body: a force, or an acceleration if the body is `Known`."""
+"""Forces by body, or accelerations for the bodies in `Known`."""
 
 Wrenches = Annotated[Mapping[int, Force], WrenchesSpace()]
 Loads = Annotated[Sequence[Load], LoadsSpace()]
@@ -432,20 +433,20 @@ JointMatrix = Annotated[
     Mapping[tuple[int, int], Matrix],
     Listed(lambda m: (m.nv, m.nv), lambda m, value: _flat(assemble(m, value, m.movers))),
 ]
-"""Blocks (i, j) of a matrix over all joints. Absent blocks are zero."""
+"""Blocks (i, j) of a matrix for all joints. Absent blocks are zero."""
 
 InertiaMatrix = Annotated[
     Mapping[tuple[int, int], Matrix],
     SymmetricSpace(lambda m: (m.nv, m.nv), lambda m, value: _flat(assemble(m, value, m.movers))),
 ]
-"""Blocks (i, j) of a symmetric matrix over all joints."""
+"""Blocks (i, j) of a symmetric matrix for all joints."""
 
 TreeMatrix = Annotated[Matrix | Product, TreeSpace(1, 1)]
 TreeFactor = Annotated[Matrix, FactorSpace(1, 1)]
 TreeVector = Annotated[
     Vector, Listed(lambda m: (m.nv,), lambda m, value: [value[k] for k in tree_places(m)])
 ]
-"""A vector over the coordinates in tree order, which is converted to file order."""
+"""A vector of coordinates in tree order, which is converted to file order."""
 
 StateMatrix = Annotated[Matrix | Product, TreeSpace(2, 2)]
 InputMatrix = Annotated[Matrix | Product, TreeSpace(2, 1)]
@@ -459,13 +460,13 @@ Independent = Annotated[
 IndependentMatrix = Annotated[
     Matrix, Listed(lambda m: (len(m.independent),) * 2, lambda m, value: _flat(value.rows))
 ]
-"""A matrix over the independent coordinates of the closure, in file order."""
+"""A matrix for the independent coordinates of the closure, in file order."""
 
 LoopVector = Annotated[
     Sequence[Vector], Listed(lambda m: (m.loop_rows,), lambda m, value: _flat(value))
 ]
 LoopNumbers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), lambda m, value: value.entries)]
-"""An entry for each direction that a loop joint constrains, then for each row of a coupling."""
+"""One entry per constrained direction of each loop joint, then one per row of each coupling."""
 
 Multipliers = Annotated[Vector, Listed(lambda m: (m.loop_rows,), _multipliers)]
 LoopForces = Annotated[

@@ -1,4 +1,4 @@
-"""The tool: the frame that functions and commands use if none is named."""
+"""Find the tool frame of a robot, which is the default frame of functions and commands."""
 
 from collections import Counter
 
@@ -11,9 +11,9 @@ TOOLS = ("tool", "tool0", "tcp", "tool_link", "end_effector", "ee_link", "grasp_
 def tool(model: Model) -> str:
     """Return the name of the tool frame.
 
-    A frame with one of the usual names (`TOOLS`) is preferred, then the platform of a parallel
-    robot, on which at least three loops close. Otherwise the tool is the last frame at the end of
-    the longest chain, not counting the fingers of a gripper.
+    A frame with one of the usual names (`TOOLS`) is preferred, and then the platform of a parallel
+    robot, to which at least three loop joints are attached. Otherwise the tool is the last frame at
+    the end of the longest chain, excluding the fingers of a gripper.
     """
     named = [name for word in TOOLS for name in model.frames if _is_named(name, word)]
     if named:
@@ -31,7 +31,7 @@ def tool(model: Model) -> str:
 
 
 def _is_finger(model: Model, i: int) -> bool:
-    """Return True if a body and its siblings carry no bodies, and their parent is not a root."""
+    """Return True if a body and its siblings are leaf bodies, and their parent is not a root."""
     parent = model.bodies[i].parent
     around = model.children[parent]
     ends = not any(model.children[other] for other in around)

@@ -11,9 +11,9 @@ from chasles.model.model import Frame, Model, Share, Stretch, suggest
 
 
 class Tendon(NamedTuple):
-    """A tendon that acts on joints (`geared`) or follows a path.
+    """A tendon that is coupled to joints (`geared`) or follows a path.
 
-    `offset` is the constant part of its length.
+    `offset` is the constant part of the tendon's length.
     """
 
     data: RotorData
@@ -82,7 +82,7 @@ class Actuator(NamedTuple):
 
 
 def actuators(model: Model) -> tuple[Actuator, ...]:
-    """Return all actuators, in the order of controls. Active ones have an activation index."""
+    """Return all actuators in the order of controls, with the index of their activation."""
     bodies = {body.data.name: i for i, body in enumerate(model.bodies)}
     known, found, active = {t.data.name: t for t in tendons(model)}, list[Actuator](), 0
     for data in model.source.actuators:

@@ -27,23 +27,24 @@ _TOLERANCE = 1e-6
 """Relative tolerance of inertias, which are often published with few digits."""
 
 _SINGULAR = 1e-13
-"""Inertia of a degree of freedom, relative to everything it carries, that is treated as zero."""
+"""Articulated inertia, relative to the composite inertia, below which it counts as zero."""
 
 _WEAK = 1e-5
-"""Inertia of a degree of freedom, relative to everything it carries, below which digits are lost.
+"""Articulated inertia, relative to the composite inertia, below which accuracy is lost.
 
 The smallest value among published robots is 7e-4.
 """
 
 FAR = 30.0
-"""Distance from a body's frame to its center of mass, in radii of gyration, that costs digits.
+"""Distance from a body's frame to its center of mass, in radii of gyration, that reduces accuracy.
 
-At this distance three digits are lost. Valid inertias of published robots have up to 4.
+At this distance, three digits are lost. The largest distance in a published robot with valid
+inertias is 4.
 """
 
 
 def check_inertias(source: Description, model: Model, *, strict: bool) -> tuple[str, ...]:
-    """Return a note for each link with an impossible inertia, or raise an error if `strict`."""
+    """Return a note for each link with an invalid inertia, or raise an error if `strict`."""
     notes, moving = [], {body.name for body in model.bodies}
     for link in source.links:
         fault, none = _fault(link.inertia), not any((link.inertia.m, *link.inertia.I))
@@ -73,17 +74,17 @@ def check_type(joint: JointData, known: Sequence[str]) -> None:
         raise faulty("E-MODEL-043", joint, f"unknown type {joint.kind!r}", remedy)
     numbers = TYPES[joint.kind].data
     if "radius" in numbers and joint.radius <= 0.0:
-        problem = f"a {joint.kind} joint has radius {joint.radius:g}"
+        problem = f"the radius of a {joint.kind} joint must be positive, not {joint.radius:g}"
         raise faulty("E-MODEL-044", joint, problem, "give a positive radius in m")
     if "pitch" in numbers and joint.pitch == 0.0:
-        problem = f"a {joint.kind} joint has no pitch"
+        problem = f"the pitch of a {joint.kind} joint must not be zero"
         raise faulty(
             "E-MODEL-045", joint, problem, "give the pitch in m/rad, or make the joint revolute"
         )
 
 
 def missing_end(joint: JointData, links: Container[str | None]) -> str | None:
-    """Return the fault of a joint if one of its links does not exist, or None."""
+    """Return an error description if a link of a joint does not exist, or None."""
     for role, link in (("parent", joint.parent), ("child", joint.child)):
         if link not in links:
             return f"its {role} link {link!r} does not exist"
@@ -108,10 +109,10 @@ def check_loops(source: Description) -> None:
             raise faulty("E-MODEL-048", loop, problem, "name two different links")
         check_type(loop, tuple(LOOP_JOINTS))
         if loop.mimic is not None:
-            problem = "it has no coordinate, so it cannot mimic"
+            problem = "it has no coordinate, so it cannot mimic another joint"
             raise faulty("E-MODEL-049", loop, problem, "use mimic for joints of the tree")
         if loop.motion is not None:
-            problem = "it has no coordinate whose motion could be prescribed"
+            problem = "it has no coordinate, so its motion cannot be prescribed"
             raise faulty(
                 "E-MODEL-050", loop, problem, "prescribe the motion of a joint of the tree"
             )
@@ -124,7 +125,7 @@ def check_loops(source: Description) -> None:
 
 
 def check_unused(source: Description) -> tuple[str, ...]:
-    """Return a note for each loop with parameters that have no effect without coordinates."""
+    """Return a note for each loop joint with parameters that require coordinates."""
     remedies = {
         "armature, damping and friction": "make it a tree joint, and close the loop elsewhere",
         "limits": "set limits on tree joints",
@@ -138,7 +139,7 @@ def check_unused(source: Description) -> tuple[str, ...]:
 
 
 def check_frames(model: Model) -> tuple[str, ...]:
-    """Return a note for each body whose frame is so far from its mass that digits are lost.
+    """Return a note for each body with a center of mass so far away that accuracy is lost.
 
     The body's inertia about the origin is then almost entirely m c^2 (Featherstone 2008, section
     10.1).
@@ -170,13 +171,14 @@ def _radii(inertia: RigidInertia) -> float:
 def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Find the joints that move no inertia, which make the mass matrix singular.
 
-    Returns their names, and notes. There is a note for each of these joints that no loop or
-    coupling moves, and for each joint that moves so little inertia, relative to everything it
-    carries, that digits are lost. Kinematics, inverse dynamics and the mass matrix of such a robot
-    are still defined. The criterion is the pivots of the articulated-body recursion at an arbitrary
-    configuration; a pivot that is zero there is zero nearly everywhere. A follower adds to its
-    leader's inertia, and a rotor to that of one of the joints that drive it (its outer product has
-    rank one). A driven joint does not yield to forces.
+    Returns the names of these joints, and notes. There is a note for each of these joints that is
+    not part of a loop or coupling. There is also a note for each joint with an articulated inertia
+    so small, relative to its composite inertia, that accuracy is lost. Kinematics, inverse dynamics
+    and the mass matrix of such a robot are still defined. The test uses the pivots of the
+    articulated-body recursion at an arbitrary configuration; a pivot that is zero there is zero
+    nearly everywhere. The inertia of a follower is added to its leader, and the inertia of a rotor
+    to one of the joints that drive it (its outer product has rank one). A driven joint acts like a
+    fixed joint.
     """
     rng, notes, idle = random.Random(1), [], []
     held = model.owners(i for constraint in model.constraints for i in constraint.bodies)
@@ -212,15 +214,15 @@ def check_regular(model: Model) -> tuple[tuple[str, ...], tuple[str, ...]]:
         undone = np.linalg.inv(D) if share > _SINGULAR else np.linalg.pinv(D, rcond=_SINGULAR)
         inverse = Matrix(tuple(map(tuple, undone.tolist())))
         A[p] = A[p] + X[i].T @ A[i].without(U, U @ inverse)
-    return tuple(reversed(idle)), tuple(notes)  # from the root outward
+    return tuple(reversed(idle)), tuple(notes)  # from the root to the leaves
 
 
 def _led(model: Model, felt: Mapping[int, np.ndarray]) -> dict[int, list[float]]:
     """Return the inertia that followers and rotors add to the joints that move them.
 
-    The result and `felt`, the inertia that each degree of freedom moves by itself, are by body and
-    degree of freedom. The inertia of a rotor is added only once, preferably to a degree of freedom
-    that moves nothing else.
+    felt: inertia that each degree of freedom moves by itself. `felt` and the result are indexed by
+    body and degree of freedom. The inertia of a rotor is added only once, preferably to a degree of
+    freedom that moves no other inertia.
     """
     led = {i: [0.0] * len(own) for i, own in felt.items()}
     for i, body in enumerate(model.parts):
@@ -278,22 +280,22 @@ def is_massless(inertia: RigidInertia) -> bool:
 
 
 def _fault(inertia: RigidInertia) -> str | None:
-    """Return the fault of an impossible inertia, or None."""
+    """Return an error description for an invalid inertia, or None if it is valid."""
     found = inertia_fault(float(inertia.m), _about_center(inertia))
     return None if found is None else found.what
 
 
 class Fault(NamedTuple):
-    """Fault of an impossible inertia: the check of `chasles lint`, and a description."""
+    """Error of an invalid inertia: name of the check in `chasles lint`, and a description."""
 
     check: str
     what: str
 
 
 def inertia_fault(m: float, about_center: np.ndarray) -> Fault | None:
-    """Return the fault of a mass (kg) and a 3x3 inertia about its center (kg m2), or None.
+    """Return the `Fault` of a mass (kg) with a 3x3 inertia about its center (kg m2), or None.
 
-    A thin rod or a lamina, whose mass has no extent in some direction, is accepted.
+    A thin rod and a thin plate, with zero extent in some direction, are accepted.
     """
     if m < 0.0:
         return Fault("negative-mass", f"mass {m:g} kg is negative")

@@ -1,4 +1,4 @@
-"""Copies of user functions that share no mutable objects with the original."""
+"""Copy user functions without sharing mutable objects with the original."""
 
 import builtins
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, ModuleType
@@ -15,11 +15,11 @@ separately.
 
 
 class MayRemember(Exception):
-    """Error for a function that uses an object that a call may change."""
+    """Error for a function that uses an object whose state may change in a call."""
 
 
 def apart(function: FunctionType, made: dict[int, Any] | None = None) -> FunctionType:
-    """Return a copy of a function that shares no mutable objects with it.
+    """Return a copy of a function that shares no mutable objects with the original.
 
     Lists, dictionaries, arrays and functions that the function uses are copied. `made` maps the id
     of each original to its copy. Raises `MayRemember` for any other object that may be mutable,
@@ -37,7 +37,7 @@ def apart(function: FunctionType, made: dict[int, Any] | None = None) -> Functio
         try:
             value = cell.cell_contents
         except ValueError:
-            continue  # not bound yet
+            continue  # the variable is not assigned yet
         new.cell_contents = _copied(name, value, made)
     for name in sorted(_names(code) & function.__globals__.keys()):
         names[name] = _copied(name, function.__globals__[name], made)

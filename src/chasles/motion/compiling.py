@@ -1,4 +1,4 @@
-"""Compiled motions of a plan, with the controller traced into the step, on CPU or GPU."""
+"""Compile and run simulations on CPU or GPU, with the controller traced into the step."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ def attempted(
     device: str | None,
     threads: int | None,
 ) -> Trajectory | str:
-    """Return the compiled motion of a plan, or the reason why it cannot be compiled."""
+    """Return the trajectory of a compiled simulation, or the reason why it cannot be compiled."""
     dt, total = _equal_steps(plan)
     try:
         made, why = _made(robot, plan, dt, compiled, batch=np.ndim(q) > 1)
@@ -109,16 +109,16 @@ def stepped(
 def _traced_step(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, q: Array
 ) -> tuple[stepping.Stepped, str]:
-    """Return the step with its controller traced, and "".
+    """Return the step with its controller traced, and an empty string.
 
-    If the controller cannot be traced, return the step with torques or controls as inputs, and the
-    reason.
+    If the controller cannot be traced, return a step with torques or controls as inputs, and the
+    reason why tracing failed.
     """
     control, why = plan.control, ""
     if follows(control):
         why = "control follows a trajectory"
     elif not isinstance(plan.asked, FunctionType) and not compiled:
-        why = "control is an object, which may hold state"
+        why = "control is an object that may have state"
     else:
         try:
             alone = control if compiled else _apart(control)
@@ -148,7 +148,7 @@ def _equal_steps(plan: Plan) -> tuple[float, int]:
 def _made(
     robot: Machine, plan: Plan, dt: float, compiled: bool | None, *, batch: bool
 ) -> tuple[Rollout, str]:
-    """Return the compiled step of a plan, and the reason why its controller may differ, or ""."""
+    """Return the compiled step of a plan, and "" or the reason why the controller may differ."""
     control, rest = plan.control, (plan.dissipation, plan.contacts or None, dt, plan.parameters)
     make = partial(prepared, robot, plan.integrator, free=tuple(plan.model_parameters or ()))
     function = isinstance(plan.asked, FunctionType)
@@ -159,16 +159,17 @@ def _made(
 
 
 def _apart(control: Any) -> Any:
-    """Return a copy of a function, or of its `Controls`, without shared mutable objects."""
+    """Return a copy of a function or `Controls` that shares no mutable objects with it."""
     if isinstance(control, Controls):
         return Controls(_apart(control.function))
     return apart(control)
 
 
 def _changes(robot: Machine, control: Any, made: Any, *, batch: bool) -> str:
-    """Return why a traced function may differ from the original (state, randomness), or "".
+    """Return the reason why a traced function may differ from the original function, or "".
 
-    The original is called with two states, one after the other or as a batch, for comparison.
+    Reasons are state and randomness. For comparison, the original function is called with two
+    states, one after the other or as a batch.
     """
     assert made.control is not None
     model, rng, expected = robot.model, np.random.default_rng(0), []
@@ -236,8 +237,8 @@ def _run(
         if library is None:
             return made(course)
         if not isinstance(made, Rollout | stepping.Stepped) or device == "cuda":
-            problem = f"motions of {library.name} arrays need a traced controller on the CPU"
-            remedy = "use NumPy arrays; derivatives are not propagated"
+            problem = f"{library.name} arrays require the CPU and a controller that can be traced"
+            remedy = "use NumPy arrays, without derivatives"
             raise ArgumentError("E-MOTION-198", problem, remedy, part="simulate")
         return tensors.moved(robot, made, replace(course, total=None), library)
 
@@ -280,7 +281,7 @@ def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:
 def _resumed(
     model: Model, resume: End, q: Array, qd: Array, total: int, activations: int
 ) -> tuple[Any, Any, Any, Any, int]:
-    """Return the state from which a compiled motion resumes, and the number of steps so far."""
+    """Return the state at which a compiled simulation resumes, and the number of steps so far."""
     end = resumed(resume)
     done, lead = int(end.memory[DONE]), np.broadcast_shapes(np.shape(q)[:-1], np.shape(qd)[:-1])
     if not 0 < done < total or end.q.shape[:-1] != lead or end.qd.shape[-1] != model.nv:
@@ -294,7 +295,7 @@ def _resumed(
 def _transfers(
     device: str | None, *states: Any
 ) -> tuple[Callable[[Any], Any], Callable[[Trajectory], Trajectory]] | None:
-    """Return a function that copies arrays to a device, and one that copies a motion back.
+    """Return functions that copy arrays to a device and copy a trajectory back.
 
     Return None if the states are already on the device.
     """

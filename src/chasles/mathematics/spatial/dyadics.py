@@ -52,7 +52,9 @@ class Dyadic(Additive):
         raise mismatch("multiply", self, other)
 
     def moved(self, X: Any) -> Self:
-        """Return the map in other coordinates, for a transform X or an inverse (table 2.5).
+        """Return the map in the coordinates to which X transforms (table 2.5).
+
+        X may be a transform or the inverse of a transform.
 
         Columns are vectors of the kind `gives`; rows are dual to vectors of the kind `takes`.
         """
@@ -71,7 +73,7 @@ class MotionMap(Dyadic):
 
     @staticmethod
     def of(v: Motion) -> "MotionMap":
-        """Return v x: the rate of motion vectors that move with velocity v (Eq 2.31)."""
+        """Return the operator v x: the rate of a motion vector that moves with v (Eq 2.31)."""
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return MotionMap(_blocks(w, Matrix.zero(), u, w))
 
@@ -85,7 +87,7 @@ class ForceMap(Dyadic):
 
     @staticmethod
     def of(v: Motion) -> "ForceMap":
-        """Return v x*: the rate of force vectors that move with velocity v (Eq 2.32)."""
+        """Return the operator v x*: the rate of a force vector that moves with v (Eq 2.32)."""
         w, u = Matrix.skew(v.angular), Matrix.skew(v.linear)
         return ForceMap(_blocks(w, u, Matrix.zero(), w))
 
@@ -111,12 +113,12 @@ class GeneralInertia(Dyadic):
 
 @dataclass(frozen=True, slots=True)
 class InverseInertia(Dyadic):
-    """Phi in a = Phi f + b: acceleration of a body due to a force on it or on another body.
+    """Inverse inertia Phi of a body, or cross-coupling between two bodies, in a = Phi f + b.
 
-    Unlike an inertia, it exists for a body that cannot move in all directions; its rank is then
-    deficient (Featherstone 2008, sections 2.15 and 7.1). It is zero for the world and between
-    bodies that are not connected. The transpose exchanges the two bodies. It transforms by
-    congruence.
+    a is the acceleration of a body, and f a force on this body or on another body. Unlike an
+    inertia, Phi exists for a body that cannot move in all directions; it is then rank-deficient
+    (Featherstone 2008, sections 2.15 and 7.1). It is zero for the world and between bodies that are
+    not connected. The transpose exchanges the two bodies. It transforms by congruence.
     """
 
     takes = Force
@@ -124,7 +126,7 @@ class InverseInertia(Dyadic):
 
     @staticmethod
     def of(rigid: RigidInertia) -> "InverseInertia":
-        """Return the inverse inertia of a free body with a mass and three moments (Eq 2.73)."""
+        """Return the inverse inertia of a free body (Eq 2.73). The inertia must be nonsingular."""
         m, c, Ic = rigid.about_center()
         turn = invert_symmetric(Ic.matrix())
         mixed = Matrix.skew(c) @ turn
@@ -137,7 +139,7 @@ class InverseInertia(Dyadic):
         return InverseInertia(invert_symmetric(GeneralInertia.of(A).entries))
 
     def without(self, U: Motions, K: Motions) -> "InverseInertia":
-        """Return Phi - U K', reduced by a constraint."""
+        """Return Phi - U K', the inverse inertia after a constraint is added."""
         left, right = ([tuple(m) for m in M.columns] for M in (U, K))
         products = Matrix(tuple(zip(*left, strict=True))) @ Matrix(tuple(right)) if left else None
         return self if products is None else InverseInertia(self.entries - products)
@@ -162,6 +164,6 @@ def dyad(a: Motion | Force, b: Motion | Force) -> Any:
 
 
 def _blocks(A: Matrix, B: Matrix, C: Matrix, D: Matrix) -> Matrix:
-    """Return [A B; C D]."""
+    """Return the block matrix [A B; C D]."""
     pairs = [*zip(A.rows, B.rows, strict=True), *zip(C.rows, D.rows, strict=True)]
     return Matrix(tuple((*left, *right) for left, right in pairs))

@@ -87,7 +87,7 @@ class RigidInertia(Additive):
         return RigidInertia(m, h, Ic + shift_of_inertia(c, Vector.zero(), h))
 
     def about_center(self) -> tuple[Number, Vector, Symmetric]:
-        """Return mass, center of mass, and inertia about it.
+        """Return mass, center of mass, and inertia about the center of mass.
 
         Returns
         -------
@@ -124,10 +124,10 @@ class RigidInertia(Additive):
 
 @dataclass(frozen=True, slots=True)
 class ArticulatedInertia(Additive):
-    """Articulated-body inertia [[I, H], [H', M]] of a subsystem with joints, as 21 entries.
+    """Articulated-body inertia [[I, H], [H', M]], stored as 21 entries.
 
-    It maps accelerations to forces. It must not be applied to velocities (Featherstone 2008,
-    section 7.1).
+    It maps the acceleration of a body in an articulated system to the force on the body. It must
+    not be applied to velocities (Featherstone 2008, section 7.1).
     """
 
     M: Symmetric
@@ -156,8 +156,8 @@ class ArticulatedInertia(Additive):
     def without(self, U: Forces, K: Forces) -> "ArticulatedInertia":
         """Return I - U K', the part that a joint transmits; symmetric, because K = U D^-1.
 
-        Products are taken from the side on which K has a row of D^-1 D (`Forces.over`), so that
-        entries that the joint eliminates are exactly zero, for symbols and for numbers.
+        If one of the two rows of K is a unit row (see `Forces.over`), the product uses that row.
+        Entries that the joint eliminates are then exactly zero, for symbols and for numbers.
         """
         if not U.columns:
             return self
@@ -182,7 +182,7 @@ _ZEROS_AND_ONES = frozenset((0.0, 1.0))
 
 
 def _left(whole: Number, taken: Number) -> Number:
-    """Return the difference; 0 if two constants differ only by rounding, to save operations."""
+    """Return the difference, or 0 if two constants differ only by rounding."""
     if isinstance(whole, float) and isinstance(taken, float):
         return 0.0 if math.isclose(whole, taken, rel_tol=1e-15) else whole - taken
     return whole - taken
@@ -190,10 +190,11 @@ def _left(whole: Number, taken: Number) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class CoriolisInertia(Additive):
-    """B with B v = v x* I v and dI/dt = B + B': the blocks [[A, 0], [-l x, 0]] of one body.
+    """Coriolis matrix B of a body, with B v = v x* I v and dI/dt = B + B'.
 
-    l is the linear momentum. Of all matrices with the first property, this one makes the Coriolis
-    matrix C of a mechanism satisfy dM/dt = C + C' (Echeandia and Wensing 2021).
+    B has the blocks [[A, 0], [-l x, 0]], where l is the linear momentum. Many matrices have the
+    first property. With this one, the Coriolis matrix C of a mechanism satisfies dM/dt = C + C'
+    (Echeandia and Wensing 2021).
     """
 
     A: Matrix
@@ -204,7 +205,7 @@ class CoriolisInertia(Additive):
         """Return the Coriolis inertia of a body with velocity v. It is linear in v."""
         half = v * 0.5
         p = inertia @ half
-        rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # its symmetric part moves I
+        rate = Matrix.skew(half.angular) @ inertia.I.matrix()  # w x I / 2
         mixed = Matrix.skew(half.linear) @ Matrix.skew(inertia.h)
         A = rate + rate.T - mixed - mixed.T - Matrix.skew(p.moment)
         return CoriolisInertia(A, p.force * 2.0)
@@ -215,6 +216,6 @@ class CoriolisInertia(Additive):
         return Forces(tuple(Force(self.A @ m.angular, m.angular.cross(self.l)) for m in S.columns))
 
     def transposed(self, S: Motions) -> Forces:
-        """Return B' S."""
+        """Return the product B' S."""
         moments = (self.A.T @ m.angular + self.l.cross(m.linear) for m in S.columns)
         return Forces(tuple(Force(moment, Vector.zero()) for moment in moments))

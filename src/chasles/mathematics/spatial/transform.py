@@ -1,4 +1,4 @@
-"""Pluecker coordinate transforms, kept as a rotation and a translation (Featherstone 2008, A.3)."""
+"""Pluecker coordinate transforms, stored as rotation and translation (Featherstone 2008, A.3)."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -37,27 +37,27 @@ class Transform:
     """Transform from frame A to frame B: rotation E from A to B, and origin r of B in A.
 
     `X @ v` and `X @ f` map from A to B; `X.T @ f` (X transposed) and `X.inverse() @ v` map back,
-    without forming an inverse. Inertias and other dyadics are mapped by their own rules (table
-    2.5): `X @ I` is X* I X^-1, `X.T @ I` is X' I X, `X @ Phi` is X Phi X'. `X.inverse()` maps all
-    quantities from B to A, `X.T` only forces and inertias.
+    without forming an inverse. For inertias and other dyadics, `X @ I` is X* I X^-1, `X.T @ I` is
+    X' I X, and `X @ Phi` is X Phi X' (table 2.5). `X.inverse()` maps all quantities from B to A,
+    and `X.T` only forces and inertias.
     """
 
     E: Rotation
     r: Vector
 
     def __repr__(self) -> str:
-        """Return the rotation, unless it is the identity, and the origin."""
+        """Return the text of the transform. An identity rotation is omitted."""
         turned = f"E={self.E!r}, " if self.E.factors else ""
         return f"Transform({turned}r={self.r.entries!r})"
 
     @staticmethod
     def identity() -> "Transform":
-        """Return the transform between two frames that coincide.
+        """Return the identity transform.
 
         Returns
         -------
         X : Transform
-            The identity.
+            Transform between two coincident frames.
 
         Examples
         --------
@@ -120,7 +120,7 @@ class Transform:
 
     @property
     def R(self) -> Matrix:
-        """The orientation of B in A: the matrix that maps coordinates of B to those of A."""
+        """The orientation of B in A: the matrix that maps coordinates in B to coordinates in A."""
         return self.E.matrix().T
 
     @property
@@ -181,7 +181,7 @@ class Transform:
         raise mismatch("transform", self, other)
 
     def halfway(self) -> Motion:
-        """Return the motion from A to a close B, to second order (XtoV, table A.2).
+        """Return the displacement from A to a nearby B, to second order (XtoV, table A.2).
 
         Returns
         -------
@@ -259,7 +259,7 @@ def turn_about_z(XJ: Transform) -> Number:
 
 @dataclass(frozen=True, slots=True)
 class Inverse:
-    """The inverse of a transform: from B back to A."""
+    """The inverse of a transform, which maps from B to A."""
 
     X: Transform
 
@@ -308,7 +308,7 @@ def _turn_rigid(E: Rotation, inertia: RigidInertia) -> RigidInertia:
 
 
 def _shift_rigid(r: Vector, inertia: RigidInertia) -> RigidInertia:
-    """Return the same inertia about a point at -r: the old origin is at r."""
+    """Return the inertia about a new origin at -r."""
     h = inertia.h + r * inertia.m
     return RigidInertia(inertia.m, h, inertia.I + shift_of_inertia(r, inertia.h, h))
 
@@ -326,7 +326,10 @@ def _turn_articulated(E: Rotation, A: ArticulatedInertia) -> ArticulatedInertia:
 
 
 def _shift_articulated(r: Vector, A: ArticulatedInertia) -> ArticulatedInertia:
-    """Return H + r x M and I + r x H' - (H + r x M) r x (Featherstone 2008, table A.4)."""
+    """Return the inertia about a new origin at -r (Featherstone 2008, table A.4).
+
+    The new blocks are H + r x M and I + r x H' - (H + r x M) r x.
+    """
     x, y, z = r
     H = A.H + Matrix.skew(r) @ A.M.matrix()
     (_, b, c), (d, e, f), (g, h, i) = A.H.rows

@@ -1,4 +1,4 @@
-"""Spatial motion and force vectors, and columns of them (Featherstone 2008, chapter 2)."""
+"""Spatial motion and force vectors, and matrices with such columns (Featherstone 2008, ch. 2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Moved = TypeVar("Moved", "Motion", "Force", "Motions")
 
 
 class _Six(Additive):
-    """Six entries: an angular vector, then a linear vector."""
+    """Spatial vector with six entries: angular part, then linear part."""
 
     __slots__ = ()
 
@@ -102,7 +102,9 @@ class Motion(_Six):
         return self.angular.dot(f.moment) + self.linear.dot(f.force)
 
     def cross(self, other: Moved) -> Moved:
-        """Return crm(v) m or crf(v) f, the rate of a vector that moves with v (Eq 2.31, 2.32).
+        """Return the cross product crm(v) m or crf(v) f (Eq 2.31, 2.32).
+
+        It is the rate of change of a vector that is fixed in a frame with velocity v.
 
         Parameters
         ----------
@@ -177,7 +179,7 @@ V = TypeVar("V", Motion, Force)
 
 @dataclass(frozen=True, slots=True)
 class _Columns(Generic[V]):
-    """Columns of vectors of one kind."""
+    """Matrix with spatial vectors of one type as columns."""
 
     columns: tuple[V, ...]
     kind: ClassVar[Any]
@@ -210,7 +212,7 @@ class _Columns(Generic[V]):
 
 @dataclass(frozen=True, slots=True)
 class Motions(_Columns[Motion]):
-    """Columns of motion vectors, such as a joint's motion subspace S or a body Jacobian."""
+    """Matrix with motion vectors as columns, such as a motion subspace S or a body Jacobian."""
 
     kind = Motion
 
@@ -221,7 +223,7 @@ class Motions(_Columns[Motion]):
 
 @dataclass(frozen=True, slots=True)
 class Forces(_Columns[Force]):
-    """Columns of force vectors, such as I S or the momentum matrix of a subtree."""
+    """Matrix with force vectors as columns, such as I S or the momentum matrix of a subtree."""
 
     kind = Force
 
@@ -230,7 +232,10 @@ class Forces(_Columns[Force]):
         return Transposed(self.columns)
 
     def over(self, D: Matrix) -> "Forces":
-        """Return U D^-1 for a symmetric positive definite D; rows of D in U become unit rows."""
+        """Return U D^-1 for a symmetric positive definite D.
+
+        A row of U that equals a row of D becomes an exact unit row.
+        """
         L, pivots = factor_ltdl(D.rows)
         ones = Matrix.identity(len(D.rows)).rows
         own = {row: Vector(one) for row, one in zip(D.rows, ones, strict=True)}
@@ -241,7 +246,7 @@ class Forces(_Columns[Force]):
 
 @dataclass(frozen=True, slots=True)
 class Transposed(Generic[V]):
-    """The transpose S' of columns S, which maps vectors of the dual kind to powers."""
+    """The transpose S' of a matrix S of motions or forces, for products with the dual type."""
 
     columns: tuple[Any, ...]
 
@@ -256,7 +261,7 @@ class Transposed(Generic[V]):
 
 
 def group_drift(S: Motions, qd: Vector) -> Matrix:
-    """Return -ad(qd) of a joint whose motions form a group and whose S has unit columns."""
+    """Return -ad(qd) for a joint with motions that form a group. Columns of S are unit vectors."""
     brackets = (S @ qd).cross(S)
     rows = (Vector(tuple(s)) for s in S.columns)
     return Matrix(

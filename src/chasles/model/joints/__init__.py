@@ -1,9 +1,8 @@
 """Joint types with at most one degree of freedom, reversed joints, and the table of all types.
 
-To add a type, add a class to this folder and its row in `JOINTS`. Properties of a type that
-readers, writers and other libraries need are fields of its class (`contract.Joint`), so that no
-other module depends on the name of a type. The tests in tests/model/test_joints.py check the
-contract.
+To add a type, add a class to this folder and an entry to `JOINTS`. Properties for file formats and
+other libraries are fields of the class (`contract.Joint`), so that no other module depends on the
+name of a type. The tests in tests/model/test_joints.py check the contract.
 """
 
 from collections import ChainMap
@@ -44,7 +43,7 @@ MX, MY, MZ, FX, FY, FZ = LOADS
 
 @dataclass(frozen=True)
 class Fixed(Natural):
-    """Weld that closes a loop, without degrees of freedom. Other fixed joints merge two links."""
+    """Fixed joint that closes a loop. A fixed joint in the tree merges two links instead."""
 
     kind = "fixed"
     nq = nv = 0
@@ -85,7 +84,7 @@ class Prismatic(Natural):
 
 @dataclass(frozen=True)
 class Helical(Steady):
-    """Screw about z: rotation by q (rad), advance of pitch times q (pitch in m/rad)."""
+    """Screw joint about z: rotation by q (rad) and translation by pitch (m/rad) times q."""
 
     pitch: float = 0.0
 
@@ -110,7 +109,7 @@ class Helical(Steady):
         return Forces((MX, MY, FX, FY, FZ - MZ * self.pitch))
 
     def fit(self, X: Transform) -> Vector:
-        """Return the angle, computed from the advance, which determines the number of turns."""
+        """Return the angle, computed from the translation, which includes full turns."""
         return Vector.of(X.r[2] / self.pitch if self.pitch else turn_about_z(X))
 
 
@@ -144,13 +143,13 @@ class RackAndPinion(Joint):
         return Forces((MX, MY, FX * s + FY * c, FX * c - FY * s - MZ * self.radius, FZ))
 
     def fit(self, X: Transform) -> Vector:
-        """Return the angle, computed from the travel, which determines the number of turns."""
+        """Return the angle, computed from the position on the rack, which includes full turns."""
         return Vector.of(X.r[0] / self.radius if self.radius else turn_about_z(X))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reversed(Joint):
-    """Joint with the two frames of another joint exchanged (Featherstone 2008, table 4.2).
+    """A joint with predecessor and successor frames exchanged (Featherstone 2008, table 4.2).
 
     X is inverted; S, c_J and T are negated and expressed in the other frame. Coordinates,
     generalized forces, power and `unfelt` are unchanged.
@@ -178,9 +177,9 @@ class Reversed(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its rates.
+        """Return S and its time derivatives.
 
-        A quantity A with rate Ad in one frame has rate Ad + vJ x A in the other.
+        If A has the rate Ad in one frame, its rate in the other frame is Ad + vJ x A.
         """
         back = self.inner.motion(q).inverse()
         A = self.inner.subspace_rates(q, rates)
@@ -233,7 +232,7 @@ TYPES: Mapping[str, type[Joint]] = ChainMap(JOINTS, {"fixed": Fixed})
 LOOP_JOINTS: dict[str, type[Joint]] = {"fixed": Fixed} | {
     name: joint for name, joint in JOINTS.items() if joint.holonomic
 }
-"""Types that can close a loop: the types that constrain positions, not only velocities."""
+"""Joint types that can close a loop, because they constrain positions and not only velocities."""
 
 __all__ = [
     "JOINTS",

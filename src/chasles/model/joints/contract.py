@@ -2,11 +2,11 @@
 
 A joint lets its body move relative to its parent. `transform(q)` transforms motion vectors from the
 parent body's frame to the body's frame. `subspace(q)` is S, with joint velocity S @ qd, in the
-body's frame. `subspace_rates(q, rates)` are S and its time derivatives in that frame, and `bias(q,
-qd)` is the first derivative times qd. Every type is written for its natural axes (z, or x then y);
-any other axis is absorbed by `placement` when a model is built. A joint may also close a loop: then
-`fit(X)` returns its coordinates, and `constraint(q)` is T, the forces it transmits (T' S = 0),
-which are along the directions in which it forbids motion.
+body's frame. `subspace_rates(q, rates)` returns S and its time derivatives in that frame, and
+`bias(q, qd)` is the first derivative times qd. Every type is defined for its natural axes (z, or x
+then y); for other axes, `placement` includes a rotation. A joint may also close a loop: then
+`fit(X)` returns its coordinates, and the columns of `constraint(q)`, T, span the forces that the
+joint transmits (T' S = 0).
 
 A type must define `nq`, `nv`, `units` and `motion`; other members have defaults, including exact
 derivatives. Defining `subspace` too saves operations, because derivatives of a rotation do not
@@ -61,10 +61,10 @@ class Numbers(NamedTuple):
 
 
 class Part(NamedTuple):
-    """One of the joints in series that are equivalent to a joint.
+    """One joint of a series that is equivalent to a compound joint.
 
-    kind: its type. axis: index of its axis among the joint's natural x, y, z. ratio: for a
-    translation that follows a rotation, the field of the joint with the travel per radian.
+    kind: joint type. axis: index of its axis among the natural x, y and z of the compound joint.
+    ratio: name of the field with the distance per radian, for a translation coupled to a rotation.
     """
 
     kind: str
@@ -109,23 +109,23 @@ class Joint:
     nq: ClassVar[int]
     nv: ClassVar[int]
     units: ClassVar[tuple[str, ...]]
-    """Unit of each coordinate of q: "rad", "m", or "1" for quaternion entries, which come first."""
+    """Unit of each entry of q: "rad", "m", or "1" for a quaternion, which must come first."""
     data: ClassVar[tuple[str, ...]] = ()
     """Fields of the type that are copied from `JointData`."""
     additive: ClassVar[bool] = True
     """True if velocities are the time derivatives of q, so that `integrate` adds them."""
     holonomic: ClassVar[bool] = True
-    """True if it constrains positions, not only velocities, so that one step reaches every q."""
+    """True if the joint constrains positions, and not only velocities."""
     path: ClassVar[tuple[int, ...]] = ()
     """Entries of q that depend on the path of a nonholonomic joint. `difference` ignores them."""
 
-    # Traits of a row of `JOINTS`, for readers, writers and other libraries
+    # Properties of the type, for file formats and other libraries
     along: ClassVar[str] = "z"
-    """Natural axes that a file's axis and second axis define, or "" if the type has none."""
+    """Natural axes that the fields `axis` and `second_axis` define, or "" if there are none."""
     askew: ClassVar[str] = ""
-    """Remedy in the error message if the two axes are not perpendicular."""
+    """Remedy for the error message about axes that are not perpendicular."""
     flips: ClassVar[bool] = False
-    """True if exchanging the frames and reversing the axis gives the same joint."""
+    """True if the joint is unchanged when its frames are exchanged and its axis is reversed."""
     floating: ClassVar[bool] = False
     """True for a joint without constraints: six degrees of freedom, a quaternion and a position."""
     hinge: ClassVar[bool] = False
@@ -133,27 +133,27 @@ class Joint:
     pivots: ClassVar[bool] = False
     """True if the joint only rotates about one point."""
     unfelt: ClassVar[str] = ""
-    """Parts of the body's inertia that do not affect the joint, by letter.
+    """Letters for the parts of the body's inertia that do not affect the joint.
 
-    "m": mass; "h": first moment along z; "k": any inertia about both other axes; "I": all
+    "m": mass; "h": first moment along z; "k": equal inertias about x and y, of any value; "I": all
     rotational inertia.
     """
     bounds: ClassVar[Bounds] = "allowed"
-    """Position limits in `units`: "needed" in URDF, "allowed", or "none" for a wrapping angle."""
+    """Position limits: "needed" (required in URDF), "allowed", or "none" for a wrapping angle."""
     twin: ClassVar[str] = ""
-    """Corresponding type with bounds (if this type has none) or without bounds (otherwise)."""
+    """Name of the corresponding type without bounds, or with bounds if this type has none."""
     names: ClassVar[Mapping[str, str]] = {}
     """Words for the type in file formats. The first is written, and all are read."""
     numbers: ClassVar[Numbers] = Numbers("", "")
     """Names of the coordinates, for `chasles.conventions`."""
     elsewhere: ClassVar[Mapping[str, Numbers | str]] = {}
-    """Coordinates in other libraries that have the type, or the reason they cannot be converted."""
+    """Coordinates of the type in other libraries, or the reason why conversion is not possible."""
     series: ClassVar[tuple[Part, ...]] = ()
     """Equivalent joints in series from parent to child, in the order of degrees of freedom."""
 
     @property
     def velocity_units(self) -> tuple[str, ...]:
-        """Return the unit of each velocity without the 1/s. A quaternion has three velocities."""
+        """Return the unit of each velocity, without the factor 1/s."""
         turns = ("rad",) * 3 if "1" in self.units else ()
         return (*turns, *(unit for unit in self.units if unit != "1"))[: self.nv]
 
@@ -205,7 +205,7 @@ class Joint:
         return Transform(XT.E.then(XJ.E), XT.r + XT.E.T @ XJ.r)
 
     def turn(self, q: Vector) -> Vector:
-        """Return the quaternion of `motion`, from successor to predecessor frame.
+        """Return the orientation of the successor frame in the predecessor frame as a quaternion.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class Joint:
             Gear ratio, then zeros. For joints with quaternion coordinates, the entries are along
             the axes of the body.
         in_parent : bool
-            Take the entries along the axes of the parent instead.
+            If True, the entries are along the axes of the parent instead.
 
         Returns
         -------
@@ -267,7 +267,8 @@ class Joint:
     def subspace(self, q: Vector) -> Motions:
         """Return S, whose columns span the joint's motion subspace, in body coordinates.
 
-        From dX/dt = -(S qd) x X (Featherstone 2008, Eq 2.45): Edot = -w x E and rdot = E' v.
+        S follows from dX/dt = -(S qd) x X (Featherstone 2008, Eq 2.45), which means Edot = -w x E
+        and rdot = E' v.
 
         Parameters
         ----------
@@ -325,7 +326,7 @@ class Joint:
         return [self._last_rate(q, rates[:k]) for k in range(len(rates) + 1)]
 
     def _last_rate(self, q: Vector, rates: Sequence[Vector]) -> Motions:
-        """Return the time derivative of S whose order is the number of rates."""
+        """Return the n-th time derivative of S, where n is the number of rates."""
         if not rates:
             return self.subspace(q)
 
@@ -363,7 +364,7 @@ class Joint:
         return self.subspace_rates(q, (qd,))[1]
 
     def bias(self, q: Vector, qd: Vector) -> Motion:
-        """Return c_J, the acceleration due to the change of S in the body frame.
+        """Return c_J, the acceleration due to the rate of change of S in the body frame.
 
         Parameters
         ----------
@@ -473,10 +474,10 @@ class Joint:
         return self.active(q).T @ v
 
     def active(self, q: Vector) -> Forces:
-        """Return T_a with T_a' S = 1: an actuator in the joint exerts the force T_a @ tau.
+        """Return T_a with T_a' S = 1. An actuator at the joint exerts the force T_a @ tau.
 
-        Another choice, such as the force of a gear wheel at its rim, changes the bearing loads but
-        not the motion (Featherstone 2008, example 3.2).
+        Other choices of T_a, such as a force at the rim of a gear wheel, change the bearing loads
+        but not the motion (Featherstone 2008, example 3.2).
 
         Parameters
         ----------
@@ -570,7 +571,9 @@ class Joint:
         return q1 - q0
 
     def drift(self, qd: Vector) -> Matrix:
-        """Return -ad(qd): a small step d has the rate drift @ d + (change of qd). Zero if additive.
+        """Return -ad(qd), which is zero for additive joints.
+
+        The rate of a small step d is drift @ d + (change of qd).
 
         Parameters
         ----------
@@ -622,7 +625,7 @@ class Joint:
         raise UnsupportedError("E-JOINT-017", problem)
 
     def fit(self, X: Transform) -> Vector:
-        """Return q with motion(q) = X. For other X, the error remains in the directions of T.
+        """Return q with motion(q) = X, or with an error only along T if there is no such q.
 
         Parameters
         ----------
@@ -670,7 +673,7 @@ class Joint:
         return Vector(tuple(a * x for a, x in zip(self.armature, qdd, strict=True)))
 
     def turning(self, qd: Vector) -> Matrix:
-        """Return C, such that the force C qd rotates the rotor's momentum with the body's axes.
+        """Return C, where the force C qd keeps the rotor's momentum fixed in the body's axes.
 
         Parameters
         ----------
@@ -693,7 +696,7 @@ class Joint:
         return Matrix.zero(self.nv, self.nv)
 
     def resistance(self, qd: Vector) -> Vector:
-        """Return the force at constant velocity: `losses`, `load` and the rotor's `turning`.
+        """Return the force needed at constant velocity: the sum of losses, load and rotor forces.
 
         Parameters
         ----------
@@ -793,15 +796,14 @@ class Joint:
     def transferable(self, inertia: RigidInertia, k: Number) -> RigidInertia:
         """Return the part of the body's inertia that may be moved to the parent body.
 
-        It satisfies I S = 0 and does not change with q (Featherstone 2008, section 9.7). k: amount
-        of inertia about the axes normal to z to move, if the joint allows any amount.
+        It satisfies I S = 0 and does not depend on q (Featherstone 2008, section 9.7).
 
         Parameters
         ----------
         inertia : RigidInertia
             Inertia of the body, in body coordinates.
         k : Number
-            Amount of inertia (kg m2) about the axes normal to z.
+            Inertia (kg m2) about x and y to move, used only if the joint allows any value.
 
         Returns
         -------
@@ -858,10 +860,10 @@ class Natural(Steady):
         return super().drift(qd) if self.additive else group_drift(self.subspace(qd), qd)
 
     def turning(self, qd: Vector) -> Matrix:
-        """Return the matrix C such that C qd is the force a (w x v) of rotors.
+        """Return C, where C qd is the force a (w x v) due to rotors with linear momentum a v.
 
-        The rotors have linear momentum a v in parent axes. MuJoCo defines the armature of a free
-        joint this way, with linear velocity in world axes.
+        The momentum is in parent axes. MuJoCo defines the armature of a free joint in this way,
+        with the linear velocity in world axes.
         """
         w = (Motions(self.free) @ qd).angular
         each = [(s.linear, 0.5 * a) for s, a in zip(self.free, self.armature, strict=True)]
@@ -902,7 +904,7 @@ class Revolute(Natural):
 
 @dataclass(frozen=True)
 class Continuous(Revolute):
-    """A revolute joint without stops, whose angle wraps."""
+    """A revolute joint without limits, with a wrapping angle."""
 
     bounds = "none"
     twin = "revolute"

@@ -56,14 +56,14 @@ class Universal(Joint):
         return Forces((MZ * cos(q[1]) - MX * sin(q[1]), FX, FY, FZ))
 
     def fit(self, X: Transform) -> Vector:
-        """Return both angles from R = Rx Rz Ry. The error Rz is a rotation between the axes."""
+        """Return the angles of Rx and Ry in R = Rx Rz Ry. The rotation Rz is the error."""
         R = X.R
         return Vector.of(atan2(R[2, 1], R[1, 1]), atan2(R[0, 2], R[0, 0]))
 
 
 @dataclass(frozen=True)
 class Spherical(Natural):
-    """Any rotation: q is a non-zero quaternion (w, x, y, z), qd the body's angular velocity."""
+    """Rotation about a point: q is a nonzero quaternion (w, x, y, z), qd the angular velocity."""
 
     kind = "spherical"
     additive = False
@@ -86,7 +86,7 @@ class Spherical(Natural):
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return the component of the rotation vector along the moment's axis, and the axis."""
+        """Return the component of the rotation vector along the gear axis, and the axis."""
         axis = _orientation(q) @ _first(gear, 3) if in_parent else _first(gear, 3)
         return self.difference(self.neutral(), q).dot(axis), axis.entries
 
@@ -102,7 +102,7 @@ class Spherical(Natural):
 
 @dataclass(frozen=True)
 class YawPitchRoll(Joint):
-    """Any rotation by three angles: q = (yaw, pitch, roll) about z, the new y and the new x (rad).
+    """Rotation by three angles (rad): q = (yaw, pitch, roll) about z, the new y and the new x.
 
     See Featherstone 2008, Eq 4.7-4.9. If the pitch is a right angle, yaw and roll rotate about the
     same axis, and S is singular. A spherical joint has no such positions.
@@ -159,7 +159,7 @@ class Planar(Natural):
     """Motion in the plane normal to z: q = (angle, x, y), x and y in the parent's frame.
 
     Velocities are (wz, vx, vy) in the body's frame, so that S is constant. They are not the rates
-    of q (Featherstone 2008, table 4.1, mixes the two).
+    of q; Featherstone (2008), table 4.1, does not distinguish the two.
     """
 
     kind = "planar"
@@ -193,7 +193,7 @@ class Planar(Natural):
         return Vector.of(angle, x, y)
 
     def displacement(self, q: Vector) -> Vector:
-        """Return the angle and the displacement of the origin, along the body's axes."""
+        """Return the angle from rest, and the displacement of the origin along the body's axes."""
         away = Vector.of(q[1] - self.rest[1], q[2] - self.rest[2], 0.0)
         x, y, _ = about(2, q[0]) @ away
         return Vector.of(q[0] - self.rest[0], x, y)
@@ -226,7 +226,7 @@ class Free(Natural):
     def transmission(
         self, q: Vector, gear: Vector, in_parent: bool
     ) -> tuple[Number, tuple[Number, ...]]:
-        """Return zero length, and a wrench: a force along the parent's axes, then a moment."""
+        """Return length 0 and the moment arms. gear: force along the parent's axes, then moment."""
         E, moment = _orientation(q), Vector(gear.entries[3:])
         return 0.0, (*(E @ moment if in_parent else moment), *(E @ _first(gear, 3)))
 
@@ -254,8 +254,8 @@ class SphereInCylinder(Joint):
     """A ball in a tube along z: q = (qw, qx, qy, qz, distance along z in m).
 
     qd is the ball's angular velocity in its frame, and the rate of the distance. The tube belongs
-    to the parent, or to the body if the joint is reversed. As a loop joint it removes two degrees
-    of freedom; a revolute joint removes five, three of which are redundant in a planar loop
+    to the parent, or to the body if the joint is reversed. As a loop joint, it removes two degrees
+    of freedom. In a planar loop, this avoids the three redundant constraints of a revolute joint
     (Featherstone 2008, chapter 8).
     """
 
@@ -331,7 +331,7 @@ class Rolling(Joint):
         return self.subspace_rates(q, ())[0]
 
     def subspace_rates(self, q: Vector, rates: Sequence[Vector]) -> list[Motions]:
-        """Return S and its rates. The contact at -radius n is at rest, so v = w x radius n."""
+        """Return S and its rates. The contact point is at rest, so v = w x radius n."""
         n = _left_behind(_orientation(q) @ Z * self.radius, rates)
         turns, none = [e.angular for e in (WX, WY, WZ)], Vector.zero()
         S = Motions(tuple(Motion(e, e.cross(n[0])) for e in turns))
@@ -343,7 +343,7 @@ class Rolling(Joint):
         return Motions(tuple(Motion(Vector.zero(), qd.cross(v)) for v in turned))
 
     def constraint(self, q: Vector) -> Forces:
-        """Return the forces at the contact point, which have moments about the center."""
+        """Return forces along x, y and z at the contact point, with moments about the center."""
         n = _orientation(q) @ Z * self.radius
         return Forces(tuple(Force(f.force.cross(n), f.force) for f in (FX, FY, FZ)))
 
@@ -367,7 +367,7 @@ def _first(q: Vector, n: int) -> Vector:
 
 
 def _orientation(q: Vector) -> Rotation:
-    """Return E of the quaternion in the first four entries of q."""
+    """Return the rotation E for the quaternion in the first four entries of q."""
     return Rotation((General(rotations.matrix_from_quaternion(_first(q, 4)).T),))
 
 
@@ -383,7 +383,10 @@ def _turn(q0: Vector, q1: Vector) -> Vector:
 
 
 def _left_behind(n: Vector, spins: Sequence[Vector]) -> list[Vector]:
-    """Return a fixed vector n and its derivatives (n' = n x w) in a body with spins w, w', ..."""
+    """Return a fixed vector n and its derivatives (n' = n x w) in a rotating body's frame.
+
+    spins: angular velocity w of the body and its derivatives w', ...
+    """
     found = [n]
     for k in range(len(spins)):
         found.append(leibniz(Vector.cross, found, spins, k))

@@ -36,17 +36,17 @@ LAWS: dict[str, Callable[..., np.ndarray]] = {
     "convex": convex,
     "polyhedral": polyhedral,
 }
-"""Friction laws, one row each. They map G, c, mu and slip to forces (nc, 3 or 4)."""
+"""Friction laws by name. Each function returns forces (nc, 3 or 4) for G, c, mu and slip."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Equation of motion of a single state with its constraints, in independent coordinates.
+    """Equation of motion and contact constraints of a single state, in independent coordinates.
 
-    H (n, n): mass matrix. force (n,): generalized force without contacts, minus velocity products.
-    T (n, m), bias (m,): normals, and separation accelerations at qdd = 0. G (nv, n), g (nv,): map
-    from accelerations ydd of the independent coordinates, qdd = G ydd + g. For a tree, G is the
-    identity and g is zero. gap (m,): distances in m or rad.
+    H (n, n): mass matrix. force (n,): generalized force without contacts, minus velocity-product
+    terms. T (n, m), bias (m,): normals, and separation accelerations at qdd = 0. G (nv, n),
+    g (nv,): coefficients of qdd = G ydd + g, where ydd are the accelerations of the independent
+    coordinates. For a tree, G is the identity and g is zero. gap (m,): distances in m or rad.
     """
 
     H: np.ndarray
@@ -59,23 +59,23 @@ class Problem:
 
     @cached_property
     def _answers(self) -> tuple[np.ndarray, np.ndarray]:
-        """H^-1 T, and the accelerations without contact."""
+        """Product H^-1 T, and the accelerations without contact forces."""
         found = np.linalg.solve(self.H, np.column_stack([self.T, self.force]))
         return found[:, :-1], found[:, -1]
 
     @cached_property
     def M(self) -> np.ndarray:
-        """T' H^-1 T (Eq 11.35): (m, m), symmetric."""
+        """Symmetric matrix T' H^-1 T (m, m) of Eq 11.35."""
         product = self.T.T @ self._answers[0]
         return 0.5 * (product + product.T)
 
     @cached_property
     def d(self) -> np.ndarray:
-        """T' H^-1 force + bias (Eq 11.36): separation accelerations without contact forces."""
+        """Separation accelerations without contact forces: T' H^-1 force + bias (Eq 11.36)."""
         return self.T.T @ self._answers[1] + self.bias
 
     def motion(self, forces: np.ndarray) -> "Motion":
-        """Return the motion under given contact forces.
+        """Return the accelerations due to given contact forces.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Problem:
 
 
 class Motion(NamedTuple):
-    """Accelerations qdd (nv,), forces of the constraints (m,), separation accelerations (m,)."""
+    """Accelerations qdd (nv,), constraint forces (m,) and separation accelerations (m,)."""
 
     qdd: np.ndarray
     forces: np.ndarray
@@ -142,7 +142,7 @@ class State(Enum):
     COLLIDING = "2a"
     """gap = 0 and closing: an impulse acts at this instant."""
     LEAVING = "2b"
-    """gap = 0 and opening: treated as apart."""
+    """gap = 0 and opening: no force."""
     TOUCHING = "3"
     """gap = 0 and remaining zero: a force may act."""
 
@@ -183,10 +183,10 @@ def state(gap: float, gap_rate: float, *, distance: float = 1e-9, speed: float =
 def constrained_problem(
     mechanism: Mechanism, q: Array, qd: Array, tau: Array, moves: Moves, **options: Any
 ) -> Problem:
-    """Return the problem of given points along all their axes, in independent coordinates.
+    """Return the problem for given points, in independent coordinates.
 
-    Substituting qdd = G ydd + g yields G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone
-    2008, 8.43).
+    Each axis of a point is a column of T. Substituting qdd = G ydd + g yields
+    G'H G ydd = G'(force - H g) + (G'T) lambda (Featherstone 2008, 8.43).
     """
     H, loops = mechanism.mass_matrix(q), mechanism.closing
     force = tau - mechanism.inverse_dynamics(q, qd, np.zeros(len(tau)), **options)
@@ -197,10 +197,10 @@ def constrained_problem(
 
 
 def response(mechanism: Mechanism, q: Array, forces: Array) -> np.ndarray:
-    """Return the changes of qd due to joint-space impulses, the columns of forces (..., nv, k).
+    """Return the changes of qd due to the joint-space impulses in the columns of `forces`.
 
-    The changes are G (G'M G)^-1 G' forces with qd = G yd (Featherstone 2008, Eq 8.44), or
-    M^-1 forces for a tree.
+    forces (..., nv, k). The changes are G (G'M G)^-1 G' forces with qd = G yd (Featherstone 2008,
+    Eq 8.44), or M^-1 forces for a tree.
     """
     M, G = mechanism.mass_matrix(q), mechanism.closing.directions(q)
     Gt = np.swapaxes(G, -1, -2)
@@ -238,7 +238,7 @@ def limit_rows(
 def one_state(
     function: str, model: Model, q: Array, qd: Array, tau: Array
 ) -> tuple[np.ndarray, ...]:
-    """Check q, qd and tau of one state and return them; errors name `function`."""
+    """Return q, qd and tau as arrays of one state. Error messages start with `function`."""
     sizes = {"q": model.nq, "qd": model.nv, "tau": model.nv}
     given = zip(sizes.items(), (q, qd, tau), strict=True)
     found = tuple(numbers(f"{function}: {x}", a, n).astype(float) for (x, n), a in given)
@@ -255,10 +255,10 @@ def _moves(
     stops: Sequence[tuple[int, float, float]],
     wide: int,
 ) -> Moves:
-    """Return contacts and joint limits as points that move along `wide` axes, the normal last.
+    """Return contacts and joint limits as points with `wide` axes. The last axis is the normal.
 
-    With wide >= 3, two tangents come first; with wide = 4, the rotation about the normal, times
-    `_arm`, follows them.
+    With wide >= 3, the first two axes are tangents. With wide = 4, the third axis is the rotation
+    about the normal, times `_arm`.
     """
     n, k = len(contacts), len(contacts) + len(stops)
     J, room = np.zeros((k, wide, mechanism.nv)), np.full(k, np.inf)
@@ -282,7 +282,7 @@ def _moves(
 
 
 def _arm(contact: Contact) -> float:
-    """Return the length (m) by which the moment is divided so that it is bounded by mu f_n."""
+    """Return the length (m) that divides the torsional moment, so that its bound is mu f_n."""
     return contact.torsion / contact.friction if contact.torsion else 0.0
 
 
@@ -293,18 +293,18 @@ METHODS: dict[str, Callable[[Problem], np.ndarray]] = {
     "forces": lambda p: forces_program(p.M, p.d),
     "accelerations": lambda p: accelerations_program(p.H, p.force, p.T, p.bias)[1],
 }
-"""Solvers for problems without friction, one row each."""
+"""Solvers for problems without friction, by name."""
 
 
 def solve(problem: Problem, *, method: str = "lemke") -> Motion:
-    """Return the motion of a problem whose constraints all touch, without friction.
+    """Return the motion of a problem without friction, in which all contacts touch.
 
     Parameters
     ----------
     problem : Problem
         The problem, from `contact_problem` or `body_problem`.
     method : {"lemke", "forces", "accelerations"}, optional
-        A basic solution, or a quadratic program in forces or accelerations (Eq 11.43 and 11.44).
+        Lemke's method, or a quadratic program in forces or accelerations (Eq 11.43 and 11.44).
 
     Returns
     -------
@@ -595,7 +595,7 @@ def contact_dynamics(
 
 
 def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
-    """Return True if a near contact is touching; raise an error if it is colliding."""
+    """Return True if a contact with zero gap is touching. Raise an error if it is colliding."""
     now = state(0.0, float(rate), speed=speed)
     if now is State.COLLIDING:
         problem = f"contact {k} of {contact.successor!r} approaches at {-rate:.3g} m/s"
@@ -605,7 +605,7 @@ def _touches(k: int, contact: Contact, rate: float, speed: float) -> bool:
 
 
 def paired(model: Model, frames: Sequence[tuple[str | None, str | None]]) -> np.ndarray:
-    """Return numbers (k,) that are equal for pairs of frames on the same two bodies."""
+    """Return numbers (k,) that identify the two bodies of each pair of frames."""
     bodies = [
         frozenset(WORLD if f is None else model.frame(f).body for f in pair) for pair in frames
     ]

@@ -23,10 +23,10 @@ FRICTION = (1.0, 0.005, 0.0001)
 """Default sliding, torsional (m) and rolling (m) friction of shapes, as in MuJoCo."""
 
 MOST_OWN = 12
-"""Maximum number of pairs of the robot's own shapes that have separate contact slots."""
+"""Maximum number of self-collision pairs with separate contact slots."""
 
 SLOTS = 8
-"""Default number of contact slots that the robot's own pairs share if they exceed `MOST_OWN`."""
+"""Default number of contact slots that self-collision pairs share if there are over `MOST_OWN`."""
 
 
 def file_pairs(
@@ -42,8 +42,8 @@ def file_pairs(
 
     Shapes of links touch planes and other shapes of the file according to MuJoCo's rules: masks
     (contype and conaffinity), excluded pairs, and no contact between a body and its parent. The
-    friction of a pair is the larger friction of its two shapes, or that of the shape with higher
-    priority.
+    friction of a pair is the larger friction of its two shapes, or the friction of the shape with
+    the higher priority.
 
     Parameters
     ----------
@@ -53,15 +53,15 @@ def file_pairs(
         Additional ground that all collision shapes touch, for files without one, such as URDF.
         True adds the plane z = 0 of the world.
     friction : float, optional
-        Sliding friction coefficient of all pairs. Default: that of the file, or 1.
+        Sliding friction coefficient of all pairs. Default: the coefficient in the file, or 1.
     restitution : float, optional
         Coefficient of restitution of all pairs.
     own : bool, optional
         Enable contact between shapes of the robot.
     slots : int, optional
-        If there are more than 12 pairs of the robot's own shapes, they share this number of contact
-        slots: in each step, that many of the closest points can touch. `Trajectory.overflow` counts
-        the steps in which they did not suffice.
+        If there are more than 12 self-collision pairs, they share this number of contact slots: in
+        each step, only this number of closest points can touch. `Trajectory.overflow` counts the
+        steps with too few slots.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def _tell(left: list[tuple[Any, Any]]) -> None:
     if left:
         kinds = dict.fromkeys(f"{type(a).__name__} on {type(b).__name__}" for a, b in left)
         words = ", ".join([*kinds][:4]) + (", ..." if len(kinds) > 4 else "")
-        problem = f"unsupported pairs of shapes, which do not collide ({len(left)}): {words}"
+        problem = f"unsupported pairs of shapes do not collide ({len(left)}): {words}"
         warnings.warn(f"contacts of the file: {problem}", stacklevel=4)
 
 
@@ -192,9 +192,9 @@ def may_touch(a: Any, b: Any) -> bool:
 
 
 def real_parents(model: Model) -> list[tuple[int, list[int]]]:
-    """Return the parent of each body, and the massless bodies between the two.
+    """Return the parent of each body, and the massless bodies between the body and this parent.
 
-    Massless links without shapes, between several joints of one body, do not count as parents.
+    Massless links without shapes, which connect joints in series, do not count as parents.
     """
     links, shapes = model.source.links, model.source.shapes
     names = {link.name for link in links if not link.massless} | {shape.link for shape in shapes}
@@ -210,9 +210,10 @@ def real_parents(model: Model) -> list[tuple[int, list[int]]]:
 
 
 def _allowed(model: Model) -> Callable[[ShapeData, ShapeData], bool]:
-    """Return a function that tests if two shapes may touch.
+    """Return a function that returns True if two shapes may touch.
 
-    They may not if the file excludes the pair, or if one body is the parent of the other.
+    Two shapes may not touch if the file excludes the pair, or if one body is the parent of the
+    other.
     """
     parents = [parent for parent, _ in real_parents(model)]
     near = {frozenset((k, parent)) for k, parent in enumerate(parents) if parent != WORLD}
@@ -231,7 +232,7 @@ def _key(a: ShapeData, b: ShapeData) -> frozenset[tuple[Any, ...]]:
 
 
 def _any(model: Model, shape: ShapeData) -> Iterator[Any]:
-    """Yield the contact shapes of a plane, a height field or any other shape."""
+    """Yield the contact shapes for a plane, a height field or any other shape of the file."""
     if shape.kind == "plane":
         yield _plane(shape)
     elif isinstance(shape, HeightFieldData):
@@ -272,7 +273,7 @@ def _shape(model: Model, shape: ShapeData) -> Iterator[Any]:
 
 
 def _box(link: str, size: Iterable[float], R: np.ndarray, r: np.ndarray) -> Box | ConvexMesh:
-    """Return a box if its edges are along the axes of its link, or else the hull of its corners."""
+    """Return a `Box` if the edges are along the link's axes, or the convex hull of the corners."""
     edges = np.array([*size])
     if np.allclose(np.abs(R).max(axis=0), 1.0, atol=1e-9):
         return Box(link, place(np.abs(R) @ edges), place(r))

@@ -1,9 +1,10 @@
 """Impact of bodies and robots: velocity steps caused by impulses (Featherstone 2008, 11.7).
 
-An impulse is the integral of a force over an instant: moment (N m s), then force (N s). It equals
-an inertia times the velocity step: I for a body (Eq 11.55), I^A for the handle of an articulated
-body (the inverse of `operational_inertia_inverse`, Eq 11.56), and M for a system (Eq 11.57). For
-articulated bodies this is an idealization: real impacts propagate through them.
+An impulse is the integral of a force over a very short time: moment (N m s), then force (N s). It
+equals an inertia times the velocity step: I for a body (Eq 11.55), I^A for the handle of an
+articulated body (the inverse of `operational_inertia_inverse`, Eq 11.56), and M for a system (Eq
+11.57). For articulated bodies, this is an idealization, because real impacts propagate from body to
+body.
 """
 
 from collections.abc import Sequence
@@ -33,7 +34,7 @@ the limit is larger than the error of cone programs.
 """
 
 ROUNDS = 100_000
-"""Maximum number of sequential impacts, or of rounds of impacts."""
+"""Maximum number of sequential impacts, or of rounds of simultaneous impacts."""
 
 
 class Impact(NamedTuple):
@@ -49,7 +50,7 @@ class Impact(NamedTuple):
 def velocity_step(
     robot: Machine, q: Array, impulse: Array, *, frame: str, axes: Axes = "world", at: At = "frame"
 ) -> np.ndarray:
-    """Return the step of joint velocities due to an impulse on a frame (Eq 11.57, 11.58).
+    """Return the change of joint velocities due to an impulse on a frame (Eq 11.57, 11.58).
 
     Parameters
     ----------
@@ -109,8 +110,8 @@ def impact(
     contacts : sequence of Contact
         Contacts from `contact_points` in this state, at any distance.
     law : ImpactLaw
-        `Newton`, `Sticking`, `Poisson`, `Stronge` or `Moreau`. Its coefficients are used, not those
-        of the contacts.
+        `Newton`, `Sticking`, `Poisson`, `Stronge` or `Moreau`. Its coefficients are used instead of
+        the coefficients of the contacts.
     treatment : {"propagated", "simultaneous", "sequential"}, optional
         Treatment of several contacts; see Notes.
     distance : float, optional
@@ -131,7 +132,7 @@ def impact(
     "simultaneous" applies Newton's law without friction to all contacts: each separates at least as
     fast as its restitution requires, and has an impulse only if it does not separate faster. With
     friction, use `Moreau`. "propagated" applies the same law to the contacts between bodies that
-    approach each other, then to those that approach as a result, until no contact approaches.
+    approach each other, then to contacts that approach as a result, until no contact approaches.
     Without restitution, all contacts take part in every round. "sequential" applies any law to the
     fastest approaching contact, repeatedly.
 
@@ -178,12 +179,15 @@ def _near(contacts: Sequence[Contact], lead: tuple[int, ...], distance: float) -
 
 
 def _jacobian(mechanism: Mechanism, q: Array, contacts: Sequence[Contact]) -> np.ndarray:
-    """Return J (..., 3k, nv) of the relative velocities at k contacts, in contact axes."""
+    """Return the Jacobian (..., 3k, nv) of the relative velocities at contacts, in contact axes."""
     return np.concatenate([contact_jacobian(mechanism, q, c) for c in contacts], axis=-2)
 
 
 def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.ndarray:
-    """Return J (..., 3, nv) of the successor's relative velocity at a contact, in contact axes."""
+    """Return the Jacobian (..., 3, nv) of the relative velocity at a contact, in contact axes.
+
+    The velocity is relative to the predecessor.
+    """
     over, under = (
         point_jacobian(mechanism, q, frame, contact.point)
         for frame in (contact.successor, contact.predecessor)
@@ -193,7 +197,7 @@ def contact_jacobian(mechanism: Mechanism, q: Array, contact: Contact) -> np.nda
 
 
 def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Array) -> np.ndarray:
-    """Return J (..., 3, nv) of the body point at a position (..., 3), along the world axes."""
+    """Return the Jacobian (..., 3, nv) of the body point at a position, along the world axes."""
     place = np.asarray(point, dtype=float)
     if frame is None:
         return np.zeros((*place.shape, mechanism.model.nv))
@@ -202,12 +206,15 @@ def point_jacobian(mechanism: Mechanism, q: Array, frame: str | None, point: Arr
 
 
 Given = tuple[np.ndarray, np.ndarray]
-"""W (..., 3k, 3k) and zeta (..., 3k) of k contacts, or p variations of both along an extra last
-axis."""
+"""Arrays W (..., 3k, 3k) and zeta (..., 3k) of k contacts, or p derivatives of both along an
+additional last axis."""
 
 
 class _Rounds(NamedTuple):
-    """Treatment of k contacts, and numbers (k,) that identify the two bodies of each contact."""
+    """Treatment of impacts at k contacts.
+
+    bodies (k,): a number that identifies the two bodies of each contact.
+    """
 
     treatment: Treatment
     bodies: np.ndarray
@@ -217,7 +224,7 @@ class _Rounds(NamedTuple):
         return _Rounds(treatment, paired(model, [contact[:2] for contact in contacts]))
 
     def meet(self, law: Any, closing: np.ndarray) -> np.ndarray:
-        """Return the mask (k,) of contacts that take part when `closing` contacts collide."""
+        """Return the mask (k,) of contacts that may have impulses if `closing` contacts collide."""
         if self.treatment == "simultaneous" or law.restitution == 0.0:
             return np.ones_like(closing)
         return np.isin(self.bodies, self.bodies[closing])
@@ -271,7 +278,7 @@ def _in_rounds(
 
 
 def _changed(law: ImpactLaw, given: Given, changes: Given) -> tuple[np.ndarray, np.ndarray]:
-    """Return the impulse of a law and, if requested, its variation from the law's derivatives."""
+    """Return the impulse of a law, and its changes for `changes` of W and zeta."""
     impulse, (dW, dzeta) = law.impulse(*read_only(*given)), changes
     if not dzeta.shape[-1]:
         return impulse, np.zeros((*impulse.shape, 0))
@@ -378,9 +385,9 @@ def impact_derivatives(
     -----
     Contact points move with the successors, and normals are constant in the world. The derivatives
     are exact for `Sticking`, `Newton` without friction and `Moreau`; other laws use central
-    differences, accurate to about 1e-9. No derivative exists where slip begins to stick or
-    reverse, or where the set of colliding contacts changes. `Sticking` requires a point that can
-    move in all three directions.
+    differences, accurate to about 1e-9. No derivative exists where slip stops or reverses, or where
+    the set of colliding contacts changes. `Sticking` requires a point that can move in all three
+    directions.
 
     Examples
     --------
@@ -403,7 +410,7 @@ def impact_derivatives(
     names = ("mass_matrix", "loop_matrix")
     by_q = [slopes, *(mechanism.derivatives(name, q, wrt="q") for name in names)]
     dJ, dM, dA = (np.einsum("...ikl,...lp->...ikp", slope, dq) for slope in by_q)
-    # A G = 0, and the rows of the independent coordinates in G are constant: A dG = -dA G
+    # From A G = 0: A dG = -dA G. The rows of dG for the independent coordinates are zero.
     dG = -np.einsum("...im,...mkp,...kj->...ijp", loose, dA, G)
     dqd = free_rates - np.einsum("...im,...mkp,...k->...ip", loose, dA, qd)
     B, dB = _response_slopes((M, dM), (G, dG), (J, dJ))
@@ -419,7 +426,7 @@ def impact_derivatives(
 
 
 def _response_slopes(inertia: Given, loops: Given, contacts: Given) -> Given:
-    """Return B = G (G'M G)^-1 G'J' (..., nv, 3k) and its variation, given those of M, G and J."""
+    """Return B = G (G'M G)^-1 G'J' (..., nv, 3k) and its changes, given changes of M, G and J."""
     (M, dM), (G, dG), (J, dJ) = inertia, loops, contacts
     Jt, Gt = np.swapaxes(J, -1, -2), np.swapaxes(G, -1, -2)
     H = Gt @ M @ G
@@ -448,7 +455,7 @@ def _jacobian_slopes(mechanism: Mechanism, q: np.ndarray, contact: Contact) -> n
 def _point_slopes(
     mechanism: Mechanism, q: np.ndarray, frame: str | None, point: np.ndarray, moved: np.ndarray
 ) -> np.ndarray:
-    """Return the derivative of `point_jacobian` at a point with derivative `moved` (..., 3, nv)."""
+    """Return the derivative of `point_jacobian`; moved: derivative of the point (..., 3, nv)."""
     if frame is None:
         return np.zeros((*moved.shape, mechanism.model.nv))
     J = mechanism.jacobian(q, frame=frame)

@@ -1,16 +1,17 @@
 """Active sets: contacts that touch, contacts that are held, and changes of both sets.
 
 The procedure follows Featherstone 2008, table 11.1; numbers in parentheses are its steps. Current
-contacts touch and remain closed, and the active ones among them are held. `Mode` is for a simulator
-with friction: a held point sticks, slides, or is frictionless. While a mode lasts, the motion
-solves linear equations (1). At its end, impulses (4) and the complementarity problem of all
-touching contacts (6) determine the next mode.
+contacts touch and remain closed. Active contacts are current contacts that are held by a
+constraint force. `Mode` is for a simulator with friction: a held point sticks, slides, or is
+frictionless. While a mode lasts, the motion solves linear equations (1). At its end, impulses (4)
+and the complementarity problem of all touching contacts (6) determine the next mode.
 
 `Sets` and its functions are the equivalent for problems without friction. A simulator integrates
-`held` (1), looks for `events` (2) and returns to the time of the earliest event (3). At a gain, it
-applies an impulse, solves the problem of all touching contacts and uses its `new_sets` (4). At a
-geometric loss, it continues `without` the contact (5). At a negative force, it solves the problem
-again and uses its `new_sets` (6). Contacts are numbered as in the problem.
+`held` (1), looks for `events` (2) and returns to the time of the earliest event (3). If a contact
+is gained, the simulator applies an impulse, solves the problem of all touching contacts and uses
+its `new_sets` (4). If a contact slides off an edge, the simulator continues `without` the contact
+(5). If a force becomes negative, it solves the problem again and uses its `new_sets` (6). Contacts
+are numbered as in the problem.
 """
 
 from collections.abc import Collection, Sequence
@@ -38,7 +39,7 @@ BOUND = 1e-7
 is larger than the error of the complementarity problem."""
 
 DEPENDENT = 1e-9
-"""Relative threshold of singular values, up to which a point is already held by other points."""
+"""Relative threshold of singular values, below which other points already hold a point."""
 
 EDGE = 1e-8
 """Friction within this fraction of its bound counts as being at the bound."""
@@ -47,13 +48,13 @@ SOON = 1e-3
 """Friction within this fraction of its bound may be redistributed among sticking points."""
 
 SLOW = 1e-5
-"""Velocities up to this value (m/s, rad/s) count as zero: such points stick or begin to slide, and
-rebounds of at most this speed, which rise at most 5e-12 m under gravity, remain in contact."""
+"""Velocities up to this value (m/s, rad/s) count as zero. Points with lower velocities stick or
+begin to slide. Rebounds with lower velocities, which rise at most 5e-12 m, remain in contact."""
 
 FAINT = 1e-3
 """Speed (m/s) below which slip keeps the direction of the previous step, because the direction of a
-vanishing velocity is undetermined and turns too fast. For faster slip, the error of the direction
-is about (FAINT / speed)^2 times its rotation in a step."""
+very small velocity is inaccurate and changes too fast. For faster slip, the error of the direction
+is about (FAINT / speed)^2 times the rotation of the direction in a step."""
 
 SETTLED = 1e-12
 """Approach speed, relative to the initial speed, below which sequential impacts have ended."""
@@ -63,7 +64,7 @@ MOST = 10_000
 
 
 def _still(a: np.ndarray, d: np.ndarray) -> np.ndarray:
-    """Return the mask of accelerations that are negligible compared with those without forces."""
+    """Return the mask of accelerations that are negligible relative to the accelerations d."""
     return a <= ACTS * np.max(np.abs(d), initial=0.0)
 
 
@@ -73,7 +74,7 @@ def _acting(forces: np.ndarray) -> np.ndarray:
 
 
 def _spanning(normals: np.ndarray, current: np.ndarray, first: np.ndarray) -> np.ndarray:
-    """Return the mask (m,) of `first` and enough `current` contacts to span all current normals."""
+    """Return a mask (m,) of contacts, including `first`, whose normals span all current ones."""
     active = first.copy()
     unit = normals / np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), 1e-300)
     for k in np.flatnonzero(current & ~first):
@@ -111,7 +112,7 @@ class Mode(NamedTuple):
         return np.any(self.slip, axis=-1)
 
     def of(self, which: np.ndarray) -> "Mode":
-        """Return the mode of selected points."""
+        """Return the mode restricted to selected points."""
         return Mode(*(part[which] for part in self))
 
 
@@ -131,7 +132,7 @@ def heading(mode: Mode, moves: Moves) -> Mode:
 def held_forces(
     problem: Problem, axes: np.ndarray, mode: Mode, mu: np.ndarray, drag: np.ndarray
 ) -> np.ndarray:
-    """Return the forces (k, 3), in contact axes, that hold k points.
+    """Return the forces (k, 3), in contact axes, that keep k points in contact.
 
     Normal forces may be negative. The friction of a sliding point depends on its normal force
     (`drags`), so the matrix is not symmetric.
@@ -183,9 +184,9 @@ def dragged(problem: Problem, moves: Moves, forces: np.ndarray, mu: np.ndarray) 
 
 
 def ease(M: np.ndarray, drag: np.ndarray) -> np.ndarray:
-    """Return the fraction (k,) of normal mobility that remains with friction.
+    """Return the ratio (k,) of normal acceleration per unit force with and without friction.
 
-    The fraction is 0 at Painleve's paradox.
+    The ratio is 0 at Painleve's paradox.
     """
     own = np.array([M[3 * i + 2, 3 * i : 3 * i + 3] for i in range(len(drag))])
     pushed: np.ndarray = 1.0 + np.sum(own[:, :2] * drag, axis=-1) / own[:, 2]
@@ -239,7 +240,7 @@ def _at_edge(f: np.ndarray, mu: np.ndarray, part: float) -> np.ndarray:
 def _begun(
     f: np.ndarray, way: np.ndarray, mu: np.ndarray, slip: np.ndarray, able: np.ndarray
 ) -> np.ndarray:
-    """Return directions of slip (k, 2), including points that begin to slide along `way` (k, 2)."""
+    """Return directions of slip (k, 2). Points that begin to slide move along `way` (k, 2)."""
     begins = able & ~np.any(slip, axis=-1) & _at_edge(f, mu, EDGE)
     length = np.where(begins, np.linalg.norm(way, axis=-1), 1.0)
     return np.where(begins[:, None], way / length[:, None], slip)
@@ -257,7 +258,7 @@ def _spanned(moves: Moves, mode: Mode, mu: np.ndarray, some: np.ndarray) -> np.n
 
 
 def _pulled(problem: Problem, moves: Moves, mode: Mode, mu: np.ndarray) -> np.ndarray:
-    """Return the mask (k,) of points that only a pulling force above half of `BOUND` would hold."""
+    """Return the mask (k,) of points with tension above BOUND / 2 times the largest force."""
     which = np.flatnonzero(mode.active)
     rows, some, held = 3 * which[:, None] + np.arange(3), moves.of(which), mode.of(which)
     part = replace(problem, T=problem.T[:, rows.ravel()], bias=problem.bias[rows.ravel()])
@@ -318,11 +319,11 @@ def _in_turn(laws: Sequence[Rigid], W: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 class Sets(NamedTuple):
-    """Indices of contacts that touch and remain closed, and of those among them that are held.
+    """Indices of current contacts, which touch and remain closed, and of active contacts.
 
-    The normals of `active` contacts are a basis of the normals of `current` ones, and every contact
-    with a force is active. As long as no force is negative, it suffices to hold the active
-    contacts.
+    Active contacts are current contacts that are held. Their normals are a basis of the normals of
+    all current contacts, and every contact with a force is active. As long as no force is negative,
+    it suffices to hold the active contacts.
     """
 
     current: tuple[int, ...]
@@ -330,14 +331,14 @@ class Sets(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Change of the sets: its kind ("gain", "loss" or "negative force") and the contact's index."""
+    """Event that changes the sets: "gain", "loss" or "negative force", and a contact's index."""
 
     kind: str
     contact: int
 
 
 def new_sets(problem: Problem, motion: Motion) -> Sets:
-    """Return the sets given the solved problem of touching contacts (steps 4 and 6).
+    """Return the sets after the problem of touching contacts is solved (steps 4 and 6).
 
     Parameters
     ----------
@@ -349,13 +350,13 @@ def new_sets(problem: Problem, motion: Motion) -> Sets:
     Returns
     -------
     sets : Sets
-        Current contacts are those that do not separate. Active contacts are those with a force and,
-        if their normals do not span the normals of all current contacts (a degenerate solution),
-        additional ones without force.
+        Current contacts do not separate. Active contacts have a force. If their normals do not span
+        the normals of all current contacts (a degenerate solution), contacts without force are
+        added.
 
     Notes
     -----
-    Steps are those of Featherstone (2008), table 11.1.
+    The steps refer to Featherstone (2008), table 11.1.
 
     Examples
     --------
@@ -402,14 +403,14 @@ def without(problem: Problem, sets: Sets, lost: Collection[int]) -> Sets:
 
 
 def _sets(problem: Problem, current: np.ndarray, first: np.ndarray) -> Sets:
-    """Return the sets with a basis of the normals of `current` contacts that prefers `first`."""
+    """Return the sets for `current` contacts. Active contacts are preferably in `first`."""
     basis = _spanning(problem.T.T, first, np.zeros_like(first))
     active = _spanning(problem.T.T, current, basis)
     return Sets(*(tuple(map(int, np.flatnonzero(group))) for group in (current, active)))
 
 
 def held(problem: Problem, sets: Sets) -> Motion:
-    """Return the motion with active contacts held, even if they pull, and others free (step 1).
+    """Return the motion with active contacts held, even in tension, and others free (step 1).
 
     Parameters
     ----------
@@ -468,7 +469,7 @@ def events(
     -------
     events : list of Event
         A gain is a contact that collides and is not current. A loss is a current contact with a gap
-        above `distance`. A negative force is the force of an active contact.
+        above `distance`. A negative force is a tensile force of an active contact.
 
     Examples
     --------

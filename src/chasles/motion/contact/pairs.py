@@ -42,7 +42,7 @@ MEETINGS: list[tuple[Any, Any, Any]] = [
     (Capsule, Box | ConvexMesh, Capsules),
     (Cylinder, Plane | Ground, Standing),
 ]
-"""Body and surface types whose contact features vary with the motion, one row each."""
+"""Types of body and surface whose contact features vary with the motion, and their handlers."""
 
 MOST_SHARED = 64
 """Maximum number of slots that pairs can share."""
@@ -65,15 +65,15 @@ def meeting(body: Body, surface: Surface) -> Meeting | None:
 class Rigid:
     """Contact law of rigid bodies that touch, separate, slide, stick and collide.
 
-    friction: Coulomb's coefficient mu during contact. restitution: e of Newton's impact law, with
-    the same friction. Impulses act at all points between bodies that approach each other, then at
-    points between bodies that approach as a result, so that an impact propagates through Newton's
-    cradle. impact: a single-point impact law to use instead; it acts at one point after the other.
-    torsion, rolling: torsional and rolling friction in m; the largest moments about the normal and
-    the tangents are these lengths times the normal force. Only the integrator "time-stepping"
-    supports torsion and rolling. sequence: True to let the impacts of one time step happen one
-    after another, so that an impact passes through touching balls. By default, "time-stepping"
-    solves them together; other integrators ignore this option.
+    friction: Coulomb's coefficient mu during contact. restitution: coefficient e of Newton's impact
+    law, with the same friction. Impulses act at all points between bodies that approach each other,
+    then at points between bodies that approach as a result, so that an impact propagates through
+    Newton's cradle. impact: a single-point impact law to use instead; it is applied to one point at
+    a time. torsion, rolling: torsional and rolling friction in m; the largest moments about the
+    normal and the tangents are these lengths times the normal force. Only the integrator
+    "time-stepping" supports torsion and rolling. sequence: True to solve the impacts of one time
+    step one after another, so that an impact propagates through touching balls. By default,
+    "time-stepping" solves them together; other integrators ignore this option.
     """
 
     friction: float = 0.0
@@ -121,11 +121,11 @@ class Compliant:
 
 
 class Spot(NamedTuple):
-    """Point C where a body may touch another, and its relative motion.
+    """Point where a body may touch another body, and the relative motion at this point.
 
     axes: two tangents and the normal as rows; the normal points from the other body to this one.
-    gap: the distance (m). rate, slip: velocities of this body at C relative to the other, along the
-    normal and the tangents.
+    gap: the distance (m). rate, slip: velocities of this body relative to the other body at the
+    point, along the normal and the tangents.
     """
 
     point: np.ndarray
@@ -139,12 +139,13 @@ class Spot(NamedTuple):
 class Pair:
     """Body and surface that may touch, and the contact law between them.
 
-    Each point of the body (`body.balls()`) is a separate contact, in the order of the pairs. If the
-    contact points of rigid bodies vary with the motion, the pair counts as one contact.
+    Each point of the body (`body.balls()`) is a separate contact, numbered in the order of the
+    pairs. A pair of rigid bodies with contact points that vary with the motion counts as one
+    contact.
 
-    shared: if positive, the number of contact slots that all pairs with this number and the same
-    law share in "time-stepping": in each step, the closest points can touch. Other integrators
-    ignore it.
+    shared: number of contact slots in "time-stepping". All pairs with the same law and the same
+    positive number share these slots; in each step, only the closest points can touch. Other
+    integrators ignore this option.
     """
 
     body: Body
@@ -163,7 +164,7 @@ class Pair:
             problem = f"the law must be {wanted}, not {self.law!r:.60}"
             raise ArgumentError("E-CONTACT-043", problem, part="Pair")
         if isinstance(self.law, SoftContact) and self.law.tangents != 2:
-            problem = "a law with tangents=1 applies only to points in a plane"
+            problem = "SoftContact(tangents=1) is valid only for points that move in a plane"
             raise InputError("E-CONTACT-044", problem, "use SoftContact(tangents=2)", part="Pair")
         if self.body.frame == self.surface.frame:
             where = "in the world" if self.body.frame is None else f"on frame {self.body.frame!r}"
@@ -186,7 +187,7 @@ class Pair:
 
     @property
     def traced(self) -> bool:
-        """True if the contact points are fixed balls on a surface with a closed form."""
+        """True if contact is between fixed balls and a surface with a closed-form distance."""
         if isinstance(self.surface, Cylinder | ConvexMesh | HeightField):
             return False
         flat = isinstance(self.surface, Plane | Ground) and not isinstance(self.body, Cylinder)
@@ -218,7 +219,7 @@ class Pair:
         return 1 if self.varies else len(self.body.balls())
 
     def spots(self, over: Carrier, under: Carrier) -> list[Spot]:
-        """Return the points of possible contact.
+        """Return the points where contact is possible.
 
         Parameters
         ----------
@@ -286,14 +287,14 @@ def given_pairs(function: str, contacts: Any) -> tuple[Any, ...]:
         return () if contacts is None else tuple(contacts)
     except TypeError:
         problem = f"contacts must be a list of pairs, not {contacts!r:.80}"
-        raise ArgumentError("E-MOTION-006", problem, "write [pair]", part=function) from None
+        raise ArgumentError("E-MOTION-006", problem, "pass a list: [pair]", part=function) from None
 
 
 # Soft contact ------------------------------------------------------------------------------------
 
 
 class Pressed(NamedTuple):
-    """Contact points, forces in contact axes, rates of states, and mask of points in contact."""
+    """Contact points, forces in contact axes, rates of state variables, and contact mask."""
 
     spots: list[Spot]
     forces: list[list[Number]]
@@ -391,7 +392,7 @@ class Contacts(Placed):
     def pressed(
         self, arena: Arena, q: Numbers, qd: Numbers, state: Numbers, touching: Numbers | None = None
     ) -> Pressed:
-        """Return the response of the contacts to a state.
+        """Return contact forces and rates of state variables in a state of the robot.
 
         Parameters
         ----------
@@ -573,7 +574,7 @@ class Contacts(Placed):
         return [z for law, part, f, gap in ended for z in law.settled(part, f, gap)]
 
     def program(self, h: float) -> Program:
-        """Return the program for forces, gaps and the states after a time without motion.
+        """Return a program for forces, gaps, and the states after a time h in which q is constant.
 
         Parameters
         ----------
