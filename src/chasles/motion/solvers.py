@@ -37,6 +37,10 @@ PENETRATE = "allow a small penetration, or check the contact geometry"
 TIE = 1e-12
 """Ratios that differ by less than this, after scaling, are treated as equal."""
 
+ROUGH = 1e-10
+"""Largest error of min(w, z), after scaling and relative to the largest |d| or z, that rounding
+leaves in a solution by Lemke's method if no basis was nearly singular."""
+
 OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
 
@@ -120,10 +124,17 @@ def lemke(M: Array, d: Array) -> np.ndarray:
         return np.zeros_like(d)
     scale = scales(M)
     A, b = scale[:, None] * M * scale, scale * d
-    basic = _basic(A, b / np.max(np.abs(b)) + SLACK, scale)
-    z = np.zeros_like(d)
-    z[basic] = np.linalg.solve(A[np.ix_(basic, basic)], -b[basic])
-    return np.maximum(scale * z, 0.0)
+    z, size = np.zeros_like(d), np.max(np.abs(b))
+    try:
+        basic = _basic(A, b / size + SLACK, scale)
+        z[basic] = np.linalg.solve(A[np.ix_(basic, basic)], -b[basic])
+        wrong = np.max(np.abs(np.minimum(z, A @ z + b))) > ROUGH * max(size, np.max(z))
+        least = _least_motion(A, b / size + SLACK) if wrong else None
+    except (Infeasible, np.linalg.LinAlgError):
+        least = _least_motion(A, b / size + SLACK)
+        if least is None:
+            raise
+    return scale * np.maximum(z if least is None else size * least, 0.0)
 
 
 def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -151,6 +162,23 @@ def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
         leaving = able[last[0] if ends else _least(ratios)]
     problem = f"no solution after {100 * (n + 1)} pivots"
     raise ConvergenceError("E-CONTACT-002", problem, "check the accuracy of M", part="lemke")
+
+
+def _least_motion(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """Return a solution z of w = A z + b for a symmetric positive semidefinite A = L L', or None.
+
+    z are the multipliers of the least y with L y + b >= 0 (Lawson and Hanson 1974, chapter 23,
+    problem LDP). L has the square root of the condition number of A, so nearly dependent contacts,
+    for which the bases of Lemke's method are singular up to rounding, do less harm. The result is
+    None if A is not symmetric, or if there is no solution.
+    """
+    if not np.allclose(A, A.T, rtol=0.0, atol=1e-12):
+        return None
+    values, vectors = np.linalg.eigh(A)
+    kept = values > len(b) * np.finfo(float).eps * values[-1]
+    E = np.vstack([(vectors[:, kept] * np.sqrt(values[kept])).T, -b])
+    u, miss = scipy.optimize.nnls(E, np.append(np.zeros(len(E) - 1), 1.0))
+    return None if miss < CERTAIN else u / (1.0 + b @ u)
 
 
 def _least(rows: np.ndarray) -> int:
