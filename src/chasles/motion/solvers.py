@@ -19,6 +19,7 @@ import numpy as np
 import scipy
 
 from chasles.errors import ConvergenceError, InputError, MissingPackageError
+from chasles.motion.least import farkas, least_motion
 
 Array = Any
 
@@ -58,9 +59,6 @@ TOLERANCE = 1e-10
 
 CLARABEL = 1e-10
 """Tolerances of Clarabel; with smaller values it may not terminate."""
-
-CERTAIN = 1e-6
-"""Largest size of A u, relative to b.u = -1, for which u proves that a problem has no solution."""
 
 
 class Infeasible(InputError):
@@ -129,9 +127,9 @@ def lemke(M: Array, d: Array) -> np.ndarray:
         basic = _basic(A, b / size + SLACK, scale)
         z[basic] = np.linalg.solve(A[np.ix_(basic, basic)], -b[basic])
         wrong = np.max(np.abs(np.minimum(z, A @ z + b))) > ROUGH * max(size, np.max(z))
-        least = _least_motion(A, b / size + SLACK) if wrong else None
+        least = least_motion(A, b / size + SLACK) if wrong else None
     except (Infeasible, np.linalg.LinAlgError):
-        least = _least_motion(A, b / size + SLACK)
+        least = least_motion(A, b / size + SLACK)
         if least is None:
             raise
     return scale * np.maximum(z if least is None else size * least, 0.0)
@@ -162,23 +160,6 @@ def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
         leaving = able[last[0] if ends else _least(ratios)]
     problem = f"no solution after {100 * (n + 1)} pivots"
     raise ConvergenceError("E-CONTACT-002", problem, "check the accuracy of M", part="lemke")
-
-
-def _least_motion(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Return a solution z of w = A z + b for a symmetric positive semidefinite A = L L', or None.
-
-    z are the multipliers of the least y with L y + b >= 0 (Lawson and Hanson 1974, chapter 23,
-    problem LDP). L has the square root of the condition number of A, so nearly dependent contacts,
-    for which the bases of Lemke's method are singular up to rounding, do less harm. The result is
-    None if A is not symmetric, or if there is no solution.
-    """
-    if not np.allclose(A, A.T, rtol=0.0, atol=1e-12):
-        return None
-    values, vectors = np.linalg.eigh(A)
-    kept = values > len(b) * np.finfo(float).eps * values[-1]
-    E = np.vstack([(vectors[:, kept] * np.sqrt(values[kept])).T, -b])
-    u, miss = scipy.optimize.nnls(E, np.append(np.zeros(len(E) - 1), 1.0))
-    return None if miss < CERTAIN else u / (1.0 + b @ u)
 
 
 def _least(rows: np.ndarray) -> int:
@@ -336,7 +317,7 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
     A, b = scale[:, None] * M * scale, scale * d
     n, size = len(d), np.max(np.abs(b))
     z, _, flag = solve_quadratic(A, b / size, np.zeros((0, n)), np.zeros(n), proximal=PROXIMAL)
-    if flag != OPTIMAL and (ray := _ray(A, b / size)) is not None:
+    if flag != OPTIMAL and (ray := farkas(A, b / size)) is not None:
         what, part = "the problem is unbounded: no forces prevent penetration", "forces_program"
         raise Infeasible("E-CONTACT-054", what, PENETRATE, ray=scale * ray, part=part)
     if flag != OPTIMAL:
@@ -352,12 +333,6 @@ def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
     step = np.linalg.lstsq(A[np.ix_(acting, acting)], -(A @ z + b)[acting], rcond=1e-12)[0]
     exact[acting] += step
     return exact if np.all(exact >= 0.0) else z
-
-
-def _ray(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Return u >= 0 with A u = 0 and b.u < 0; None if A'x + b >= 0 has a solution (Farkas)."""
-    u, miss = scipy.optimize.nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
-    return u if miss < CERTAIN else None
 
 
 def accelerations_program(
@@ -414,7 +389,7 @@ def accelerations_program(
     if flag == INFEASIBLE:
         problem = "the problem is infeasible: no accelerations keep the contacts from penetrating"
         part = "accelerations_program"
-        raise Infeasible("E-CONTACT-057", problem, PENETRATE, ray=_ray(T, bias), part=part)
+        raise Infeasible("E-CONTACT-057", problem, PENETRATE, ray=farkas(T, bias), part=part)
     if flag != OPTIMAL:
         problem = f"DAQP failed (exit flag {flag})"
         raise ConvergenceError("E-CONTACT-058", problem, "use lemke", part="accelerations_program")
