@@ -66,7 +66,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Iterator[None]:
         if is_slow:
             item.add_marker("slow")
     yield
-    ranks = slow.ranks(item.path.name for item in items)
+    ranks = slow.ranks((item.path.name, item.name) for item in items)
     items.sort(key=lambda item: ranks[item.path.name])
 
 

@@ -7,7 +7,8 @@ out; `pytest -m slow` runs them, `pytest -m ""` all. `python tests/slow.py LOG S
 rows of single tests again, from the output of `pytest -m "" --durations=0`.
 
 The workers of pytest-xdist take whole files, in the order of `ranks`: those that take longest come
-first, so that none of them runs alone at the end.
+first, so that none of them runs alone at the end. A test with a row of its own takes about as long
+as a hundred others.
 """
 
 import re
@@ -23,6 +24,7 @@ ROW = re.compile(r"([\d.]+)s (call|setup) +(\S*?)([^/]+\.py)::(.*)")
 FIRST = (
     "test_docs.py",
     "test_machine_code.py",
+    "test_pinocchio.py",
     "test_site.py",
     "test_hostile_files.py",
     "test_threads.py",
@@ -43,6 +45,9 @@ FIRST = (
 )
 """Files whose few tests take long."""
 
+LONG = 100
+"""Work of a test with a row of its own, beside that of another test."""
+
 
 @cache
 def rows() -> dict[str, int]:
@@ -62,11 +67,14 @@ def marked(tests: Iterable[tuple[str, str]]) -> Iterator[bool]:
         yield thinned or file in rows() or f"{file}::{test}" in rows()
 
 
-def ranks(files: Iterable[str]) -> dict[str, tuple[int, int, str]]:
-    """Return the place of each file, from the file of each test: `FIRST`, then many tests first."""
-    counts = Counter(files)
+def ranks(tests: Iterable[tuple[str, str]]) -> dict[str, tuple[int, int, str]]:
+    """Return the place of each file, from the tests that run: `FIRST`, then much work first."""
+    work: Counter[str] = Counter()
+    for file, test in tests:
+        names = f"{file}::{test}", f"{file}::{test.partition('[')[0]}"
+        work[file] += LONG if any(rows().get(name) == 0 for name in names) else 1
     places = {name: place for place, name in enumerate(FIRST)}
-    return {name: (places.get(name, len(FIRST)), -n, name) for name, n in counts.items()}
+    return {name: (places.get(name, len(FIRST)), -n, name) for name, n in work.items()}
 
 
 def measured(log: str, least: float) -> list[str]:

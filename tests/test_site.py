@@ -7,7 +7,9 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
@@ -37,8 +39,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@cache
+def parsed(path: Path) -> Any:
+    """A page; several tests look at each."""
+    return html.parse(path)
+
+
 def test_links_and_pictures_lead_somewhere(site: Path) -> None:
-    pages = {path: html.parse(path) for path in sorted(site.rglob("*.html"))}
+    pages = {path: parsed(path) for path in sorted(site.rglob("*.html"))}
     anchors = {path: set(page.xpath("//@id")) for path, page in pages.items()}
     assert len(pages) > 60
     broken = []
@@ -61,7 +69,7 @@ def test_links_and_pictures_lead_somewhere(site: Path) -> None:
 
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for path in site.rglob("*.html"):
-        page = html.parse(path)
+        page = parsed(path)
         loaded = [*page.xpath("//script/@src"), *page.xpath("//link[@rel='stylesheet']/@href")]
         assert not [link for link in [*loaded, *page.xpath("//img/@src")] if urlsplit(link).netloc]
 
@@ -76,7 +84,7 @@ def test_styles_request_nothing_from_elsewhere(site: Path) -> None:
 
 def test_equations_are_mathml(site: Path) -> None:
     """Browsers draw MathML without a script; numbers of equations are those of the sources."""
-    pages = {path: html.parse(path) for path in sorted(site.rglob("*.html"))}
+    pages = {path: parsed(path) for path in sorted(site.rglob("*.html"))}
     scripts = [link for page in pages.values() for link in page.xpath("//script/@src")]
     assert not [link for link in scripts if "mathjax" in link.lower()]
     theory = pages[site / "theory/featherstone.html"]
@@ -91,7 +99,7 @@ def test_tutorials_begin_with_a_picture(site: Path) -> None:
     pages = sorted((site / "tutorials").glob("*.html"))
     assert len(pages) == 9
     for path in pages:
-        first = html.parse(path).xpath("//article//*[self::img or self::pre]")[0]
+        first = parsed(path).xpath("//article//*[self::img or self::pre]")[0]
         assert first.tag == "img", path
         assert first.get("alt"), path
 
@@ -161,7 +169,7 @@ def documented(site: Path) -> set[str]:
     """Every name with an entry of its own, by the anchors of the pages."""
     found: set[str] = set()
     for path in (site / "api").glob("*.html"):
-        found |= set(html.parse(path).xpath("//dt/@id"))
+        found |= set(parsed(path).xpath("//dt/@id"))
     return found
 
 
@@ -235,7 +243,7 @@ def test_links_to_elsewhere_are_listed(site: Path) -> None:
 def test_every_page_has_its_version(site: Path) -> None:
     pages = [path for path in site.rglob("*.html") if "_static" not in path.parts]
     for path in pages:
-        text = " ".join(html.parse(path).xpath("//div[@aria-label='Versions']//text()"))
+        text = " ".join(parsed(path).xpath("//div[@aria-label='Versions']//text()"))
         assert text.split() == ["Version", chasles.__version__], path
 
 
@@ -262,7 +270,7 @@ def test_releases_side_by_side(tmp_path: Path) -> None:
         sys.path.pop(0)
     versions.build(site, ["2", "1"], tmp_path)
     page = site / "1/part/page.html"
-    links = html.parse(page).xpath("//div[@aria-label='Versions']//a/@href")
+    links = parsed(page).xpath("//div[@aria-label='Versions']//a/@href")
     assert [(page.parent / link).resolve() for link in links] == [
         site / "2/index.html",
         site / "1/index.html",

@@ -151,7 +151,10 @@ def test_a_test_that_asserts_nothing_is_found(tmp_path: Path) -> None:
 
 
 def test_files_that_take_long_begin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file that is named, whatever it holds; then those with many tests."""
+    """A file that is named, whatever it holds; then those with slow tests; then many tests."""
     monkeypatch.setattr(slow, "FIRST", ("long.py",))
-    ranks = slow.ranks(["few.py", "many.py", "long.py", "many.py"])
-    assert sorted(ranks, key=lambda name: ranks[name]) == ["long.py", "many.py", "few.py"]
+    monkeypatch.setattr(slow, "rows", lambda: {"one.py::slow[x]": 0, "many.py::thin": 3})
+    tests = [("few.py", "a"), *[("many.py", f"thin[{k}]") for k in range(5)]]
+    ranks = slow.ranks([*tests, ("long.py", "a"), ("one.py", "slow[x]")])
+    order = sorted(ranks, key=lambda name: ranks[name])
+    assert order == ["long.py", "one.py", "many.py", "few.py"]

@@ -296,8 +296,8 @@ def test_the_collector_does_not_know_the_code() -> None:
 @MAPS
 @pytest.mark.parametrize(
     ("kind", "count"),
-    [("distinct", 100), ("equal", 500), ("distinct", 400), ("equal", 5000)],
-    ids=["distinct", "equal", "many distinct", "many equal"],
+    [("distinct", 400), ("equal", 5000)],
+    ids=["distinct", "equal"],
 )
 def test_robots_that_come_and_go(kind: str, count: int) -> None:
     """The process holds as much memory, in as many mappings, after them as before."""

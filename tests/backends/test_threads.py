@@ -316,10 +316,9 @@ def trial(*arguments: str, seconds: float = 300.0) -> str:
 
 
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers here")
-@pytest.mark.parametrize("count", [3000, 50_000], ids=["some", "many"])
-def test_interrupts_of_threaded_calls(count: int) -> None:
+def test_interrupts_of_threaded_calls() -> None:
     """None of them stops the process or leaves a thread behind."""
-    assert f"{count} interrupts" in trial("interrupts", str(count))
+    assert "50000 interrupts" in trial("interrupts", "50000")
 
 
 def test_what_is_compiled_waits_for_nothing() -> None:

@@ -7,6 +7,7 @@ import inspect
 import json
 import os
 import re
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -260,6 +261,7 @@ def shell(
     if pid == 0:
         try:
             _become(out, err, stdout, encoding, env or {})
+            signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's "&" ignores it
             sys.argv = ["chasles", *words]
             main()
         except SystemExit as ended:

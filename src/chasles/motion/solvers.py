@@ -19,6 +19,7 @@ import numpy as np
 import scipy
 
 from chasles.errors import ConvergenceError, InputError, MissingPackageError
+from chasles.motion.least import farkas, least_motion
 
 Array = Any
 
@@ -37,6 +38,10 @@ PENETRATE = "allow a small penetration, or check the contact geometry"
 TIE = 1e-12
 """Ratios that differ by less than this, after scaling, are treated as equal."""
 
+ROUGH = 1e-10
+"""Largest error of min(w, z), after scaling and relative to the largest |d| or z, that rounding
+leaves in a solution by Lemke's method if no basis was nearly singular."""
+
 OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
 
@@ -54,9 +59,6 @@ TOLERANCE = 1e-10
 
 CLARABEL = 1e-10
 """Tolerances of Clarabel; with smaller values it may not terminate."""
-
-CERTAIN = 1e-6
-"""Largest size of A u, relative to b.u = -1, for which u proves that a problem has no solution."""
 
 
 class Infeasible(InputError):
@@ -120,10 +122,17 @@ def lemke(M: Array, d: Array) -> np.ndarray:
         return np.zeros_like(d)
     scale = scales(M)
     A, b = scale[:, None] * M * scale, scale * d
-    basic = _basic(A, b / np.max(np.abs(b)) + SLACK, scale)
-    z = np.zeros_like(d)
-    z[basic] = np.linalg.solve(A[np.ix_(basic, basic)], -b[basic])
-    return np.maximum(scale * z, 0.0)
+    z, size = np.zeros_like(d), np.max(np.abs(b))
+    try:
+        basic = _basic(A, b / size + SLACK, scale)
+        z[basic] = np.linalg.solve(A[np.ix_(basic, basic)], -b[basic])
+        wrong = np.max(np.abs(np.minimum(z, A @ z + b))) > ROUGH * max(size, np.max(z))
+        least = least_motion(A, b / size + SLACK) if wrong else None
+    except (Infeasible, np.linalg.LinAlgError):
+        least = least_motion(A, b / size + SLACK)
+        if least is None:
+            raise
+    return scale * np.maximum(z if least is None else size * least, 0.0)
 
 
 def _basic(A: np.ndarray, b: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -308,7 +317,7 @@ def forces_program(M: Array, d: Array) -> np.ndarray:
     A, b = scale[:, None] * M * scale, scale * d
     n, size = len(d), np.max(np.abs(b))
     z, _, flag = solve_quadratic(A, b / size, np.zeros((0, n)), np.zeros(n), proximal=PROXIMAL)
-    if flag != OPTIMAL and (ray := _ray(A, b / size)) is not None:
+    if flag != OPTIMAL and (ray := farkas(A, b / size)) is not None:
         what, part = "the problem is unbounded: no forces prevent penetration", "forces_program"
         raise Infeasible("E-CONTACT-054", what, PENETRATE, ray=scale * ray, part=part)
     if flag != OPTIMAL:
@@ -324,12 +333,6 @@ def _polished(A: np.ndarray, b: np.ndarray, z: np.ndarray) -> np.ndarray:
     step = np.linalg.lstsq(A[np.ix_(acting, acting)], -(A @ z + b)[acting], rcond=1e-12)[0]
     exact[acting] += step
     return exact if np.all(exact >= 0.0) else z
-
-
-def _ray(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
-    """Return u >= 0 with A u = 0 and b.u < 0; None if A'x + b >= 0 has a solution (Farkas)."""
-    u, miss = scipy.optimize.nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
-    return u if miss < CERTAIN else None
 
 
 def accelerations_program(
@@ -386,7 +389,7 @@ def accelerations_program(
     if flag == INFEASIBLE:
         problem = "the problem is infeasible: no accelerations keep the contacts from penetrating"
         part = "accelerations_program"
-        raise Infeasible("E-CONTACT-057", problem, PENETRATE, ray=_ray(T, bias), part=part)
+        raise Infeasible("E-CONTACT-057", problem, PENETRATE, ray=farkas(T, bias), part=part)
     if flag != OPTIMAL:
         problem = f"DAQP failed (exit flag {flag})"
         raise ConvergenceError("E-CONTACT-058", problem, "use lemke", part="accelerations_program")

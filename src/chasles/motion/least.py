@@ -1,0 +1,30 @@
+"""Least motions that satisfy inequalities, and proofs that there are none, by least squares."""
+
+import numpy as np
+import scipy
+
+CERTAIN = 1e-6
+"""Largest size of A u, relative to b.u = -1, for which u proves that a problem has no solution."""
+
+
+def least_motion(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """Return a solution z of w = A z + b for a symmetric positive semidefinite A = L L', or None.
+
+    z are the multipliers of the least y with L y + b >= 0 (Lawson and Hanson 1974, chapter 23,
+    problem LDP). L has the square root of the condition number of A, so nearly dependent contacts,
+    for which the bases of Lemke's method are singular up to rounding, do less harm. The result is
+    None if A is not symmetric, or if there is no solution.
+    """
+    if not np.allclose(A, A.T, rtol=0.0, atol=1e-12):
+        return None
+    values, vectors = np.linalg.eigh(A)
+    kept = values > len(b) * np.finfo(float).eps * values[-1]
+    E = np.vstack([(vectors[:, kept] * np.sqrt(values[kept])).T, -b])
+    u, miss = scipy.optimize.nnls(E, np.append(np.zeros(len(E) - 1), 1.0))
+    return None if miss < CERTAIN else u / (1.0 + b @ u)
+
+
+def farkas(A: np.ndarray, b: np.ndarray) -> np.ndarray | None:
+    """Return u >= 0 with A u = 0 and b.u < 0; None if A'x + b >= 0 has a solution (Farkas)."""
+    u, miss = scipy.optimize.nnls(np.vstack([A, b]), np.append(np.zeros(len(A)), -1.0))
+    return u if miss < CERTAIN else None
