@@ -6,15 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 from support import raises
+from test_loops_in_steps import ball_on_plate, extensions
 
 import chasles
 from chasles import backends, contact
-from chasles.motion.drivers.stepping import Stepped
+from chasles.motion.drivers.stepping import Stepped, chosen
 from chasles.motion.steps.backward import Backward
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stepping import QUICK, STATISTICS
 
 DT = 0.002
+STEPPING = {"integrator": "time-stepping"}
 
 EXACT = 1e-13
 """Residual to which the steps of the differences are solved; 1e-6 would be noise in them."""
@@ -24,7 +26,7 @@ class Steps:
     """Steps of a scene that are solved to rounding, and their adjoint."""
 
     def __init__(self, robot: chasles.Robot, scene: Scene, control: Any = None, m: int = 0) -> None:
-        self.robot, self.made = robot, Stepped(robot.model, scene, DT, control, m)
+        self.robot, self.made = robot, Stepped(scene.model, scene, DT, control, m)
         steps = self.made.steps
         self.names = [v.name for v in steps.inputs]
         self.sizes = {v.name: v.size for v in steps.inputs}
@@ -264,8 +266,151 @@ def test_refusals(brick: Steps) -> None:
         robot.rollout(q, qd, dt=DT, steps=1, limits=True)
     with raises("E-MOTION-196"):
         robot.rollout(q, qd, dt=DT, steps=1, contacts="file")
-    bar = chasles.robots.four_bar()
-    place = bar.assemble([0.6], bar.neutral())
-    options = {"dt": DT, "steps": 1, "integrator": "time-stepping", "covectors": (None, None)}
-    with raises("E-MOTION-195"):
-        bar.rollout_pullback(place, np.zeros(bar.nv), **options)
+
+
+# Closed loops ------------------------------------------------------------------------------------
+
+
+def looped(
+    robot: chasles.Robot, q: np.ndarray, pairs: Any, *stops: Any, dry: bool = False
+) -> Steps:
+    """Steps of a robot with loops, whose independent coordinates suit q."""
+    model = chosen(robot, q)
+    return Steps(robot, Scene(model, tuple(pairs), stops, dry, bool(stops)))
+
+
+def check_along_loops(
+    steps: Steps, y: np.ndarray, yd: np.ndarray, place: Any, tau: np.ndarray, tolerance: float
+) -> dict:
+    """Compare a gradient with differences along states that satisfy the loops.
+
+    place: function of the coordinates y that returns a closed q.
+    """
+    robot, rng, h = steps.robot, np.random.default_rng(4), 1e-5
+    by_q, by_qd = rng.normal(size=(2, robot.nv))
+    here = {"q": place(y), "qd": robot.complete(place(y), yd), "tau": tau}
+    found = steps.pulled(by_q, by_qd, **here)
+    base, _, effort = steps(1, **{n: a[None] for n, a in here.items()})
+    assert effort["residual"].max() < 1e-10
+    moves = np.eye(2 * len(y) + robot.nv)
+    for d, e, f in zip(*np.split(moves, [len(y), 2 * len(y)], axis=1), strict=True):
+        sides = []
+        for s in (h, -h):
+            q = place(y + s * d)
+            sides.append((q, robot.complete(q, yd + s * e), tau + s * f))
+        q, qd, forces = (np.array(a) for a in zip(*sides, strict=True))
+        after, rates, _ = steps(1, q=q, qd=qd, tau=forces)
+        change = robot.difference(base[0], after[0]) - robot.difference(base[0], after[1])
+        slope = (by_q @ change + by_qd @ (rates[0] - rates[1])) / (2.0 * h)
+        moved = robot.difference(here["q"], q[0]) - robot.difference(here["q"], q[1])
+        got = (
+            found["q"] @ moved
+            + found["qd"] @ (qd[0] - qd[1])
+            + found["tau"] @ (forces[0] - forces[1])
+        )
+        scale = max(np.abs(found["q"]).max(), np.abs(found["qd"]).max(), abs(slope))
+        assert got / (2.0 * h) == pytest.approx(slope, abs=tolerance * scale)
+    return effort
+
+
+def rises(robot: chasles.Robot, q: np.ndarray) -> float:
+    """Return 1 if the foot rises while the crank turns forward, else -1."""
+    J = robot.jacobian(q, frame="coupler", axes="world")
+    return float(np.sign((J @ robot.complete(q, [1.0]))[4]))
+
+
+@pytest.mark.parametrize(("turning", "acting"), [(2.0, True), (-2.0, False), (0.0, True)])
+def test_a_four_bar_whose_foot_lands_lifts_or_rests(turning: float, acting: bool) -> None:
+    robot = chasles.robots.four_bar()
+    start = robot.assemble([0.6], robot.neutral())
+    foot = robot.forward_kinematics(start, frame="coupler")[:3, 3]
+    plane = contact.Plane(None, (0.0, 1.0, 0.0), (0.0, foot[1] + 1e-4, 0.0))
+    pair = contact.Pair(contact.Point("coupler"), plane, contact.Rigid(0.3))
+    y, yd = np.array([0.6]), np.array([-turning])
+    rise = rises(robot, start)
+    effort = check_along_loops(
+        looped(robot, start, [pair]),
+        y,
+        yd * rise,
+        lambda y: robot.assemble(y, start),
+        np.array([-0.2 * rise, 0.01, 0.02]),
+        1e-6,
+    )
+    assert (abs(effort["work"][0]) > 1e-9) == acting
+
+
+def test_a_four_bar_with_restitution_limits_and_dry_friction() -> None:
+    """A rebound at its time of impact; a rocker that presses against its limit, with friction."""
+    robot = chasles.robots.four_bar().with_parameters({"crank.friction": 0.01})
+    start = robot.assemble([0.6], robot.neutral())
+    foot = robot.forward_kinematics(start, frame="coupler")[:3, 3]
+    plane = contact.Plane(None, (0.0, 1.0, 0.0), (0.0, foot[1] - 2e-4, 0.0))
+    pair = contact.Pair(contact.Point("coupler"), plane, contact.Rigid(0.3, restitution=0.7))
+    rise = rises(robot, start)
+    steps = looped(robot, start, [pair])
+    place, down = (lambda y: robot.assemble(y, start)), -2.0 * rise
+    effort = check_along_loops(steps, np.array([0.6]), np.array([down]), place, np.zeros(3), 1e-5)
+    assert effort["work"][0] > 1e-3  # at the velocities of the rebound
+    stop = (2, 2, -10.0, float(start[2]) - 1e-4)
+    pressed = looped(robot, start, [], stop, dry=True)
+    toward = np.sign(robot.complete(start, [1.0])[2])
+    effort = check_along_loops(
+        pressed, np.array([0.6]), np.array([toward]), place, np.zeros(3), 1e-6
+    )
+    assert abs(effort["work"][0]) > 1e-6
+
+
+def test_many_steps_with_a_loop() -> None:
+    """The gradient of 80 steps that land and slide, beside differences of rollouts."""
+    robot = chasles.robots.four_bar()
+    start = robot.assemble([0.6], robot.neutral())
+    foot = robot.forward_kinematics(start, frame="coupler")[:3, 3]
+    plane = contact.Plane(None, (0.2, 1.0, 0.0), (foot[0], foot[1] - 0.02, 0.0))
+    pair = contact.Pair(contact.Point("coupler"), plane, contact.Compliant(1e4, 0.01, 0.2))
+    options = {"dt": DT, "steps": 80, "every": 80, "contacts": [pair], **STEPPING}
+    rng, h, n = np.random.default_rng(8), 1e-4, 7
+    y, tau = 0.6 + np.linspace(0.0, 0.05, n)[:, None], 0.1 * rng.normal(size=(n, 80, 3))
+    by_q, by_qd = rng.normal(size=(2, n, 2, 3))
+
+    def motion(y: np.ndarray, yd: float, tau: np.ndarray) -> tuple[Any, ...]:
+        q = robot.assemble(y, start)
+        return q, robot.complete(q, np.full((n, 1), yd)), tau
+
+    def loss(*state: np.ndarray) -> np.ndarray:
+        run = robot.rollout(*state, **options)
+        return (by_q * run.q + by_qd * run.qd).sum((1, 2))
+
+    here = motion(y, -0.5, tau)
+    found = robot.rollout_pullback(*here, covectors=(by_q, by_qd), **options)
+    assert robot.rollout(*here, **options).touching.forces[:, -1].any(axis=(1, 2)).all()
+    e, rates = rng.normal(size=tau.shape), (1.0, 0.7)
+    sides = [motion(y + s * rates[0], -0.5 + s * rates[1], tau + s * e) for s in (h, -h)]
+    slope = (loss(*sides[0]) - loss(*sides[1])) / (2.0 * h)
+    assert found.tau is not None
+    got = sum(
+        (bar * (a - b)).reshape(n, -1).sum(1)
+        for bar, a, b in zip(found[:3], sides[0], sides[1], strict=True)
+    )
+    np.testing.assert_allclose(got / (2.0 * h), slope, atol=1e-4 * np.abs(slope).max())
+
+
+def test_a_ball_on_a_stewart_platform() -> None:
+    """Loops through ball joints; the ball slides on the plate."""
+    robot, pair, high = ball_on_plate()
+    start = robot.assemble(np.r_[extensions(np.eye(3)), np.zeros(6)], robot.neutral())
+    at = robot.position_slice("ball").start + 4
+    start[at : at + 3] = robot.forward_kinematics(start, frame="platform")[:3, 3]
+    start[at + 2] += high - 1e-4
+    ball = robot.velocity_slice("ball")
+    assert robot.independent[6:] == tuple(f"ball[{k}]" for k in range(6))
+
+    def place(y: np.ndarray) -> np.ndarray:
+        moved = np.zeros(robot.nv)
+        moved[ball] = y[6:]
+        return robot.integrate(robot.assemble(np.r_[y[:6], np.zeros(6)], start), moved)
+
+    y, yd = np.r_[extensions(np.eye(3)), np.zeros(6)], np.zeros(12)
+    yd[:6], yd[6:] = 0.02 * np.arange(6), [0.1, 3.0, 0.2, 0.9, 0.1, 0.0]
+    steps = looped(robot, start, [pair])
+    effort = check_along_loops(steps, y, yd, place, np.zeros(robot.nv), 1e-6)
+    assert abs(effort["work"][0]) > 1e-9

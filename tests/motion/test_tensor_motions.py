@@ -128,3 +128,22 @@ def test_time_steps_with_contact_of_tensors_are_differentiable(tmp_path: Path) -
     run = robot.rollout(q, qd, **options)
     run.q[-1, 4].backward()
     assert qd.grad[3].item() == pytest.approx(0.1, rel=1e-9)
+
+
+def test_closed_loops_choose_their_coordinates_when_the_motion_is_computed() -> None:
+    """Under `jit`, q is a symbol, from which no coordinates can be chosen."""
+    robot = chasles.robots.four_bar()
+    q, qd = robot.assemble([0.6], robot.neutral()), np.zeros(3)
+    run = {"dt": 2e-3, "steps": 20, "every": 20, "integrator": "time-stepping"}
+    by_q = RNG.normal(size=(2, 3))
+    expected = robot.rollout_pullback(q, qd, covectors=(by_q, None), **run)
+    (start,) = tensors(q)
+    (robot.rollout(start, torch.zeros(3), **run).q * torch.tensor(by_q)).sum().backward()
+    close(start.grad.numpy(), expected.q, 1e-12)
+    with jax.enable_x64(True):
+
+        def loss(q: Any) -> Any:
+            return (robot.simulate(q, jnp.zeros(3), **run).q * by_q).sum()
+
+        found = jax.jit(jax.grad(loss))(jnp.asarray(q))
+    close(found, expected.q, 1e-12)

@@ -68,7 +68,7 @@ def stepped(
     """Simulate by time stepping. A controller that cannot be traced is called before each step."""
     for found, words in (
         (len(robot.mechanism.traits) > bool(robot.mechanism.rows), "the robot depends on time"),
-        (robot.mechanism.rows and (device == "cuda" or library_of(q)), "loops on a GPU"),
+        (robot.mechanism.rows and device == "cuda", "loops on a GPU"),
         (compiled is False, "compiled=False"),
         (plan.free != "body", "free='mixed'"),
         (plan.f_ext, "f_ext"),

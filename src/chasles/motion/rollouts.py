@@ -218,7 +218,8 @@ def rollout_pullback(
     The gradient is exact as long as small changes do not alter which contacts and limits act, stick
     or slide in the step. Where a contact is made or lost, or begins to stick or to slide, the
     motion has a kink (with restitution, a jump), and the gradient is that of the side on which the
-    motion lies. Motions with closed loops or height fields do not support gradients.
+    motion lies. With closed loops, gradients apply to changes of q and qd that satisfy the loops.
+    Motions with height fields do not support gradients.
 
     Examples
     --------

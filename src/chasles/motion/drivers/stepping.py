@@ -15,7 +15,7 @@ from chasles import backends
 from chasles.backends.arrays import COMPILING
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
-from chasles.functions.doors import leading_shape, numbers, refuse
+from chasles.functions.doors import leading_shape, library_of, numbers, refuse
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
 from chasles.model.given import check_hash
@@ -80,6 +80,8 @@ class Stepped:
         taken = {v.name: v.size for v in self.control.inputs} if self.control else {}
         self._given = {"ctrl": taken["ctrl"]} if "ctrl" in taken else {}
         self._behind = {"act": taken["act"]} if "act" in taken else {}
+        self.suited: Callable[[Any], Stepped] | None = None
+        """Function that returns the step suited to q, if q was not known (JAX and PyTorch)."""
 
     @property
     def steps(self) -> Steps:
@@ -130,17 +132,15 @@ class Stepped:
 
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
         """Pull covectors of the recorded states back to the inputs (`Robot.rollout_pullback`)."""
+        if self.suited is not None:
+            return self.suited(course.q).pullback(course, covectors)
         given = (course.q, course.qd, course.tau, course.parameters, course.ctrl, course.act)
         refuse("rollout_pullback", *given)
         check_holonomic(self.model)
-        for found, words in (
-            (self.model.source.closure is not None, "closed loops"),
-            (self.unseen is not None, "contact with height fields"),
-        ):
-            if found:
-                problem = f"time steps with {words} have no gradient"
-                remedy = "use finite differences of rollouts"
-                raise ModelError("E-MOTION-195", problem, remedy, part="rollout_pullback")
+        if self.unseen is not None:
+            problem = "time steps with contact with height fields have no gradient"
+            remedy = "use finite differences of rollouts"
+            raise ModelError("E-MOTION-195", problem, remedy, part="rollout_pullback")
         lead, states, controls = self._start(self._place(course, None), course)
         names = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
         sizes = {"q": self.model.nq, "qd": self.model.nv} | self._behind
@@ -159,6 +159,8 @@ class Stepped:
 
     def __call__(self, course: Course, host: Callable[..., Any] | None = None) -> Trajectory:
         """Return the motion. The function host(t, q, qd), if given, is called before each step."""
+        if self.suited is not None:
+            return self.suited(course.q)(course, host)
         place = self._place(course, host)
         with place.device:
             return self._moved(place, course, host)
@@ -341,7 +343,7 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
 def chosen(robot: Machine, q: Any) -> Model:
     """Return the model, with loops solved for dependent coordinates that suit the first state."""
     mechanism, model = robot.mechanism, robot.model
-    if not mechanism.rows:
+    if not mechanism.rows or _is_later(robot, q):
         return model
     first = numbers("simulate: q", q, model.nq).astype(float).reshape(-1, model.nq)
     if not len(first) or not np.isfinite(first).all():
@@ -354,6 +356,17 @@ def chosen(robot: Machine, q: Any) -> Model:
         raise InputError("E-MOTION-184", problem, remedy, part="simulate")
     closure = chart.closure
     return replace(model, source=replace(model.source, closure=closure))
+
+
+def _is_later(robot: Machine, q: Any) -> bool:
+    """Return True if a robot has loops, and q may be a symbol of JAX or PyTorch."""
+    library = library_of(q) if robot.mechanism.rows else None
+    if library is None:
+        return False
+    if library.package == "cupy":
+        problem = f"integrator {TIME_STEPPING!r} does not support: loops on a GPU"
+        raise ModelError("E-MOTION-135", problem, "use NumPy arrays", part="rollout")
+    return True
 
 
 def prepared(
@@ -377,6 +390,8 @@ def prepared(
         key = None
     with COMPILING:
         made = Stepped(scene.model, scene, dt, control, count)
+    if _is_later(robot, q):
+        made.suited = partial(prepared, robot, plan, dt, control)
     found = known.setdefault((TIME_STEPPING, made.recipe), made)
     if key is not None and not again:
         known[key] = found
