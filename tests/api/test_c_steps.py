@@ -187,7 +187,7 @@ def test_the_header_is_cpp_and_the_code_needs_math_alone(tmp_path: Path) -> None
     run(compiler(), *FLAGS, "-c", "brick.c", "-o", "brick.o", cwd=tmp_path)
     main = "static double room[BRICK_TIME_STEP_ROOM]; double q[7] = {1, 0, 0, 0, 0, 0, 0.025};"
     call = "brick_time_step(tau, t, q, qd, forces, effort, room) > 0 ? 0 : 1"
-    arrays = "double tau[6] = {0}, t[1] = {0}, qd[6] = {0}, forces[24], effort[6];"
+    arrays = "double tau[6] = {0}, t[1] = {0}, qd[6] = {0}, forces[24], effort[7];"
     text = f'#include "brick.h"\nint main() {{ {main} {arrays} return {call}; }}'
     (tmp_path / "main.cpp").write_text(text)
     run(compiler("g++"), "-Wall", "-Werror", "main.cpp", "brick.o", "-o", "t", cwd=tmp_path)

@@ -81,14 +81,16 @@ MEMORY = 5
 before it.
 
 These entries are followed by the gradient, the normal impulses that bound friction after `HOLD`
-iterations, the directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 not solved,
-or solved only with these fixed impulses.
+iterations, the directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 solved only
+with these fixed impulses, 3 not solved.
 """
 
-EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow")
-"""Statistics of a motion: number of iterations; number of steps that did not converge; largest
-residual; work of impulses (J); largest work in a step in excess of the energy that overlaps and
-restitution release; number of steps in which more points overlapped than there are shared slots.
+EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow", "held")
+"""Statistics of a motion: number of iterations; number of steps whose friction does not agree with
+the normal impulses, or that did not converge; largest residual; work of impulses (J); largest work
+in a step in excess of the energy that overlaps and restitution release; number of steps in which
+more points overlapped than there are shared slots; number of unsolved steps that did converge with
+fixed normal impulses in the bounds of friction.
 """
 
 STATISTICS = (*EFFORT, "singular")
@@ -413,7 +415,7 @@ class Steps:
         newton = Newton(problem, list(held), fixed)
         found = newton.part_step(v, g, slope)
         converged = less_equal(found.residual, tolerance)
-        status = maximum(converged, less_equal(MOST, after)) * (2.0 - converged * (1.0 - fixed))
+        status = maximum(converged, less_equal(MOST, after)) * (3.0 - converged * (2.0 - fixed))
         bounds = [select(fixed, old, new) for old, new in zip(held, found.pushes, strict=True)]
         new = [status, after, found.residual, *memory[3:MEMORY]]
         new += [*found.gradient, *bounds, *last, *self._brake(newton, found.v, data)]
@@ -535,7 +537,7 @@ class Steps:
         margin: Number,
     ) -> list[Number]:
         """Return the accumulated statistics of a motion, in the order of `STATISTICS`."""
-        iterations, unsolved, residual, work, excess, overflow, nearest = known
+        iterations, unsolved, residual, work, excess, overflow, held, nearest = known
         done, released = newton.work(v)
         return [
             iterations + memory[1],
@@ -544,5 +546,6 @@ class Steps:
             work + done,
             maximum(excess, done - released),
             overflow + less(missed, 0.0),
+            held + less(1.5, memory[0]) * less(memory[0], 2.5),
             maximum(nearest, 1.0 - margin),
         ]
