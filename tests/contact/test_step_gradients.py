@@ -1,5 +1,6 @@
 """Gradients of time steps with contact: central differences, closed forms, array libraries."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,17 @@ from chasles.motion.steps.stepping import QUICK, STATISTICS
 DT = 0.002
 STEPPING = {"integrator": "time-stepping"}
 
-EXACT = 1e-13
+EXACT = 1e-12
 """Residual to which the steps of the differences are solved; 1e-6 would be noise in them."""
 
 
 class Steps:
     """Steps of a scene that are solved to rounding, and their adjoint."""
 
-    def __init__(self, robot: chasles.Robot, scene: Scene, control: Any = None, m: int = 0) -> None:
-        self.robot, self.made = robot, Stepped(scene.model, scene, DT, control, m)
+    def __init__(
+        self, robot: chasles.Robot, scene: Scene, control: Any = None, m: int = 0, *free: str
+    ) -> None:
+        self.robot, self.made = robot, Stepped(scene.model, scene, DT, control, m, free)
         steps = self.made.steps
         self.names = [v.name for v in steps.inputs]
         self.sizes = {v.name: v.size for v in steps.inputs}
@@ -70,7 +73,7 @@ def check(steps: Steps, tolerance: float = 1e-6, h: float = 1e-6, **given: np.nd
     robot, rng = steps.robot, np.random.default_rng(3)
     by_q, by_qd = rng.normal(size=(2, robot.nv))
     found = steps.pulled(by_q, by_qd, **given)
-    names = [n for n in ("q", "qd", "tau", "parameters") if n in found]
+    names = [n for n in ("q", "qd", "tau", "parameters", "model_parameters") if n in found]
     rows: dict[str, list[np.ndarray]] = {n: [] for n in given}
     for name in names:
         for k in range(len(found[name])):
@@ -414,3 +417,150 @@ def test_a_ball_on_a_stewart_platform() -> None:
     steps = looped(robot, start, [pair])
     effort = check_along_loops(steps, y, yd, place, np.zeros(robot.nv), 1e-6)
     assert abs(effort["work"][0]) > 1e-9
+
+
+# Model parameters --------------------------------------------------------------------------------
+
+
+def values(robot: chasles.Robot, *names: str, **others: Any) -> np.ndarray:
+    """Values of parameters as the step takes them; others: those of contacts."""
+    return np.concatenate([*(robot.parameter(n).ravel() for n in names), *others.values()])
+
+
+@pytest.mark.parametrize(
+    ("height", "qd"),
+    [
+        (0.0249, (0.0, 0.0, 2.0, 1.0, 0.3, 0.0)),
+        (0.0249, (0,) * 6),
+        (0.0252, (0, 0, 0, 0.1, 0, -0.5)),
+    ],
+    ids=["sliding", "sticking", "landing"],
+)
+def test_mass_inertia_gravity_and_friction_of_a_box(brick: Steps, height: float, qd: Any) -> None:
+    robot, names = brick.robot, ("brick.mass", "brick.center", "brick.inertia", "gravity")
+    scene = brick.made.scene
+    steps = Steps(robot, scene, None, 0, *names, "contacts.friction")
+    q, tau = np.array([1.0, 0, 0, 0, 0.1, 0.2, height]), np.array([0.01, 0.02, 0, 0.5, -0.3, 0.2])
+    given = values(robot, *names, friction=[0.5])
+    given[1:4] += [0.01, -0.02, 0.005]
+    given[-2] += 1.0  # gravity along z and then friction are last
+    rest = {"tau": tau, "model_parameters": given, "tolerance": 3e-6}
+    check(steps, q=q, qd=np.array(qd, dtype=float), **rest)
+
+
+def test_stiffness_of_compliant_ground(ball: chasles.Robot) -> None:
+    law = contact.Compliant(2e4, 0.01, friction=0.4)
+    pair = contact.Pair(contact.Sphere("ball", 0.1), contact.Plane(), law)
+    names = ("contacts.stiffness", "contacts.friction")
+    steps = Steps(ball, Scene(ball.model, (pair,)), None, 0, *names)
+    q, qd = np.array([0.8, 0.6, 0, 0, 0, 0, 0.0999]), np.array([0.0, 3.0, 1.0, 0.9, 0.1, -0.1])
+    rest = {"tau": np.zeros(6), "tolerance": 1e-5}
+    found = check(steps, q=q, qd=qd, model_parameters=np.array([1.0, 0.4]) * [2e4, 1.0], **rest)
+    assert found["work"][0] < 0.0
+
+
+ARM = """<mujoco><compiler angle="radian"/><worldbody>
+<body name="one"><joint name="a" axis="0 1 0" range="-0.5 0.5" limited="true"/>
+  <geom size="0.1" pos="0.3 0 0" mass="1"/>
+<body name="two" pos="0.3 0 0"><joint name="b" axis="0 1 0" frictionloss="20"/>
+  <geom size="0.1" pos="0.3 0 0" mass="1"/>
+<body name="three" pos="0.3 0 0"><joint name="c" axis="0 0 1" frictionloss="0.2" damping="0.1"/>
+  <geom size="0.1" pos="0.3 0 0.1" mass="1"/>
+<body name="four" pos="0.3 0 0"><joint name="d" axis="1 0 0" armature="0.01" stiffness="3"/>
+  <geom size="0.1" pos="0.2 0.1 0" mass="1"/></body></body></body></body>
+</worldbody></mujoco>"""
+
+
+def test_parameters_of_joints(tmp_path: Path) -> None:
+    """Limits, sticking and sliding joints; friction, damping, stiffness, armature, placement."""
+    robot = file(tmp_path, ARM)
+    names = [f"{joint}.friction" for joint in "bc"] + ["a.damping", "c.damping", "d.armature"]
+    names += ["a.armature", "d.stiffness", "b.stiffness", "c.placement", "three.mass"]
+    scene = Scene(robot.model, (), ((0, 0, -0.5, 0.5),), True, True)
+    q, qd = np.array([0.5001, 0.1, -0.3, 0.4]), np.array([0.0, 0.0, 2.0, -1.0])
+    steps = Steps(robot, scene, None, 0, *names)
+    rest = {"tau": np.array([1.0, 0.5, 0.3, 0.1]), "model_parameters": values(robot, *names)}
+    check(steps, q=q, qd=qd, **rest)
+
+
+def test_parameters_of_a_robot_with_a_loop() -> None:
+    robot = chasles.robots.four_bar()
+    start = robot.assemble([0.6], robot.neutral())
+    foot = robot.forward_kinematics(start, frame="coupler")[:3, 3]
+    plane = contact.Plane(None, (0.0, 1.0, 0.0), (0.0, foot[1] + 1e-4, 0.0))
+    pair = contact.Pair(contact.Point("coupler"), plane, contact.Rigid(0.3))
+    names = ("coupler.mass", "crank.damping", "gravity")
+    model = chosen(robot, start)
+    scene = Scene(model, (pair,), (), True)
+    steps = Steps(robot, scene, None, 0, *names, "contacts.friction")
+    qd, given = robot.complete(start, [-2.0]), values(robot, *names, friction=[0.3])
+    rng, h = np.random.default_rng(4), 1e-6
+    by_q, by_qd = rng.normal(size=(2, 3))
+    rest = {"q": start, "qd": qd, "tau": np.zeros(3)}
+    found = steps.pulled(by_q, by_qd, model_parameters=given, **rest)["model_parameters"]
+    moves = np.concatenate([given + h * np.eye(6), given - h * np.eye(6)])
+    tiled = {n: np.tile(a, (12, 1)) for n, a in rest.items()}
+    q, rates, _ = steps(1, model_parameters=moves, **tiled)
+    loss = q @ by_q + rates @ by_qd
+    slope = (loss[:6] - loss[6:]) / (2.0 * h)
+    np.testing.assert_allclose(found, slope, atol=1e-6 * np.abs(slope).max())
+
+
+def test_motions_with_parameters_are_those_of_other_robots(brick: Steps) -> None:
+    """Members of a batch move as robots with these parameters; shared slots keep their friction."""
+    robot, mass, mu = brick.robot, np.array([0.5, 2.0]), np.array([[0.2], [0.7]])
+    q, qd = np.array([1.0, 0, 0, 0, 0, 0, 0.025]), np.array([0.0, 0, 2.0, 1.0, 0.3, 0])
+    options = {"dt": DT, "steps": 60, "tau": 0.1 * np.arange(6.0), **STEPPING}
+    given = {"brick.mass": mass, "contacts.friction": mu}
+    (pair,) = contact.file_pairs(robot)
+    for shared in (0, 8):
+        pairs = [replace(pair, shared=shared)]
+        run = robot.simulate(q, qd, contacts=pairs, model_parameters=given, **options)
+        for k in range(2):
+            other = robot.with_parameters({"brick.mass": mass[k]})
+            law = contact.Rigid(friction=mu[k, 0])
+            alone = other.simulate(q, qd, contacts=[replace(pairs[0], law=law)], **options)
+            np.testing.assert_allclose(run.q[k], alone.q, atol=1e-11)
+            np.testing.assert_allclose(run.touching.forces[k], alone.touching.forces, atol=1e-6)
+
+
+def test_the_way_of_a_sliding_box_by_friction_and_mass(brick: Steps) -> None:
+    """Its way v^2 / (2 mu g) has the derivative -v^2 / (2 mu^2 g), and none by mass."""
+    robot, mu = brick.robot, np.array([[0.3], [0.5], [0.8]])
+    q, qd = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.025]), np.array([0.0, 0, 0, 1.0, 0, 0])
+    options = {"dt": DT, "steps": 250, "every": 250, "contacts": "file", **STEPPING}
+    options["model_parameters"] = {"contacts.friction": mu, "brick.mass": 1.0}
+    by_q = np.zeros((2, 6))
+    by_q[-1, 3] = 1.0
+    found = robot.rollout_pullback(q, qd, covectors=(by_q, None), **options).model_parameters
+    assert found["contacts.friction"].shape == (3, 1)
+    np.testing.assert_allclose(found["contacts.friction"], -1.0 / (2 * 9.81 * mu**2), rtol=1e-2)
+    np.testing.assert_allclose(found["brick.mass"], 0.0, atol=1e-4)
+
+
+def test_refused_parameters(brick: Steps) -> None:
+    robot = brick.robot
+    state = (robot.neutral(), np.zeros(6))
+    run = {"dt": DT, "steps": 1, "contacts": "file"} | STEPPING
+    for code, given in (
+        ("E-MOTION-204", [1.0]),
+        ("E-MOTION-206", {"contacts.stiffness": [1.0]}),
+        ("E-MOTION-201", {"contacts.friction": [1.0, 2.0]}),
+        ("E-MOTION-202", {"contacts.friction": [-1.0]}),
+        ("E-MOTION-208", {"contacts.friction": np.ones((2, 1)), "brick.mass": np.ones(3)}),
+        ("E-MODEL-038", {"brick.weight": 1.0}),
+    ):
+        with raises(code):
+            robot.rollout(*state, model_parameters=given, **run)
+    with raises("E-MOTION-207"):
+        robot.rollout(*state, dt=DT, steps=1, model_parameters={"contacts.friction": [1.0]})
+    field = contact.HeightField(None, np.zeros((3, 3)), (1.0, 1.0))
+    pair = contact.Pair(contact.Sphere("brick", 0.1), field, contact.Rigid())
+    (joint,) = robot.model.source.joints
+    with raises("E-MOTION-209"):
+        moved = {f"{joint.name}.placement": np.eye(4)}
+        robot.rollout(*state, model_parameters=moved, **run | {"contacts": [pair]})
+    with raises("E-MOTION-205"):
+        robot.rollout(
+            *state, model_parameters={"contacts.friction": [1.0]}, **run | {"contacts": [pair]}
+        )

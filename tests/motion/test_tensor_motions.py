@@ -147,3 +147,32 @@ def test_closed_loops_choose_their_coordinates_when_the_motion_is_computed() -> 
 
         found = jax.jit(jax.grad(loss))(jnp.asarray(q))
     close(found, expected.q, 1e-12)
+
+
+@pytest.mark.parametrize("integrator", ["semi-implicit", "time-stepping"])
+def test_model_parameters_are_arrays_of_their_library(integrator: str) -> None:
+    """Masses of a batch and one gravity for all; differences, NumPy's gradients, and JAX."""
+    q, qd, mass = RNG.normal(size=(3, 2)), RNG.normal(size=2), np.array([0.5, 1.0, 2.0])
+    gravity, run = np.array([0.0, -9.81, 0.3]), {**RUN, "integrator": integrator}
+
+    def moved(mass: Any, gravity: Any, library: Any = torch.tensor) -> Any:
+        own = {"link2.mass": mass, "gravity": gravity}
+        return ARM.rollout(library(q), library(qd), model_parameters=own, **run).q
+
+    given = tensors(mass, gravity)
+    assert torch.autograd.gradcheck(moved, given, rtol=1e-4, atol=1e-6)
+    by_q = RNG.normal(size=(3, 4, 2))
+    (moved(*given) * torch.tensor(by_q)).sum().backward()
+    own = {"link2.mass": mass, "gravity": gravity}
+    found = ARM.rollout_pullback(q, qd, covectors=(by_q, None), model_parameters=own, **run)
+    close(given[0].grad, found.model_parameters["link2.mass"], 1e-12)
+    close(given[1].grad, found.model_parameters["gravity"].sum(axis=0), 1e-12)
+    with jax.enable_x64(True):
+
+        def loss(mass: Any) -> Any:
+            return (moved(mass, jnp.asarray(gravity), jnp.asarray) * by_q).sum()
+
+        close(jax.jit(jax.grad(loss))(jnp.asarray(mass)), given[0].grad, 1e-12)
+    each = ARM.with_parameters({"link2.mass": 2.0, "gravity": gravity})
+    alone = each.rollout(q[2], qd, **run)
+    close(moved(*given)[2].detach(), alone.q, 1e-12)

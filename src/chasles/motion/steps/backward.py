@@ -92,7 +92,7 @@ class Backward:
             q, qd = moved(steps.model, arena, given["q"], way, v)
         else:
             G = steps._reduced.G
-            q, qd, _ = closed(steps.model, arena, given["q"], G @ way, G @ v)
+            q, qd, _ = closed(steps.model, arena, given["q"], G @ way, G @ v, steps.own)
         qd = qd if steps._smooth is None else slowed(steps.model, qd, brake)
         found = {"q": list(q), "qd": list(qd)}
         return found | ({"act": steps._activated(arena, given)} if "act" in self.states else {})
