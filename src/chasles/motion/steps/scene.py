@@ -56,5 +56,5 @@ class Scene:
                 continue
             over, under = (places[f] for f in (pair.body.frame, pair.surface.frame))
             found += [(pair, spot) for spot in meet(pair.body, over, pair.surface, under)]
-        own = [(pair, spot) for pair, spot in found if not pair.shared]
-        return own, crowds([(pair, spot) for pair, spot in found if pair.shared])
+        alone = [(pair, spot) for pair, spot in found if not pair.shared]
+        return alone, crowds([(pair, spot) for pair, spot in found if pair.shared])

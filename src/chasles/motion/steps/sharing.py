@@ -129,7 +129,7 @@ def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
 def closest(
     crowd: Crowd,
     weight: Callable[[Pair], Number],
-    own: Callable[[Pair], Coefficients | None],
+    own: Callable[[Pair], Coefficients | None] = lambda pair: None,
 ) -> tuple[list[Shared], Number]:
     """Return the slots of a group, closest first, and the smallest gap without a slot.
 
@@ -138,15 +138,17 @@ def closest(
     rows, frames = [], crowd.frames
     for pair, spot in crowd.spots:
         over, under = (float(frames.index(f)) for f in pair.frames)
-        rest = own(pair) or ()
-        rows.append([spot.gap, *spot.point, *spot.normal, weight(pair), over, under, *rest])
+        row = [spot.gap, *spot.point, *spot.normal, weight(pair), over, under]
+        rows.append([*row, *(own(pair) or ())])
     found: list[Shared] = []
     gaps = [row[0] for row in rows]
     for _ in range(crowd.slots):
         which, best = _least(gaps, rows)
         gap, point, normal = best[0], np.array(best[1:4]), np.array(best[4:7])
-        rest = Coefficients(*best[10:]) if best[10:] else None
-        found.append(Shared(crowd.law, Spot(point, normal, gap), *best[7:10], rest))
+        inverse, over, under, *rest = best[7:]
+        coefficients = Coefficients(*rest) if rest else None
+        spot = Spot(point, normal, gap)
+        found.append(Shared(crowd.law, spot, inverse, over, under, coefficients))
         gaps = [select(equal(which, float(k)), FAR, gap) for k, gap in enumerate(gaps)]
     return found, _least(gaps, [[gap] for gap in gaps])[1][0]
 
