@@ -119,7 +119,8 @@ def export(
     of `chasles.control.resolved_rate` for the twist of `frame`, or for `tasks`, with `damping`,
     `singular` and `passes`. "time_step" is a step of size `dt` of the integrator "time-stepping",
     with `contacts`, `limits` and `control` as in `rollout`. With ctrl=True, it takes actuator
-    controls instead of joint torques.
+    controls instead of joint torques. For robots with loops, `q` is a closed configuration, which
+    determines their independent coordinates.
 
     A name that C, C++, CMake or a system header already uses is prefixed with "robot_". A long name
     is shortened and ends in a digest. A note in the header reports both changes.

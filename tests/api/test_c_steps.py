@@ -1,6 +1,7 @@
 """Time steps with contact in C, compiled by gcc, against those of Python."""
 
 import ctypes
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from chasles import contact
 from chasles.rollouts import PDControl
 
 DT = 0.002
+STEPPING = {"integrator": "time-stepping"}
 CHECKS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 FLAGS = (*STRICT, "-O1", "-ffp-contract=fast", "-fno-math-errno")
 
@@ -41,6 +43,7 @@ class Built:
         self._step = ctypes.CDLL(str(folder / "it.so")).it_time_step
         (room,) = (line.split() for line in self.header.splitlines() if "_ROOM " in line)
         self._room = np.full(int(room[2]), np.nan)
+        self.effort = int(re.findall(r"double effort\[(\d+)\]", self.header)[0])
 
     def tested(self, *checks: str) -> bool:
         """Its own test passes; checks: options of sanitizers."""
@@ -61,7 +64,7 @@ def compare(built: Built, trajectory: Any, *given: np.ndarray) -> np.ndarray:
         time[0] = trajectory.t[k]
         states = [trajectory.q[k].copy(), trajectory.qd[k].copy()]
         states += [] if act is None else [act[k].copy()]
-        forces, effort = np.empty(touching.forces[0].size), np.empty(6)
+        forces, effort = np.empty(touching.forces[0].size), np.empty(built.effort)
         counts.append(built(*given, time, *states, forces, effort))
         assert abs(counts[-1]) == effort[0]
         after = [trajectory.q[k + 1], trajectory.qd[k + 1]]
@@ -121,6 +124,42 @@ def test_limits_friction_actuators_and_activations(tmp_path: Path) -> None:
     assert built.tested(*CHECKS)
 
 
+def test_a_four_bar_lands_on_its_foot(tmp_path: Path) -> None:
+    """Loops are closed in C; the last number of effort shows how near a singularity is."""
+    robot = chasles.robots.four_bar()
+    q = robot.assemble([0.6], robot.neutral())
+    up, high = (0.0, 1.0, 0.0), robot.forward_kinematics(q, frame="coupler")[1, 3]
+    plane = contact.Plane(None, up, (0.0, high - 0.05, 0.0))
+    pair = contact.Pair(contact.Point("coupler"), plane, contact.Rigid(friction=0.5))
+    stepping = {"integrator": "time-stepping", "contacts": [pair]}
+    motion = robot.simulate(q, np.zeros(3), steps=1000, dt=DT, **stepping)
+    assert motion.touching.forces[-1].any()
+    built = Built(robot, tmp_path, contacts=[pair], q=q)
+    assert "independent coordinates: crank" in built.header
+    counts = compare(built, motion, np.zeros(3))
+    assert counts.max() > 1
+    assert np.abs(robot.loop_residual(motion.q)).max() < 1e-13
+    assert built.tested(*CHECKS)
+
+
+def test_a_delta_robot_with_the_coordinates_of_its_neutral_posture(tmp_path: Path) -> None:
+    """Loops in space, dry friction and a controller; the neutral posture is closed."""
+    robot = chasles.robots.delta()
+    hold = PDControl(20.0, 0.5, robot.neutral())
+    motion = robot.simulate(
+        robot.neutral(), np.zeros(robot.nv), steps=50, dt=DT, control=hold, **STEPPING
+    )
+    built = Built(robot, tmp_path, control=hold)
+    for k in range(50):
+        states = [motion.q[k].copy(), motion.qd[k].copy()]
+        effort = np.empty(built.effort)
+        assert built(np.full(1, motion.t[k]), *states, effort) > 0
+        for mine, theirs in zip(states, (motion.q[k + 1], motion.qd[k + 1]), strict=True):
+            assert np.abs(mine - theirs).max() <= 1e-12 * max(np.abs(theirs).max(), 1.0)
+        assert -1e-9 < effort[-1] < 0.9
+    assert built.tested()
+
+
 @pytest.mark.parametrize("own_sine", [False, True])
 def test_single_precision(tmp_path: Path, own_sine: bool) -> None:
     (tmp_path / "brick.xml").write_text(BRICK)
@@ -148,7 +187,7 @@ def test_the_header_is_cpp_and_the_code_needs_math_alone(tmp_path: Path) -> None
     run(compiler(), *FLAGS, "-c", "brick.c", "-o", "brick.o", cwd=tmp_path)
     main = "static double room[BRICK_TIME_STEP_ROOM]; double q[7] = {1, 0, 0, 0, 0, 0, 0.025};"
     call = "brick_time_step(tau, t, q, qd, forces, effort, room) > 0 ? 0 : 1"
-    arrays = "double tau[6] = {0}, t[1] = {0}, qd[6] = {0}, forces[24], effort[6];"
+    arrays = "double tau[6] = {0}, t[1] = {0}, qd[6] = {0}, forces[24], effort[7];"
     text = f'#include "brick.h"\nint main() {{ {main} {arrays} return {call}; }}'
     (tmp_path / "main.cpp").write_text(text)
     run(compiler("g++"), "-Wall", "-Werror", "main.cpp", "brick.o", "-o", "t", cwd=tmp_path)
@@ -165,7 +204,7 @@ def test_refusals(tmp_path: Path) -> None:
         hold = PDControl(1.0, 1.0, robot.neutral())
         chasles.export(robot, "time_step", tmp_path, dt=DT, control=hold, ctrl=True)
     bar = chasles.robots.four_bar()
-    with raises("E-EXPORT-016"):
-        chasles.export(bar, "time_step", tmp_path, dt=DT)
+    with raises("E-MOTION-184"):
+        chasles.export(bar, "time_step", tmp_path, dt=DT, q=[0.6, 0.1, 0.2])
     with raises("E-EXPORT-005"):
         chasles.export(robot, "mass_matrix", tmp_path, dt=DT)

@@ -1,8 +1,10 @@
 """Contacts of MJCF files: pairs of their own, and priorities of shapes, by MuJoCo's rules."""
 
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import raises
 
@@ -41,8 +43,32 @@ def test_a_floating_robot_without_ground_is_told_so() -> None:
     with pytest.warns(UserWarning, match="no plane"):
         contact.file_pairs(robot)
     assert len(contact.file_pairs(robot, ground=contact.Plane())) == 1
+    bare = chasles.Robot(replace(source, shapes=()))
+    q = bare.neutral()
+    with pytest.warns(UserWarning, match="no plane or fixed shape touches the robot"):
+        bare.simulate(q, np.zeros(bare.nv), dt=0.002, steps=1, contacts="file")
 
 
+def test_a_plane_that_touches_nothing_is_not_a_ground(tmp_path: Path) -> None:
+    """Masks may keep the robot from the plane; a fixed robot needs no ground."""
+    text = """<mujoco><worldbody><geom type="plane" size="1 1 1" contype="{}" conaffinity="0"/>
+    <body>{}<geom size="0.1" mass="1" contype="0"/></body></worldbody></mujoco>"""
+
+    def found(mask: int, joint: str) -> list[contact.Pair]:
+        (tmp_path / "ball.xml").write_text(text.format(mask, joint))
+        return contact.file_pairs(chasles.load(tmp_path / "ball.xml"))
+
+    with pytest.warns(UserWarning, match="falls"):
+        assert not found(2, "<freejoint/>")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(found(1, "<freejoint/>")) == 1
+        assert not found(2, '<joint type="hinge"/>')
+        text = text.replace("<worldbody>", "<option gravity='0 0 0'/><worldbody>")
+        assert not found(2, "<freejoint/>")
+
+
+@pytest.mark.filterwarnings("ignore:contacts of the file")
 def test_a_pair_touches_whatever_its_masks_with_its_own_friction(tmp_path: Path) -> None:
     masks = 'contype="0" conaffinity="0"'
     assert not pairs(tmp_path, masks=masks)
@@ -69,6 +95,7 @@ def test_the_higher_priority_decides_friction(tmp_path: Path) -> None:
     assert usual[on_floor[0]].torsion > 0.0
 
 
+@pytest.mark.filterwarnings("ignore:contacts of the file")
 def test_disabled_contact_touches_nothing(tmp_path: Path) -> None:
     assert not pairs(tmp_path, option='<option><flag contact="disable"/></option>')
 

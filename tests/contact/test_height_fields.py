@@ -136,9 +136,20 @@ def rest_in_mujoco(path, seconds):
     return data.qpos.copy()
 
 
+def depth(ground, pose, half):
+    """Depth of the deepest point of a field in a box, of many points on the field."""
+    x, y = np.meshgrid(np.linspace(-0.4, 0.4, 801), np.linspace(-0.4, 0.4, 801))
+    at = np.stack([x, y, x], axis=-1)
+    at[..., 2] = ground.height(at)[0]
+    return -np.min(np.max(np.abs((at - pose[:3, 3]) @ pose[:3, :3]) - half, axis=-1))
+
+
 @pytest.mark.parametrize("shape", ["ball", "box"])
 def test_bodies_come_to_rest_in_a_bowl_as_in_mujoco(tmp_path, shape):
-    """Friction holds a box where its impact leaves it, so its height alone is compared."""
+    """Friction holds a box where its impact leaves it, so its height alone is compared.
+
+    MuJoCo keeps one contact for each prism of the field, and the box overlaps it by 5 mm.
+    """
     geom, start = (BALL, "0.05 0.1 0.5") if shape == "ball" else (BOX, "0.1 0 0.3")
     x, y = np.meshgrid(np.linspace(-1.0, 1.0, 9), np.linspace(-1.0, 1.0, 9))
     heights = np.maximum(np.abs(x), np.abs(y)) ** 2 * 0.6
@@ -155,7 +166,14 @@ def test_bodies_come_to_rest_in_a_bowl_as_in_mujoco(tmp_path, shape):
     there = rest_in_mujoco(path, 1.0)
     if shape == "ball":
         np.testing.assert_allclose(run.q[-1, 4:6], there[:2], atol=5e-3)
-    assert run.q[-1, 6] == pytest.approx(there[2], abs=1e-3)
+        assert run.q[-1, 6] == pytest.approx(there[2], abs=1e-3)
+    else:
+        (pair,) = contact.file_pairs(robot)
+        half = np.array([0.15, 0.1, 0.05])
+        place = np.r_[there[3:], there[:3]]
+        assert depth(pair.surface, robot.forward_kinematics(place, frame="b"), half) > 5e-3
+        assert depth(pair.surface, robot.forward_kinematics(run.q[-1], frame="b"), half) < 1e-4
+        assert run.q[-1, 6] == pytest.approx(there[2], abs=5e-3)
 
 
 def test_a_capsule_lies_across_a_ridge(tmp_path):
@@ -196,3 +214,120 @@ def test_fields_are_checked_and_other_integrators_refuse_them(tmp_path):
         robot.simulate(*state, duration=0.1, contacts=pairs)
     with raises("E-MOTION-181"):
         robot.simulate(*state, duration=0.1, dt=DT, contacts="file", compiled=True)
+
+
+# Edges ------------------------------------------------------------------------------------------
+
+
+def tilted(rng, count):
+    """Random rotations."""
+    q = rng.normal(size=(count, 4))
+    w, x, y, z = (q / np.linalg.norm(q, axis=1, keepdims=True)).T
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.moveaxis(np.array(rows), 2, 0)
+
+
+TETRAHEDRON = ((-0.1, -0.1, -0.1), (0.15, 0.0, -0.05), (-0.05, 0.15, 0.0), (0.0, 0.0, 0.15))
+
+
+@pytest.mark.parametrize("kind", ["box", "capsule", "hull"])
+def test_the_smallest_gap_is_the_distance_that_coal_finds(kind):
+    """Random poses above rough ground: corners, peaks and crossing edges are all there is."""
+    coal = pytest.importorskip("coal")
+    rng = np.random.default_rng(7)
+    ground = field(rng.uniform(0.0, 0.15, (13, 13)), (1.2, 1.2))
+    if kind == "box":
+        shape, other = contact.Box("b", (0.3, 0.2, 0.1)), coal.Box(0.3, 0.2, 0.1)
+    elif kind == "capsule":
+        shape = contact.Capsule("b", 0.05, (0.0, 0.0, -0.15), (0.0, 0.0, 0.15))
+        other = coal.Capsule(0.05, 0.3)
+    else:
+        shape = contact.ConvexMesh("b", TETRAHEDRON)
+        points = coal.StdVec_Vec3s()
+        points.extend([np.array(p) for p in TETRAHEDRON])
+        other = coal.Convex.convexHull(points, False, None)
+    corners, exists = ground.triangles(np.zeros((1, 3)), 0.6)
+    mesh = coal.BVHModelOBBRSS()
+    mesh.beginModel(int(exists.sum()), 3 * int(exists.sum()))
+    for triangle in corners[0][exists[0]]:
+        mesh.addTriangle(*triangle)
+    mesh.endModel()
+    R, o = tilted(rng, 150), rng.uniform([-0.2, -0.2, 0.1], [0.2, 0.2, 0.35], (150, 3))
+    found = contacts_on_field(shape, R, o, ground, *still(150))[..., 6].min(axis=1)
+    known = 0
+    for k in range(150):
+        pose, result = coal.Transform3s(R[k], o[k]), coal.DistanceResult()
+        request = coal.DistanceRequest()
+        least = coal.distance(other, pose, mesh, coal.Transform3s(), request, result)
+        if 1e-3 < least < 0.1:
+            known += 1
+            assert found[k] == pytest.approx(least, abs=1e-5), k
+    assert known > 30
+
+
+def on_ridges(folder, geom, start, columns=(3, 5)):
+    """A body above two ridges along y, 0.2 m apart and 0.1 m high."""
+    heights = np.zeros((5, 9))
+    heights[:, columns] = 0.1
+    return written(folder / "ridges.xml", heights, geom, start, x=0.4, y=0.4)
+
+
+@pytest.mark.parametrize("yaw", [0.0, 0.3])
+@pytest.mark.parametrize(("geom", "reach"), [(BOX, 0.05), (CAPSULE, 0.05)], ids=["box", "capsule"])
+def test_bodies_rest_across_two_ridges(tmp_path, geom, reach, yaw):
+    """Between the corners of the field: half of the weight on each ridge, at its height."""
+    robot = on_ridges(tmp_path, geom, "0 0 0")
+    turn = yaw + (np.pi / 2 if geom == CAPSULE else 0.0)
+    q = np.array([np.cos(turn / 2), 0.0, 0.0, np.sin(turn / 2), 0.0, 0.033, 0.1 + reach + 0.01])
+    run = robot.simulate(q, np.zeros(6), duration=0.5, dt=DT, contacts="file")
+    np.testing.assert_allclose(run.q[-1, 4:], [0.0, 0.033, 0.1 + reach], atol=1e-4)
+    np.testing.assert_allclose(run.q[-1, :4], q[:4], atol=1e-3)
+    assert np.abs(run.qd[-1]).max() < 1e-6
+    forces = run.touching.forces[-1]
+    assert forces[:, 2].sum() == pytest.approx(9.81, rel=1e-3)
+    assert run.touching.gaps[-1].min() > -1e-5
+    assert run.excess < 1e-9
+    assert run.overflow == 0
+
+
+def test_a_box_stands_on_its_edge_across_two_ridges(tmp_path):
+    """Its lowest edge touches, not its corners: half a diagonal above the ridges."""
+    robot = on_ridges(tmp_path, BOX, "0 0 0")
+    lean = np.arctan2(0.1, 0.05)
+    high = 0.1 + np.hypot(0.1, 0.05)
+    q = np.array([np.cos(lean / 2), np.sin(lean / 2), 0.0, 0.0, 0.0, 0.033, high])
+    run = robot.simulate(q, np.zeros(6), duration=0.05, dt=DT, contacts="file")
+    assert run.q[-1, 6] == pytest.approx(high, abs=1e-5)
+    assert run.touching.forces[-1, :, 2].sum() == pytest.approx(9.81, rel=1e-2)
+
+
+def test_a_ball_rests_in_a_valley(tmp_path):
+    """Slopes of 45 degrees: the center is sqrt(2) radii above the bottom, with two equal forces."""
+    heights = np.tile(0.1 * np.abs(np.arange(-4, 5)), (5, 1))
+    robot = written(tmp_path / "valley.xml", heights, BALL, "0 0 0", x=0.4, y=0.4)
+    q = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.033, 0.1 * np.sqrt(2.0) + 0.02])
+    run = robot.simulate(q, np.zeros(6), duration=0.5, dt=DT, contacts="file")
+    assert run.q[-1, 6] == pytest.approx(0.1 * np.sqrt(2.0), abs=1e-5)
+    size = np.linalg.norm(run.touching.forces[-1], axis=-1)
+    np.testing.assert_allclose(np.sort(size)[-2:], 9.81 / np.sqrt(2.0), rtol=1e-3)
+    assert run.excess < 1e-9
+
+
+@pytest.mark.parametrize("geom", [BALL, BOX, CAPSULE], ids=["ball", "box", "capsule"])
+def test_energy_never_grows_on_rough_ground(tmp_path, geom):
+    heights = np.random.default_rng(2).uniform(0.0, 0.1, (9, 9))
+    heights -= heights.min()
+    robot = written(tmp_path / "rough.xml", heights, geom, "0 0 0", x=0.8, y=0.8)
+    rng, n = np.random.default_rng(3), 8
+    q, qd = robot.random(rng, (n,)), rng.normal(size=(n, 6)) * [3, 3, 3, 0.5, 0.5, 0.5]
+    q[:, 4:] = rng.uniform([-0.2, -0.2, 0.3], [0.2, 0.2, 0.5], (n, 3))
+    run = robot.simulate(q, qd, duration=0.6, dt=DT, contacts="file")
+    energy = robot.kinetic_energy(run.q, run.qd) + robot.potential_energy(run.q)
+    assert run.excess.max() < 1e-9
+    # Overlaps that a step leaves are released; a fall at 3 m/s overlaps by 6 mm at most.
+    assert np.max(np.maximum.accumulate(energy[:, ::-1], axis=1)[:, ::-1] - energy) < 0.02
+    assert run.touching.gaps.min() > -0.01

@@ -1,30 +1,35 @@
 """Gradients of time steps with contact: central differences, closed forms, array libraries."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from support import raises
+from test_loops_in_steps import ball_on_plate, extensions
 
 import chasles
 from chasles import backends, contact
-from chasles.motion.drivers.stepping import Stepped
+from chasles.motion.drivers.stepping import Stepped, chosen
 from chasles.motion.steps.backward import Backward
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.stepping import QUICK, STATISTICS
 
 DT = 0.002
+STEPPING = {"integrator": "time-stepping"}
 
-EXACT = 1e-13
+EXACT = 1e-12
 """Residual to which the steps of the differences are solved; 1e-6 would be noise in them."""
 
 
 class Steps:
     """Steps of a scene that are solved to rounding, and their adjoint."""
 
-    def __init__(self, robot: chasles.Robot, scene: Scene, control: Any = None, m: int = 0) -> None:
-        self.robot, self.made = robot, Stepped(robot.model, scene, DT, control, m)
+    def __init__(
+        self, robot: chasles.Robot, scene: Scene, control: Any = None, m: int = 0, *free: str
+    ) -> None:
+        self.robot, self.made = robot, Stepped(scene.model, scene, DT, control, m, free)
         steps = self.made.steps
         self.names = [v.name for v in steps.inputs]
         self.sizes = {v.name: v.size for v in steps.inputs}
@@ -68,7 +73,7 @@ def check(steps: Steps, tolerance: float = 1e-6, h: float = 1e-6, **given: np.nd
     robot, rng = steps.robot, np.random.default_rng(3)
     by_q, by_qd = rng.normal(size=(2, robot.nv))
     found = steps.pulled(by_q, by_qd, **given)
-    names = [n for n in ("q", "qd", "tau", "parameters") if n in found]
+    names = [n for n in ("q", "qd", "tau", "parameters", "model_parameters") if n in found]
     rows: dict[str, list[np.ndarray]] = {n: [] for n in given}
     for name in names:
         for k in range(len(found[name])):
@@ -264,8 +269,298 @@ def test_refusals(brick: Steps) -> None:
         robot.rollout(q, qd, dt=DT, steps=1, limits=True)
     with raises("E-MOTION-196"):
         robot.rollout(q, qd, dt=DT, steps=1, contacts="file")
-    bar = chasles.robots.four_bar()
-    place = bar.assemble([0.6], bar.neutral())
-    options = {"dt": DT, "steps": 1, "integrator": "time-stepping", "covectors": (None, None)}
-    with raises("E-MOTION-195"):
-        bar.rollout_pullback(place, np.zeros(bar.nv), **options)
+
+
+# Closed loops ------------------------------------------------------------------------------------
+
+
+def looped(
+    robot: chasles.Robot, q: np.ndarray, pairs: Any, *stops: Any, dry: bool = False
+) -> Steps:
+    """Steps of a robot with loops, whose independent coordinates suit q."""
+    model = chosen(robot, q)
+    return Steps(robot, Scene(model, tuple(pairs), stops, dry, bool(stops)))
+
+
+def check_along_loops(
+    steps: Steps, y: np.ndarray, yd: np.ndarray, place: Any, tau: np.ndarray, tolerance: float
+) -> dict:
+    """Compare a gradient with differences along states that satisfy the loops.
+
+    place: function of the coordinates y that returns a closed q.
+    """
+    robot, rng, h = steps.robot, np.random.default_rng(4), 1e-5
+    by_q, by_qd = rng.normal(size=(2, robot.nv))
+    here = {"q": place(y), "qd": robot.complete(place(y), yd), "tau": tau}
+    found = steps.pulled(by_q, by_qd, **here)
+    base, _, effort = steps(1, **{n: a[None] for n, a in here.items()})
+    assert effort["residual"].max() < 1e-10
+    moves = np.eye(2 * len(y) + robot.nv)
+    for d, e, f in zip(*np.split(moves, [len(y), 2 * len(y)], axis=1), strict=True):
+        sides = []
+        for s in (h, -h):
+            q = place(y + s * d)
+            sides.append((q, robot.complete(q, yd + s * e), tau + s * f))
+        q, qd, forces = (np.array(a) for a in zip(*sides, strict=True))
+        after, rates, _ = steps(1, q=q, qd=qd, tau=forces)
+        change = robot.difference(base[0], after[0]) - robot.difference(base[0], after[1])
+        slope = (by_q @ change + by_qd @ (rates[0] - rates[1])) / (2.0 * h)
+        moved = robot.difference(here["q"], q[0]) - robot.difference(here["q"], q[1])
+        got = (
+            found["q"] @ moved
+            + found["qd"] @ (qd[0] - qd[1])
+            + found["tau"] @ (forces[0] - forces[1])
+        )
+        scale = max(np.abs(found["q"]).max(), np.abs(found["qd"]).max(), abs(slope))
+        assert got / (2.0 * h) == pytest.approx(slope, abs=tolerance * scale)
+    return effort
+
+
+def rises(robot: chasles.Robot, q: np.ndarray) -> float:
+    """Return 1 if the foot rises while the crank turns forward, else -1."""
+    J = robot.jacobian(q, frame="coupler", axes="world")
+    return float(np.sign((J @ robot.complete(q, [1.0]))[4]))
+
+
+@pytest.mark.parametrize(("turning", "acting"), [(2.0, True), (-2.0, False), (0.0, True)])
+def test_a_four_bar_whose_foot_lands_lifts_or_rests(turning: float, acting: bool) -> None:
+    robot = chasles.robots.four_bar()
+    start = robot.assemble([0.6], robot.neutral())
+    foot = robot.forward_kinematics(start, frame="coupler")[:3, 3]
+    plane = contact.Plane(None, (0.0, 1.0, 0.0), (0.0, foot[1] + 1e-4, 0.0))
+    pair = contact.Pair(contact.Point("coupler"), plane, contact.Rigid(0.3))
+    y, yd = np.array([0.6]), np.array([-turning])
+    rise = rises(robot, start)
+    effort = check_along_loops(
+        looped(robot, start, [pair]),
+        y,
+        yd * rise,
+        lambda y: robot.assemble(y, start),
+        np.array([-0.2 * rise, 0.01, 0.02]),
+        1e-6,
+    )
+    assert (abs(effort["work"][0]) > 1e-9) == acting
+
+
+def test_a_four_bar_with_restitution_limits_and_dry_friction() -> None:
+    """A rebound at its time of impact; a rocker that presses against its limit, with friction."""
+    robot = chasles.robots.four_bar().with_parameters({"crank.friction": 0.01})
+    start = robot.assemble([0.6], robot.neutral())
+    foot = robot.forward_kinematics(start, frame="coupler")[:3, 3]
+    plane = contact.Plane(None, (0.0, 1.0, 0.0), (0.0, foot[1] - 2e-4, 0.0))
+    pair = contact.Pair(contact.Point("coupler"), plane, contact.Rigid(0.3, restitution=0.7))
+    rise = rises(robot, start)
+    steps = looped(robot, start, [pair])
+    place, down = (lambda y: robot.assemble(y, start)), -2.0 * rise
+    effort = check_along_loops(steps, np.array([0.6]), np.array([down]), place, np.zeros(3), 1e-5)
+    assert effort["work"][0] > 1e-3  # at the velocities of the rebound
+    stop = (2, 2, -10.0, float(start[2]) - 1e-4)
+    pressed = looped(robot, start, [], stop, dry=True)
+    toward = np.sign(robot.complete(start, [1.0])[2])
+    effort = check_along_loops(
+        pressed, np.array([0.6]), np.array([toward]), place, np.zeros(3), 1e-6
+    )
+    assert abs(effort["work"][0]) > 1e-6
+
+
+def test_many_steps_with_a_loop() -> None:
+    """The gradient of 80 steps that land and slide, beside differences of rollouts."""
+    robot = chasles.robots.four_bar()
+    start = robot.assemble([0.6], robot.neutral())
+    foot = robot.forward_kinematics(start, frame="coupler")[:3, 3]
+    plane = contact.Plane(None, (0.2, 1.0, 0.0), (foot[0], foot[1] - 0.02, 0.0))
+    pair = contact.Pair(contact.Point("coupler"), plane, contact.Compliant(1e4, 0.01, 0.2))
+    options = {"dt": DT, "steps": 80, "every": 80, "contacts": [pair], **STEPPING}
+    rng, h, n = np.random.default_rng(8), 1e-4, 7
+    y, tau = 0.6 + np.linspace(0.0, 0.05, n)[:, None], 0.1 * rng.normal(size=(n, 80, 3))
+    by_q, by_qd = rng.normal(size=(2, n, 2, 3))
+
+    def motion(y: np.ndarray, yd: float, tau: np.ndarray) -> tuple[Any, ...]:
+        q = robot.assemble(y, start)
+        return q, robot.complete(q, np.full((n, 1), yd)), tau
+
+    def loss(*state: np.ndarray) -> np.ndarray:
+        run = robot.rollout(*state, **options)
+        return (by_q * run.q + by_qd * run.qd).sum((1, 2))
+
+    here = motion(y, -0.5, tau)
+    found = robot.rollout_pullback(*here, covectors=(by_q, by_qd), **options)
+    assert robot.rollout(*here, **options).touching.forces[:, -1].any(axis=(1, 2)).all()
+    e, rates = rng.normal(size=tau.shape), (1.0, 0.7)
+    sides = [motion(y + s * rates[0], -0.5 + s * rates[1], tau + s * e) for s in (h, -h)]
+    slope = (loss(*sides[0]) - loss(*sides[1])) / (2.0 * h)
+    assert found.tau is not None
+    got = sum(
+        (bar * (a - b)).reshape(n, -1).sum(1)
+        for bar, a, b in zip(found[:3], sides[0], sides[1], strict=True)
+    )
+    np.testing.assert_allclose(got / (2.0 * h), slope, atol=1e-4 * np.abs(slope).max())
+
+
+def test_a_ball_on_a_stewart_platform() -> None:
+    """Loops through ball joints; the ball slides on the plate."""
+    robot, pair, high = ball_on_plate()
+    start = robot.assemble(np.r_[extensions(np.eye(3)), np.zeros(6)], robot.neutral())
+    at = robot.position_slice("ball").start + 4
+    start[at : at + 3] = robot.forward_kinematics(start, frame="platform")[:3, 3]
+    start[at + 2] += high - 1e-4
+    ball = robot.velocity_slice("ball")
+    assert robot.independent[6:] == tuple(f"ball[{k}]" for k in range(6))
+
+    def place(y: np.ndarray) -> np.ndarray:
+        moved = np.zeros(robot.nv)
+        moved[ball] = y[6:]
+        return robot.integrate(robot.assemble(np.r_[y[:6], np.zeros(6)], start), moved)
+
+    y, yd = np.r_[extensions(np.eye(3)), np.zeros(6)], np.zeros(12)
+    yd[:6], yd[6:] = 0.02 * np.arange(6), [0.1, 3.0, 0.2, 0.9, 0.1, 0.0]
+    steps = looped(robot, start, [pair])
+    effort = check_along_loops(steps, y, yd, place, np.zeros(robot.nv), 1e-6)
+    assert abs(effort["work"][0]) > 1e-9
+
+
+# Model parameters --------------------------------------------------------------------------------
+
+
+def values(robot: chasles.Robot, *names: str, **others: Any) -> np.ndarray:
+    """Values of parameters as the step takes them; others: those of contacts."""
+    return np.concatenate([*(robot.parameter(n).ravel() for n in names), *others.values()])
+
+
+@pytest.mark.parametrize(
+    ("height", "qd"),
+    [
+        (0.0249, (0.0, 0.0, 2.0, 1.0, 0.3, 0.0)),
+        (0.0249, (0,) * 6),
+        (0.0252, (0, 0, 0, 0.1, 0, -0.5)),
+    ],
+    ids=["sliding", "sticking", "landing"],
+)
+def test_mass_inertia_gravity_and_friction_of_a_box(brick: Steps, height: float, qd: Any) -> None:
+    robot, names = brick.robot, ("brick.mass", "brick.center", "brick.inertia", "gravity")
+    scene = brick.made.scene
+    steps = Steps(robot, scene, None, 0, *names, "contacts.friction")
+    q, tau = np.array([1.0, 0, 0, 0, 0.1, 0.2, height]), np.array([0.01, 0.02, 0, 0.5, -0.3, 0.2])
+    given = values(robot, *names, friction=[0.5])
+    given[1:4] += [0.01, -0.02, 0.005]
+    given[-2] += 1.0  # gravity along z and then friction are last
+    rest = {"tau": tau, "model_parameters": given, "tolerance": 3e-6}
+    check(steps, q=q, qd=np.array(qd, dtype=float), **rest)
+
+
+def test_stiffness_of_compliant_ground(ball: chasles.Robot) -> None:
+    law = contact.Compliant(2e4, 0.01, friction=0.4)
+    pair = contact.Pair(contact.Sphere("ball", 0.1), contact.Plane(), law)
+    names = ("contacts.stiffness", "contacts.friction")
+    steps = Steps(ball, Scene(ball.model, (pair,)), None, 0, *names)
+    q, qd = np.array([0.8, 0.6, 0, 0, 0, 0, 0.0999]), np.array([0.0, 3.0, 1.0, 0.9, 0.1, -0.1])
+    rest = {"tau": np.zeros(6), "tolerance": 1e-5}
+    found = check(steps, q=q, qd=qd, model_parameters=np.array([1.0, 0.4]) * [2e4, 1.0], **rest)
+    assert found["work"][0] < 0.0
+
+
+ARM = """<mujoco><compiler angle="radian"/><worldbody>
+<body name="one"><joint name="a" axis="0 1 0" range="-0.5 0.5" limited="true"/>
+  <geom size="0.1" pos="0.3 0 0" mass="1"/>
+<body name="two" pos="0.3 0 0"><joint name="b" axis="0 1 0" frictionloss="20"/>
+  <geom size="0.1" pos="0.3 0 0" mass="1"/>
+<body name="three" pos="0.3 0 0"><joint name="c" axis="0 0 1" frictionloss="0.2" damping="0.1"/>
+  <geom size="0.1" pos="0.3 0 0.1" mass="1"/>
+<body name="four" pos="0.3 0 0"><joint name="d" axis="1 0 0" armature="0.01" stiffness="3"/>
+  <geom size="0.1" pos="0.2 0.1 0" mass="1"/></body></body></body></body>
+</worldbody></mujoco>"""
+
+
+def test_parameters_of_joints(tmp_path: Path) -> None:
+    """Limits, sticking and sliding joints; friction, damping, stiffness, armature, placement."""
+    robot = file(tmp_path, ARM)
+    names = [f"{joint}.friction" for joint in "bc"] + ["a.damping", "c.damping", "d.armature"]
+    names += ["a.armature", "d.stiffness", "b.stiffness", "c.placement", "three.mass"]
+    scene = Scene(robot.model, (), ((0, 0, -0.5, 0.5),), True, True)
+    q, qd = np.array([0.5001, 0.1, -0.3, 0.4]), np.array([0.0, 0.0, 2.0, -1.0])
+    steps = Steps(robot, scene, None, 0, *names)
+    rest = {"tau": np.array([1.0, 0.5, 0.3, 0.1]), "model_parameters": values(robot, *names)}
+    check(steps, q=q, qd=qd, **rest)
+
+
+def test_parameters_of_a_robot_with_a_loop() -> None:
+    robot = chasles.robots.four_bar()
+    start = robot.assemble([0.6], robot.neutral())
+    foot = robot.forward_kinematics(start, frame="coupler")[:3, 3]
+    plane = contact.Plane(None, (0.0, 1.0, 0.0), (0.0, foot[1] + 1e-4, 0.0))
+    pair = contact.Pair(contact.Point("coupler"), plane, contact.Rigid(0.3))
+    names = ("coupler.mass", "crank.damping", "gravity")
+    model = chosen(robot, start)
+    scene = Scene(model, (pair,), (), True)
+    steps = Steps(robot, scene, None, 0, *names, "contacts.friction")
+    qd, given = robot.complete(start, [-2.0]), values(robot, *names, friction=[0.3])
+    rng, h = np.random.default_rng(4), 1e-6
+    by_q, by_qd = rng.normal(size=(2, 3))
+    rest = {"q": start, "qd": qd, "tau": np.zeros(3)}
+    found = steps.pulled(by_q, by_qd, model_parameters=given, **rest)["model_parameters"]
+    moves = np.concatenate([given + h * np.eye(6), given - h * np.eye(6)])
+    tiled = {n: np.tile(a, (12, 1)) for n, a in rest.items()}
+    q, rates, _ = steps(1, model_parameters=moves, **tiled)
+    loss = q @ by_q + rates @ by_qd
+    slope = (loss[:6] - loss[6:]) / (2.0 * h)
+    np.testing.assert_allclose(found, slope, atol=1e-6 * np.abs(slope).max())
+
+
+def test_motions_with_parameters_are_those_of_other_robots(brick: Steps) -> None:
+    """Members of a batch move as robots with these parameters; shared slots keep their friction."""
+    robot, mass, mu = brick.robot, np.array([0.5, 2.0]), np.array([[0.2], [0.7]])
+    q, qd = np.array([1.0, 0, 0, 0, 0, 0, 0.025]), np.array([0.0, 0, 2.0, 1.0, 0.3, 0])
+    options = {"dt": DT, "steps": 60, "tau": 0.1 * np.arange(6.0), **STEPPING}
+    given = {"brick.mass": mass, "contacts.friction": mu}
+    (pair,) = contact.file_pairs(robot)
+    for shared in (0, 8):
+        pairs = [replace(pair, shared=shared)]
+        run = robot.simulate(q, qd, contacts=pairs, model_parameters=given, **options)
+        for k in range(2):
+            other = robot.with_parameters({"brick.mass": mass[k]})
+            law = contact.Rigid(friction=mu[k, 0])
+            alone = other.simulate(q, qd, contacts=[replace(pairs[0], law=law)], **options)
+            np.testing.assert_allclose(run.q[k], alone.q, atol=1e-11)
+            np.testing.assert_allclose(run.touching.forces[k], alone.touching.forces, atol=1e-6)
+
+
+def test_the_way_of_a_sliding_box_by_friction_and_mass(brick: Steps) -> None:
+    """Its way v^2 / (2 mu g) has the derivative -v^2 / (2 mu^2 g), and none by mass."""
+    robot, mu = brick.robot, np.array([[0.3], [0.5], [0.8]])
+    q, qd = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.025]), np.array([0.0, 0, 0, 1.0, 0, 0])
+    options = {"dt": DT, "steps": 250, "every": 250, "contacts": "file", **STEPPING}
+    options["model_parameters"] = {"contacts.friction": mu, "brick.mass": 1.0}
+    by_q = np.zeros((2, 6))
+    by_q[-1, 3] = 1.0
+    found = robot.rollout_pullback(q, qd, covectors=(by_q, None), **options).model_parameters
+    assert found["contacts.friction"].shape == (3, 1)
+    np.testing.assert_allclose(found["contacts.friction"], -1.0 / (2 * 9.81 * mu**2), rtol=1e-2)
+    np.testing.assert_allclose(found["brick.mass"], 0.0, atol=1e-4)
+
+
+def test_refused_parameters(brick: Steps) -> None:
+    robot = brick.robot
+    state = (robot.neutral(), np.zeros(6))
+    run = {"dt": DT, "steps": 1, "contacts": "file"} | STEPPING
+    for code, given in (
+        ("E-MOTION-204", [1.0]),
+        ("E-MOTION-206", {"contacts.stiffness": [1.0]}),
+        ("E-MOTION-201", {"contacts.friction": [1.0, 2.0]}),
+        ("E-MOTION-202", {"contacts.friction": [-1.0]}),
+        ("E-MOTION-208", {"contacts.friction": np.ones((2, 1)), "brick.mass": np.ones(3)}),
+        ("E-MODEL-038", {"brick.weight": 1.0}),
+    ):
+        with raises(code):
+            robot.rollout(*state, model_parameters=given, **run)
+    with raises("E-MOTION-207"):
+        robot.rollout(*state, dt=DT, steps=1, model_parameters={"contacts.friction": [1.0]})
+    field = contact.HeightField(None, np.zeros((3, 3)), (1.0, 1.0))
+    pair = contact.Pair(contact.Sphere("brick", 0.1), field, contact.Rigid())
+    (joint,) = robot.model.source.joints
+    with raises("E-MOTION-209"):
+        moved = {f"{joint.name}.placement": np.eye(4)}
+        robot.rollout(*state, model_parameters=moved, **run | {"contacts": [pair]})
+    with raises("E-MOTION-205"):
+        robot.rollout(
+            *state, model_parameters={"contacts.friction": [1.0]}, **run | {"contacts": [pair]}
+        )

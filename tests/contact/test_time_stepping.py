@@ -9,9 +9,10 @@ from support import raises
 
 import chasles
 from chasles import contact
+from chasles.expr import interpret
 from chasles.motion.drivers.stepping import Stepped
 from chasles.motion.steps.scene import Scene
-from chasles.motion.steps.stepping import ROUGH, STATISTICS
+from chasles.motion.steps.stepping import EFFORT, ROUGH, STATISTICS
 
 DT = 0.002
 
@@ -326,3 +327,30 @@ def test_float32_solves_every_step_of_quadrupeds_with_random_torques():
     assert effort["residual"].max() <= ROUGH
     energy = made.kinetic_energy(*(a.astype(float) for a in states[:2]))
     assert np.all(effort["excess"] <= ROUGH * (energy + np.abs(effort["work"])))
+
+
+def test_steps_with_fixed_bounds_of_friction_are_counted_apart():
+    """Late iterations fix the bounds of friction; the last one ends a step that is not solved."""
+    robot = chasles.robots.quadruped()
+    feet = [f for f in robot.frames if f.endswith("_foot")]
+    law = contact.Rigid(0.6)
+    pairs = tuple(contact.Pair(contact.Sphere(f, 0.02), contact.Plane(), law) for f in feet)
+    steps = Stepped(robot.model, Scene(robot.model, pairs), 0.002, None).steps
+    q = robot.neutral()
+    q[7:] = np.tile([0.0, 0.8, -1.6], 4)
+    q[6] -= min(robot.forward_kinematics(q, frame=f)[2, 3] for f in feet) - 0.0199
+    given = {v.name: [0.0] * v.size for v in steps.inputs} | {"q": q.tolist()}
+    begun = interpret(steps.begin(), given)
+
+    def ended(count, tolerance):
+        state = begun | {"memory": [0.0, count, *begun["memory"][2:]]}
+        program = steps.rescue(tolerance)
+        for _ in range(50):
+            if state["memory"][0] == 0.0:
+                state |= interpret(program, {v.name: state[v.name] for v in program.inputs})
+        effort = interpret(steps.end, given | state)["effort"]
+        return dict(zip(EFFORT, effort, strict=False))
+
+    for count, tolerance, unsolved, held in ((20, 1e-6, 0, 0), (60, 1e-6, 1, 1), (99, 0.0, 1, 0)):
+        found = ended(float(count), tolerance)
+        assert (found["unsolved"], found["held"]) == (unsolved, held)

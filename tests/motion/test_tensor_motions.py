@@ -128,3 +128,51 @@ def test_time_steps_with_contact_of_tensors_are_differentiable(tmp_path: Path) -
     run = robot.rollout(q, qd, **options)
     run.q[-1, 4].backward()
     assert qd.grad[3].item() == pytest.approx(0.1, rel=1e-9)
+
+
+def test_closed_loops_choose_their_coordinates_when_the_motion_is_computed() -> None:
+    """Under `jit`, q is a symbol, from which no coordinates can be chosen."""
+    robot = chasles.robots.four_bar()
+    q, qd = robot.assemble([0.6], robot.neutral()), np.zeros(3)
+    run = {"dt": 2e-3, "steps": 20, "every": 20, "integrator": "time-stepping"}
+    by_q = RNG.normal(size=(2, 3))
+    expected = robot.rollout_pullback(q, qd, covectors=(by_q, None), **run)
+    (start,) = tensors(q)
+    (robot.rollout(start, torch.zeros(3), **run).q * torch.tensor(by_q)).sum().backward()
+    close(start.grad.numpy(), expected.q, 1e-12)
+    with jax.enable_x64(True):
+
+        def loss(q: Any) -> Any:
+            return (robot.simulate(q, jnp.zeros(3), **run).q * by_q).sum()
+
+        found = jax.jit(jax.grad(loss))(jnp.asarray(q))
+    close(found, expected.q, 1e-12)
+
+
+@pytest.mark.parametrize("integrator", ["semi-implicit", "time-stepping"])
+def test_model_parameters_are_arrays_of_their_library(integrator: str) -> None:
+    """Masses of a batch and one gravity for all; differences, NumPy's gradients, and JAX."""
+    q, qd, mass = RNG.normal(size=(3, 2)), RNG.normal(size=2), np.array([0.5, 1.0, 2.0])
+    gravity, run = np.array([0.0, -9.81, 0.3]), {**RUN, "integrator": integrator}
+
+    def moved(mass: Any, gravity: Any, library: Any = torch.tensor) -> Any:
+        own = {"link2.mass": mass, "gravity": gravity}
+        return ARM.rollout(library(q), library(qd), model_parameters=own, **run).q
+
+    given = tensors(mass, gravity)
+    assert torch.autograd.gradcheck(moved, given, rtol=1e-4, atol=1e-6)
+    by_q = RNG.normal(size=(3, 4, 2))
+    (moved(*given) * torch.tensor(by_q)).sum().backward()
+    own = {"link2.mass": mass, "gravity": gravity}
+    found = ARM.rollout_pullback(q, qd, covectors=(by_q, None), model_parameters=own, **run)
+    close(given[0].grad, found.model_parameters["link2.mass"], 1e-12)
+    close(given[1].grad, found.model_parameters["gravity"].sum(axis=0), 1e-12)
+    with jax.enable_x64(True):
+
+        def loss(mass: Any) -> Any:
+            return (moved(mass, jnp.asarray(gravity), jnp.asarray) * by_q).sum()
+
+        close(jax.jit(jax.grad(loss))(jnp.asarray(mass)), given[0].grad, 1e-12)
+    each = ARM.with_parameters({"link2.mass": 2.0, "gravity": gravity})
+    alone = each.rollout(q[2], qd, **run)
+    close(moved(*given)[2].detach(), alone.q, 1e-12)

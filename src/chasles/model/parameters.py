@@ -7,10 +7,10 @@
 | `<link>.inertia` | (3, 3) | rotational inertia about the center of mass, link axes, kg m2 |
 | `<joint>.placement` | (4, 4) | pose of the joint's frame in the parent link's frame |
 | `<joint>.stiffness` | () | stiffness of the joint's spring, N m/rad or N/m |
+| `<joint>.damping` | () | damping, N m s/rad or N s/m |
+| `<joint>.friction` | () | dry friction, N m or N |
+| `<joint>.armature` | () | inertia of the rotor about the joint, kg m2 or kg |
 | `gravity` | (3,) | acceleration of gravity, world axes, m/s2 |
-
-`edited` also accepts `<joint>.armature`, `<joint>.damping` and `<joint>.friction`, which cannot be
-symbols.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,14 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "inertia": (3, 3),
     "placement": (4, 4),
     "stiffness": (),
+    "damping": (),
+    "friction": (),
+    "armature": (),
     "gravity": (3,),
 }
+
+JOINT_NUMBERS = ("stiffness", "damping", "friction", "armature")
+"""Parameters of joints that are single numbers."""
 
 
 def shape(source: Description, name: str) -> tuple[int, ...]:
@@ -43,9 +49,10 @@ def shape(source: Description, name: str) -> tuple[int, ...]:
         "gravity": {""},
     }
     known["center"] = known["inertia"] = known["mass"]
-    known["stiffness"] = known["placement"]
+    known |= dict.fromkeys(JOINT_NUMBERS, known["placement"])
     if what not in SHAPES or part not in known[what]:
-        remedy = "use <link>.mass, .center, .inertia, <joint>.placement, .stiffness or gravity"
+        joint = ", ".join(f".{what}" for what in JOINT_NUMBERS)
+        remedy = f"use <link>.mass, .center, .inertia, <joint>.placement, {joint} or gravity"
         raise ModelError("E-MODEL-038", f"robot {source.name!r} has no parameter {name!r}", remedy)
     return SHAPES[what]
 
@@ -56,8 +63,8 @@ def nominal(source: Description, name: str) -> list[float]:
     part, _, what = name.rpartition(".")
     if what == "gravity":
         return list(source.gravity)
-    if what == "stiffness":
-        return [next(joint.stiffness for joint in source.joints if joint.name == part)]
+    if what in JOINT_NUMBERS:
+        return [next(getattr(joint, what) for joint in source.joints if joint.name == part)]
     if what == "placement":
         pose = next(joint.pose for joint in source.joints if joint.name == part)
         return [float(x) for row in pose.homogeneous.rows for x in row]
@@ -77,36 +84,6 @@ def substituted(source: Description, values: Mapping[str, Sequence[Number]]) -> 
     return replace(source, gravity=gravity, links=links, joints=joints)
 
 
-JOINT_NUMBERS = ("armature", "damping", "friction")
-"""Parameters of joints that only `edited` accepts."""
-
-
-def edited(source: Description, values: Mapping[str, Sequence[float]]) -> Description:
-    """Return the mechanism with other values for named parameters, including `JOINT_NUMBERS`."""
-    joints = {joint.name: joint for joint in source.joints}
-    rest: dict[str, Sequence[float]] = {}
-    for name, flat in values.items():
-        part, _, what = name.rpartition(".")
-        if what in JOINT_NUMBERS and part in joints:
-            joints[part] = _with_number(joints[part], what, float(flat[0]))
-        else:
-            rest[name] = flat
-    return substituted(replace(source, joints=tuple(joints.values())), rest)
-
-
-def _with_number(joint: JointData, what: str, value: float) -> JointData:
-    numbers: dict[str, Any] = {what: value}
-    return replace(joint, **numbers)
-
-
-def edited_shape(source: Description, name: str) -> tuple[int, ...]:
-    """Return the shape of a parameter that `edited` accepts."""
-    part, _, what = a_name("a parameter", name).rpartition(".")
-    if what in JOINT_NUMBERS and any(joint.name == part for joint in source.joints):
-        return ()
-    return shape(source, name)
-
-
 def _link(link: LinkData, values: Mapping[str, Sequence[Number]]) -> LinkData:
     names = {what: f"{link.name}.{what}" for what in ("mass", "center", "inertia")}
     if not any(name in values for name in names.values()):
@@ -123,9 +100,12 @@ def _link(link: LinkData, values: Mapping[str, Sequence[Number]]) -> LinkData:
 
 
 def _joint(joint: JointData, values: Mapping[str, Sequence[Number]]) -> JointData:
-    if f"{joint.name}.stiffness" in values:
-        (k,) = values[f"{joint.name}.stiffness"]
-        joint = replace(joint, stiffness=k)
+    own: dict[str, Any] = {
+        what: values[f"{joint.name}.{what}"][0]
+        for what in JOINT_NUMBERS
+        if f"{joint.name}.{what}" in values
+    }
+    joint = replace(joint, **own) if own else joint
     flat = values.get(f"{joint.name}.placement")
     if flat is None:
         return joint

@@ -1,7 +1,6 @@
 """Compile and run simulations on CPU or GPU, with the controller traced into the step."""
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import FunctionType
@@ -15,7 +14,6 @@ from chasles.expr import RULES, Arena
 from chasles.functions.doors import library_of
 from chasles.model import Model
 from chasles.model.given import checked_step, some_numbers
-from chasles.model.parameters import shape
 from chasles.motion import tensors
 from chasles.motion.apart import MayRemember, apart
 from chasles.motion.contract import Array, Machine
@@ -27,6 +25,7 @@ from chasles.motion.drivers.interpreted import host_forces, step_count
 from chasles.motion.drivers.running import other_motion, resumed
 from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.options import DT, Plan
+from chasles.motion.parameters import given_values
 from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.stepping import EFFORT
 
@@ -68,11 +67,10 @@ def stepped(
     """Simulate by time stepping. A controller that cannot be traced is called before each step."""
     for found, words in (
         (len(robot.mechanism.traits) > bool(robot.mechanism.rows), "the robot depends on time"),
-        (robot.mechanism.rows and (device == "cuda" or library_of(q)), "loops on a GPU"),
+        (robot.mechanism.rows and device == "cuda", "loops on a GPU"),
         (compiled is False, "compiled=False"),
         (plan.free != "body", "free='mixed'"),
         (plan.f_ext, "f_ext"),
-        (plan.model_parameters, "model_parameters"),
         (plan.events, "events"),
         (plan.times is not None, "times"),
         ((plan.closure, plan.stabilization) != (None, None), "closure or stabilization"),
@@ -242,32 +240,13 @@ def _run(
             raise ArgumentError("E-MOTION-198", problem, remedy, part="simulate")
         return tensors.moved(robot, made, replace(course, total=None), library)
 
-    values = _values(robot.model, plan.model_parameters)
+    values = given_values(robot.model.source, plan.contacts, plan.model_parameters, "simulate")
     given = (q, qd, tau, states, plan.parameters, watch, ctrl, act, values)
     moved = _transfers(device, q, qd)
     if moved is None:
         return motion(*given)
     send, bring = moved
     return bring(motion(*map(send, given)))
-
-
-def _values(model: Model, given: Mapping[str, Any] | None) -> np.ndarray | None:
-    """Return the values of all model parameters, concatenated along the last axis (..., m)."""
-    if not given:
-        return None
-    parts = []
-    for name, value in given.items():
-        array, own = some_numbers(name, value, "simulate").astype(float), shape(model.source, name)
-        if array.shape[array.ndim - len(own) :] != own:
-            problem = f"{name} must have shape (..., {', '.join(map(str, own))})"
-            raise InputError("E-MOTION-201", problem, part="model_parameters")
-        flat = array.reshape(*array.shape[: array.ndim - len(own)], math.prod(own))
-        if not np.all(np.isfinite(flat)) or (name.endswith(".mass") and flat.min(initial=1.0) < 0):
-            problem = f"{name} must be finite, and a mass must not be negative"
-            raise InputError("E-MOTION-202", problem, part="model_parameters")
-        parts.append(flat)
-    lead = np.broadcast_shapes(*(part.shape[:-1] for part in parts))
-    return np.concatenate([np.broadcast_to(x, (*lead, x.shape[-1])) for x in parts], axis=-1)
 
 
 def _rows(name: str, given: Any, q: Array, qd: Array) -> Any:

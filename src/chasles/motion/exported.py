@@ -10,19 +10,22 @@ from chasles.backends.c.function import Function
 from chasles.backends.c.iterated import Iteration
 from chasles.errors import InputError
 from chasles.expr import interpret
+from chasles.functions.doors import numbers
+from chasles.mechanisms.closing import assemble, coordinates
 from chasles.model.given import checked_step
 from chasles.motion.contract import Machine
 from chasles.motion.controls import Controls
+from chasles.motion.drivers.loops import FALLEN
 from chasles.motion.drivers.stepping import TIME_STEPPING, Stepped, prepared
 from chasles.motion.options import Plan
 from chasles.motion.simulation import with_file
 from chasles.motion.steps.backward import MOVING
-from chasles.motion.steps.stepping import EFFORT, MOST, QUICK, ROUGH, TOLERANCE
+from chasles.motion.steps.stepping import EFFORT, MOST, QUICK, ROUGH, STATISTICS, TOLERANCE
 
 TIME_STEP = "time_step"
 """Name of the exported function."""
 
-OPTIONS = ("dt", "contacts", "limits", "control", "ctrl")
+OPTIONS = ("dt", "contacts", "limits", "control", "ctrl", "q")
 """Options of the exported function, in addition to dissipation."""
 
 PARTS = ("begin", "refine", "rescue", "end")
@@ -45,11 +48,13 @@ def exported_step(
     limits: bool = False,
     control: Any = None,
     ctrl: bool = False,
+    q: Any = None,
 ) -> Iteration:
     """Return the step in C. Options other than the following are those of `rollout`.
 
     count: number of states of the exported test. ctrl: True if the step takes actuator controls
-    instead of joint torques.
+    instead of joint torques. q: closed configuration, for robots with loops; it determines their
+    independent coordinates.
     """
     if dt is None:
         remedy = "give its size in s, for example dt=0.002"
@@ -59,14 +64,13 @@ def exported_step(
     plan = Plan(contacts=contacts, limits=limits, dissipation=dissipation, integrator=TIME_STEPPING)
     law = Controls() if ctrl else control
     step = checked_step(dt, "export: dt")
-    if robot.mechanism.rows:
-        problem = "a time step with closed loops cannot be exported"
-        raise InputError("E-EXPORT-016", problem, part="export")
-    made = prepared(robot, with_file(robot, plan), step, law, robot.mechanism.neutral())
+    start = _start(robot, q)
+    made = prepared(robot, with_file(robot, plan), step, law, start)
     if made.unseen is not None:
         problem = "contact with height fields cannot be exported"
         raise InputError("E-EXPORT-017", problem, "leave these pairs out", part="export")
-    name, reports = f"{stem}_{TIME_STEP}", {"forces": 3 * made.slots, "effort": len(EFFORT)}
+    told = STATISTICS if robot.mechanism.rows else EFFORT
+    name, reports = f"{stem}_{TIME_STEP}", {"forces": 3 * made.slots, "effort": len(told)}
     parts = [
         Function(f"{name}_{part}", "", made.program(part, number.dtype), number, own_sine, True)
         for part in PARTS
@@ -83,20 +87,41 @@ def exported_step(
         {key: size for key, size in reports.items() if size},
         (
             "forces: contact forces (N) on the bodies along the world axes, 3 for each slot",
-            f"effort: {', '.join(EFFORT)} of this step",
+            f"effort: {', '.join(told)} of this step",
+            *_loops(robot, made),
             f"a step is solved at a residual of {tolerance:g} of the momentum",
             "a step starts from the velocities qd; it keeps nothing else from step to step",
         ),
-        _sample(robot, made, count),
+        _sample(robot, made, count, start),
         (*kept, *(["forces"] if made.slots else [])),
         ERRORS[number.dtype],
     )
 
 
-def _sample(robot: Machine, made: Stepped, count: int) -> dict[str, np.ndarray]:
+def _start(robot: Machine, q: Any) -> np.ndarray:
+    """Return the given configuration, or the neutral one, with closed loops."""
+    mechanism = robot.mechanism
+    if q is not None:
+        return numbers("export: q", q, robot.model.nq).astype(float)
+    neutral = np.array(mechanism.neutral(), dtype=float)
+    loops = mechanism.loops
+    return assemble(loops, coordinates(loops, neutral), None) if mechanism.rows else neutral
+
+
+def _loops(robot: Machine, made: Stepped) -> list[str]:
+    """Return lines for the header about closed loops."""
+    if not robot.mechanism.rows:
+        return []
+    names = ", ".join(robot.mechanism.loops.freedoms[k] for k in made.model.independent)
+    return [
+        f"q and qd must satisfy the loops; independent coordinates: {names}",
+        f"singular: 1 at a singular position; above {1.0 - FALLEN:g} the result is not valid",
+    ]
+
+
+def _sample(robot: Machine, made: Stepped, count: int, start: np.ndarray) -> dict[str, np.ndarray]:
     """Return test states that touch the ground, with values that float32 represents exactly."""
-    model, rng = robot.model, np.random.default_rng(0)
-    q = np.array(robot.mechanism.neutral(), dtype=float)
+    model, rng, q = robot.model, np.random.default_rng(0), start.copy()
     gaps = interpret(made.gap_program(), {"q": q.tolist()})["gaps"] if made.slots else []
     free = [i for i in model.movers if model.bodies[i].data.traits.floating]
     if gaps and free:

@@ -166,11 +166,13 @@ class Trajectory:
     requested. act (..., n, na): activations if controls were given.
 
     The following attributes, each with shape (...), are set only by "time-stepping". iterations:
-    mean number of iterations per step. unsolved: number of steps that did not converge. residual:
-    largest residual of the momentum balance, relative to the momentum. work: work of all impulses
-    at end-of-step velocities (J). excess: largest work in a step in excess of the energy that
-    overlaps and restitution release (J). overflow: number of steps in which more points overlapped
-    than shared slots exist, so that some of them did not act (see `contact.Pair`).
+    mean number of iterations per step. unsolved: number of steps whose friction does not agree with
+    the normal impulses, or that did not converge. held: number of unsolved steps that converged
+    with fixed normal impulses in the bounds of friction. residual: largest residual of the momentum
+    balance, relative to the momentum. work: work of all impulses at end-of-step velocities (J).
+    excess: largest work in a step in excess of the energy that overlaps and restitution release
+    (J). overflow: number of steps in which more points overlapped than shared slots exist, so that
+    some of them did not act (see `contact.Pair`).
     """
 
     t: np.ndarray
@@ -190,6 +192,7 @@ class Trajectory:
     work: np.ndarray | None = None
     excess: np.ndarray | None = None
     overflow: np.ndarray | None = None
+    held: np.ndarray | None = None
     act: np.ndarray | None = None
 
     def __repr__(self) -> str:

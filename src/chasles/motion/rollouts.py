@@ -1,6 +1,6 @@
 """Rollouts: compiled motions with fixed step size, and their gradients."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Required, TypedDict, Unpack
 
 from chasles.errors import ArgumentError
@@ -16,6 +16,7 @@ from chasles.motion.drivers.compiled import Course, Rollout, checked_steps, prep
 from chasles.motion.drivers.stepping import TIME_STEPPING, Stepped
 from chasles.motion.keywords import renamed, shown
 from chasles.motion.options import Plan
+from chasles.motion.parameters import check_names, given_values
 from chasles.motion.records import Trajectory
 from chasles.motion.simulation import check_damping, with_file
 from chasles.motion.steps.traced import RolloutGradient
@@ -29,6 +30,7 @@ class Steps(TypedDict, total=False):
     every: int
     control: Any
     parameters: Array
+    model_parameters: Mapping[str, Array] | None
     ctrl: Any
     act: Array
     integrator: str
@@ -51,6 +53,7 @@ def _course(
     every: int = 1,
     control: Any = None,
     parameters: Array = None,
+    model_parameters: Mapping[str, Array] | None = None,
     ctrl: Any = None,
     act: Array = None,
     integrator: str = "semi-implicit",
@@ -71,28 +74,35 @@ def _course(
         tau = Controls.of(ctrl)
     numbers = checked_steps(dt, steps, every, start, threads)
     made: Rollout | Stepped
+    plan = Plan(
+        integrator=integrator,
+        dissipation=dissipation,
+        parameters=parameters,
+        model_parameters=model_parameters,
+        contacts=() if contacts is None else contacts,
+        limits=limits,
+    )
     if integrator == TIME_STEPPING:
-        plan = Plan(
-            integrator=integrator,
-            dissipation=dissipation,
-            parameters=parameters,
-            contacts=() if contacts is None else contacts,
-            limits=limits,
-        )
-        made = stepping.prepared(robot, with_file(robot, plan), numbers[0], tau, q)
+        plan = with_file(robot, plan)
+        check_names(robot.model.source, plan)
+        made = stepping.prepared(robot, plan, numbers[0], tau, q)
     else:
         for name, given in (("limits", limits is not False), ("contacts", contacts == "file")):
             if given:
                 problem = f"{name} needs integrator {TIME_STEPPING!r}, not {integrator!r:.60}"
                 raise ArgumentError("E-MOTION-196", problem, part="rollout")
-        made = prepared(robot, integrator, tau, dissipation, contacts, numbers[0], parameters)
+        check_names(robot.model.source, plan)
+        free = tuple(model_parameters or ())
+        rest = (dissipation, contacts, numbers[0], parameters)
+        made = prepared(robot, integrator, tau, *rest, free=free)
         place = q if q is None or library_of(q) else some_numbers("q", q, "rollout")
         check_damping("rollout", robot, place, numbers[0], integrator, tau, dissipation=dissipation)
     driven = isinstance(tau, Controls)
     forces = None if driven or callable(tau) else tau
     start_of = (q, qd, forces, contact_states, parameters)
     own = ctrl if driven and not callable(ctrl) else None
-    return made, Course(*start_of, *numbers, ctrl=own, act=act)
+    values = given_values(robot.model.source, plan.contacts, model_parameters, "rollout")
+    return made, Course(*start_of, *numbers, ctrl=own, act=act, model_parameters=values)
 
 
 @renamed(method="integrator")
@@ -129,6 +139,8 @@ def rollout(
         Number of steps between recorded states; the last state is always recorded.
     parameters : array_like, shape (..., m), optional
         Parameters p of a controller tau(t, q, qd, p), which is traced only once for all values.
+    model_parameters : mapping from str to array_like, optional
+        Values of parameters of the robot and its contacts in this motion, as in `simulate`.
     integrator : {"semi-implicit", "euler", "heun2", "heun3", "rk4", "time-stepping"}, optional
         Integrator on the configuration space, of order 1, 1, 2, 3 and 4, or "time-stepping" with
         rigid contact, joint limits and dry friction (docs/time-stepping.md).
@@ -191,8 +203,8 @@ def rollout_pullback(
 ) -> RolloutGradient:
     """Return the gradient of a function of a motion with respect to its inputs (compiled).
 
-    Covectors of the states are pulled back to the initial state, the torques and the controller's
-    parameters.
+    Covectors of the states are pulled back to the initial state, the torques, the controller's
+    parameters and model parameters.
 
     Parameters
     ----------
@@ -217,7 +229,8 @@ def rollout_pullback(
     The gradient is exact as long as small changes do not alter which contacts and limits act, stick
     or slide in the step. Where a contact is made or lost, or begins to stick or to slide, the
     motion has a kink (with restitution, a jump), and the gradient is that of the side on which the
-    motion lies. Motions with closed loops or height fields do not support gradients.
+    motion lies. With closed loops, gradients apply to changes of q and qd that satisfy the loops.
+    Motions with height fields do not support gradients.
 
     Examples
     --------

@@ -12,7 +12,6 @@ from chasles.backends.arrays import checked_count
 from chasles.errors import ArgumentError, InputError, ModelError
 from chasles.functions.doors import check_robot, library_of
 from chasles.model.given import checked_step, some_numbers
-from chasles.model.parameters import shape
 from chasles.motion.compiling import attempted, stepped
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.from_file import file_pairs
@@ -31,6 +30,7 @@ from chasles.motion.drivers.stepping import TIME_STEPPING
 from chasles.motion.keywords import shown
 from chasles.motion.measuring import measured
 from chasles.motion.options import AUTOMATIC, DT, GROUPS, NAMES, Options, Plan
+from chasles.motion.parameters import check_names
 from chasles.motion.records import End, Trajectory
 from chasles.motion.steps.bodies import along_velocities
 from chasles.motion.steps.integrators import INTEGRATORS, known
@@ -97,8 +97,10 @@ def simulate(
     model_parameters : mapping from str to array_like, optional
         Values of the robot's parameters in this motion, such as {"link3.mass": masses}: either one
         value for all members of a batch, or one for each. Names are those of
-        `chasles.compile(parameters=)`. All values share one compiled program. This option needs a
-        compiled motion, without sensors.
+        `chasles.compile(parameters=)`; "time-stepping" also accepts "contacts.friction" and
+        "contacts.stiffness" with one value for each pair. All values share one compiled program,
+        in which controllers keep the robot's own parameters. This option needs a compiled motion,
+        without sensors.
     tau : array_like, shape (..., nv), optional
         Constant joint torques (N m or N) instead of `control`. A compiled motion also accepts one
         row per step, (..., steps, nv).
@@ -203,8 +205,7 @@ def simulate(
         for name, a in (("q", q), ("qd", qd))
     )
     plan = with_file(robot, planned(options))
-    for name in plan.model_parameters or ():
-        shape(robot.model.source, name)
+    check_names(robot.model.source, plan)
     if plan.model_parameters and plan.sensors is not False:
         problem = "sensors= measures the robot with its own parameters, not with model_parameters"
         remedy = "give robot.with_parameters(...) instead"

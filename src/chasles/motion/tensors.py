@@ -19,10 +19,10 @@ from chasles.motion.drivers.compiled import Course, Rollout, kept_steps
 from chasles.motion.drivers.stepping import Stepped
 from chasles.motion.records import Trajectory
 
-GIVEN = ("q", "qd", "tau", "contact_states", "parameters", "ctrl", "act")
+GIVEN = ("q", "qd", "tau", "contact_states", "parameters", "ctrl", "act", "model_parameters")
 """Arguments of a motion that may be arrays."""
 
-SHAPING = ("q", "qd", "contact_states", "parameters", "act")
+SHAPING = ("q", "qd", "contact_states", "parameters", "act", "model_parameters")
 """Arguments whose leading shapes determine the leading shape of the motion."""
 
 DIFFERENTIABLE = ("torch", "jax")
@@ -59,6 +59,10 @@ def moved(robot: Machine, made: Rollout | Stepped, course: Course, library: Libr
         covectors = (_displacements(robot, q, by_q), by_qd)
         found = made.pullback(replace(course, **taken), covectors)._asdict()
         found["q"] = _entries(robot, q[..., 0, :], found["q"])
+        if found["model_parameters"]:
+            lead = found["qd"].shape[:-1]
+            parts = [a.reshape(*lead, -1) for a in found["model_parameters"].values()]
+            found["model_parameters"] = np.concatenate(parts, axis=-1)
         return [_summed(found[name], value.shape) for name, value in taken.items()]
 
     shapes = [(*shape, robot.model.nq), (*shape, robot.model.nv)]

@@ -12,7 +12,7 @@ from chasles.mathematics.spatial import RigidInertia
 from chasles.model import CouplingData, Description, LoopData, edit
 from chasles.model.couplings import Motion, motion
 from chasles.model.given import a_mapping, a_number, some_names, some_numbers
-from chasles.model.parameters import JOINT_NUMBERS, edited, edited_shape
+from chasles.model.parameters import JOINT_NUMBERS, shape, substituted
 from chasles.model.ranges import value_fault
 from chasles.model.validate import inertia_fault
 from chasles.robot.identity import Array, rebuilt
@@ -168,7 +168,7 @@ class Editing(Parametric):
         given = a_mapping("values", getattr(values, "parameters", values), "with_parameters")
         flat: dict[str, list[float]] = {}
         for name, value in given.items():
-            size = edited_shape(self.model.source, name)
+            size = shape(self.model.source, name)
             array = some_numbers(name, value, "with_parameters")
             if not _is_finite(array, *size):
                 problem = f"{name} must be finite with shape {size}, not {array.shape}"
@@ -178,7 +178,7 @@ class Editing(Parametric):
             if key and (wrong := value_fault(key, float(array))):
                 raise InputError("E-ROBOT-061", f"{part}: {wrong}", part="with_parameters")
             flat[name] = [float(x) for x in array.ravel()]
-        source = edited(self.model.source, flat)
+        source = substituted(self.model.source, flat)
         self._check_inertias(source, flat)
         return self._changed(source)
 

@@ -123,11 +123,18 @@ def file_pairs(
     _tell(left)
     if len(among) > MOST_OWN:
         among = [replace(each, shared=slots) for each in among]
-    fixed = any(_body(model, s) == WORLD for s, _ in shapes)
-    if shapes and not (planes or fixed) and any(body.joint.floating for body in model.bodies):
-        problem = "the file has no plane; add one with file_pairs(robot, ground=True) or --ground"
-        warnings.warn(f"contacts of the file: {problem}", stacklevel=3)
+    floats = any(body.joint.floating for body in model.bodies) and any(model.gravity_vector)
+    if floats and not _stands(model, found + among):
+        problem = "no plane or fixed shape touches the robot, so it falls"
+        remedy = "add a ground with file_pairs(robot, ground=True) or --ground"
+        warnings.warn(f"contacts of the file: {problem}; {remedy}", stacklevel=3)
     return found + among
+
+
+def _stands(model: Model, pairs: Iterable[Pair]) -> bool:
+    """Return True if a pair connects a moving body with the world."""
+    fixed = [[f is None or model.frame(f).body == WORLD for f in pair.frames] for pair in pairs]
+    return any(one != other for one, other in fixed)
 
 
 def _ground(given: Any) -> Plane | Ground | HeightField | None:

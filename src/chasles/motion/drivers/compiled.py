@@ -16,6 +16,7 @@ from chasles.functions.doors import leading_shape, refuse
 from chasles.mechanisms import require_tree
 from chasles.model import Description, Model
 from chasles.model.given import check_hash, checked_step, is_finite
+from chasles.model.parameters import shape
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
@@ -25,9 +26,9 @@ from chasles.motion.drivers.places import Place, place_of
 from chasles.motion.drivers.running import check_resolution
 from chasles.motion.options import MOST_STEPS
 from chasles.motion.records import End, Touching, Trajectory
+from chasles.motion.steps.parameters import MODEL
 from chasles.motion.steps.stiction import check_tendons
 from chasles.motion.steps.traced import (
-    MODEL,
     STEPS,
     RolloutGradient,
     adjoint_program,
@@ -243,13 +244,14 @@ class Rollout:
         (1,)
         """
         given = (course.q, course.qd, course.tau, course.contact_states, course.parameters)
-        refuse("rollout_pullback", *given, course.ctrl, course.act)
+        refuse("rollout_pullback", *given, course.ctrl, course.act, course.model_parameters)
         check_holonomic(self.model)
         lead, states, controls = self._start(self._place(course), course)
         names = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
-        names = (*names, *self._given)
+        names = (*names, *self._given, *self._free)
+        shapes = {name: shape(self.model.source, name) for name in self.recipe.free}
         arrays = (states, controls, self._sizes)
-        return pulled_back(self._adjoint, course, covectors, lead, names, *arrays)
+        return pulled_back(self._adjoint, course, covectors, lead, names, *arrays, shapes)
 
     def _adjoint(self, along: tuple[str, ...]) -> Any:
         """Return the compiled adjoint loop, for inputs `along` that vary from step to step."""
@@ -299,14 +301,9 @@ class Rollout:
         controls = (
             [] if self.control is not None else [given_rows(place, lead, steps, self.model.nv)]
         )
-
-        def constant(name: str, m: int) -> Any:
-            own = given[name]
-            return place.flat(own[..., None, :], (1,) if own.ndim == 1 else lead, (1, m))
-
-        controls += [constant(*each) for each in shared[0].items()]
+        controls += [constant_rows(place, lead, *each) for each in shared[0].items()]
         controls += [given_rows(place, lead, steps, n, name) for name, n in self._given.items()]
-        controls += [constant(*each) for each in self._free.items()]
+        controls += [constant_rows(place, lead, *each) for each in self._free.items()]
         times = course.start + course.dt * np.arange(course.done, course.done + steps, dtype=float)
         controls.append(place.sent(times.reshape(1, steps, 1)))
         if self.contacts is None:
@@ -337,11 +334,12 @@ def pulled_back(
     states: Sequence[np.ndarray],
     controls: Sequence[np.ndarray],
     sizes: Mapping[str, int],
+    shapes: Mapping[str, tuple[int, ...]],
 ) -> RolloutGradient:
     """Return the gradient of a motion, computed by its adjoint loop.
 
     names: inputs, other than states, that have covectors. sizes: sizes of the covectors of the
-    states by name, in order.
+    states by name, in order. shapes: shapes of the model parameters that are inputs.
     """
     steps, every = course.steps, course.every
     records = len(kept_steps(steps, every))
@@ -361,7 +359,12 @@ def pulled_back(
         (each if np.ndim(getattr(course, name)) < 2 else rows).get(name) for name in ("tau", "ctrl")
     )
     felt, act, parameters = own.get("contact_states"), own.get("act"), each.get("parameters")
-    return RolloutGradient(own[first], own[second], tau, parameters, felt, ctrl, act)
+    model: dict[str, np.ndarray] | None = None
+    if shapes:
+        ends = np.cumsum([math.prod(shape) for shape in shapes.values()])[:-1]
+        parts = zip(shapes.items(), np.split(each[MODEL], ends, axis=-1), strict=True)
+        model = {name: a.reshape(*lead, *shape) for (name, shape), a in parts}
+    return RolloutGradient(own[first], own[second], tau, parameters, felt, ctrl, act, model)
 
 
 def check_threads(course: Course) -> None:
@@ -483,6 +486,12 @@ def check_given(course: Course, states: Collection[str], rows: Collection[str]) 
         if getattr(course, name) is not None and name not in known:
             problem = f"{name} was given, but no actuator takes it"
             raise InputError("E-MOTION-142", problem, "leave it out", part=course.function)
+
+
+def constant_rows(place: Place, lead: tuple[int, ...], name: str, size: int) -> Any:
+    """Return parameters of a motion with shape (count or 1, 1, size)."""
+    own = place.given[name]
+    return place.flat(own[..., None, :], (1,) if own.ndim == 1 else lead, (1, size))
 
 
 def given_rows(place: Place, lead: tuple[int, ...], steps: int, nv: int, name: str = "tau") -> Any:

@@ -28,8 +28,8 @@ from chasles.motion.geometry.kinematics import (
 )
 from chasles.motion.records import Occurrence, Touching
 from chasles.motion.solvers import Infeasible, NoUniqueMotion
+from chasles.motion.steps.bodies import dry_friction
 from chasles.motion.steps.integrators import Table
-from chasles.motion.steps.stiction import dry_friction
 from chasles.motion.steps.system import Advance, State
 
 ROUNDED = 1e-12

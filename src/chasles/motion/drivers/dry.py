@@ -8,7 +8,8 @@ import numpy as np
 from chasles.mechanisms import Mechanism
 from chasles.motion.geometry.closed_forms import applied
 from chasles.motion.solvers import boxed
-from chasles.motion.steps.stiction import Ending, Mode, Sticking, dry_friction
+from chasles.motion.steps.bodies import dry_friction
+from chasles.motion.steps.stiction import Ending, Mode, Sticking
 from chasles.motion.steps.system import (
     Accelerate,
     Advance,

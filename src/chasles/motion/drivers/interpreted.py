@@ -26,8 +26,9 @@ from chasles.motion.drivers.rigid import RigidContact
 from chasles.motion.drivers.surfaces import Surfaces, Watched
 from chasles.motion.options import DT, MOST_STEPS, Forces, Plan
 from chasles.motion.records import Occurrence, Trajectory
+from chasles.motion.steps.bodies import dry_friction
 from chasles.motion.steps.integrators import Integrator, chosen
-from chasles.motion.steps.stiction import check_tendons, dry_friction
+from chasles.motion.steps.stiction import check_tendons
 from chasles.motion.steps.system import Accelerate, Local, Place, State, Taken, Tree, path, take
 
 LOOSE = 1e-2

@@ -15,7 +15,7 @@ from chasles import backends
 from chasles.backends.arrays import COMPILING
 from chasles.errors import InputError, ModelError
 from chasles.expr import RULES, Arena, Program, Variable
-from chasles.functions.doors import leading_shape, numbers, refuse
+from chasles.functions.doors import leading_shape, library_of, numbers, refuse
 from chasles.mechanisms import SingularPosition, require_tree
 from chasles.model import Description, Model
 from chasles.model.given import check_hash
@@ -29,6 +29,7 @@ from chasles.motion.drivers.compiled import (
     check_given,
     check_threads,
     compiled_kernel,
+    constant_rows,
     given_rows,
     kept_steps,
     pulled_back,
@@ -40,6 +41,7 @@ from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.options import Plan
 from chasles.motion.records import End, Touching, Trajectory
 from chasles.motion.steps.backward import Backward
+from chasles.motion.steps.parameters import MODEL, Parameters, parameter_shape
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import smallest
 from chasles.motion.steps.slots import check_pairs
@@ -59,20 +61,38 @@ class Recipe:
     scene: str
     control: str
     dt: float
+    free: tuple[str, ...] = ()
 
 
 class Stepped:
-    """Compiled step of a robot in a scene. If control is None, joint torques are inputs."""
+    """Compiled step of a robot in a scene. If control is None, joint torques are inputs.
+
+    parameters: number of parameters of the controller. free: names of the parameters of the robot
+    and its contacts that are inputs.
+    """
 
     def __init__(
-        self, model: Model, scene: Scene, dt: float, control: Any, parameters: int = 0
+        self,
+        model: Model,
+        scene: Scene,
+        dt: float,
+        control: Any,
+        parameters: int = 0,
+        free: tuple[str, ...] = (),
     ) -> None:
         require_tree(model, "time-stepping", "use another integrator", loops=True)
         self.model, self.scene, self.dt, self.parameters = model, scene, dt, parameters
         self.control = None if control is None else traced(model, control, parameters)
         words = repr((scene.pairs, scene.limits, scene.dissipation, scene.stopped))
         digest = "" if self.control is None else self.control.hash
-        self.recipe = Recipe(model.source, model.mimics, words, digest, dt)
+        self.recipe = Recipe(model.source, model.mimics, words, digest, dt, free)
+        self._own = Parameters.of(model, scene.pairs, free)
+        self._free = {MODEL: self._own.size} if free else {}
+        moved = next((name for name in free if name.endswith(".placement")), None)
+        if moved and scene.unseen:
+            problem = f"{moved} needs contacts that are compiled, not height fields"
+            remedy = "use robot.with_parameters(...) instead"
+            raise ModelError("E-MOTION-209", problem, remedy, part="model_parameters")
         self._made: Steps | None = None
         self._loops: dict[tuple[str, str], Any] = {}
         self._gaps: dict[tuple[str, str], Any] = {}
@@ -80,12 +100,14 @@ class Stepped:
         taken = {v.name: v.size for v in self.control.inputs} if self.control else {}
         self._given = {"ctrl": taken["ctrl"]} if "ctrl" in taken else {}
         self._behind = {"act": taken["act"]} if "act" in taken else {}
+        self.suited: Callable[[Any], Stepped] | None = None
+        """Function that returns the step suited to q, if q was not known (JAX and PyTorch)."""
 
     @property
     def steps(self) -> Steps:
         """Programs of the step."""
         if self._made is None:
-            self._made = Steps(self.scene, self.dt, self.control)
+            self._made = Steps(self.scene, self.dt, self.control, self._own)
         return self._made
 
     def program(self, name: str, dtype: str) -> Program:
@@ -130,22 +152,27 @@ class Stepped:
 
     def pullback(self, course: Course, covectors: Any) -> RolloutGradient:
         """Pull covectors of the recorded states back to the inputs (`Robot.rollout_pullback`)."""
+        if self.suited is not None:
+            return self.suited(course.q).pullback(course, covectors)
         given = (course.q, course.qd, course.tau, course.parameters, course.ctrl, course.act)
-        refuse("rollout_pullback", *given)
+        refuse("rollout_pullback", *given, course.model_parameters)
         check_holonomic(self.model)
-        for found, words in (
-            (self.model.source.closure is not None, "closed loops"),
-            (self.unseen is not None, "contact with height fields"),
-        ):
-            if found:
-                problem = f"time steps with {words} have no gradient"
-                remedy = "use finite differences of rollouts"
-                raise ModelError("E-MOTION-195", problem, remedy, part="rollout_pullback")
+        if self.unseen is not None:
+            problem = "time steps with contact with height fields have no gradient"
+            remedy = "use finite differences of rollouts"
+            raise ModelError("E-MOTION-195", problem, remedy, part="rollout_pullback")
         lead, states, controls = self._start(self._place(course, None), course)
         names = ("tau",) if self.control is None else ("parameters",) if self.parameters else ()
         sizes = {"q": self.model.nq, "qd": self.model.nv} | self._behind
-        names = (*names, *self._given)
-        return pulled_back(self._adjoint, course, covectors, lead, names, states, controls, sizes)
+        names = (*names, *self._given, *self._free)
+        arrays = (states, controls, sizes)
+        return pulled_back(self._adjoint, course, covectors, lead, names, *arrays, self._shapes)
+
+    @property
+    def _shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the parameters of the robot and its contacts that are inputs."""
+        source, pairs = self.model.source, self.scene.pairs
+        return {name: parameter_shape(source, pairs, name) for name in self.recipe.free}
 
     @cached_property
     def unseen(self) -> Contacts | None:
@@ -159,6 +186,8 @@ class Stepped:
 
     def __call__(self, course: Course, host: Callable[..., Any] | None = None) -> Trajectory:
         """Return the motion. The function host(t, q, qd), if given, is called before each step."""
+        if self.suited is not None:
+            return self.suited(course.q)(course, host)
         place = self._place(course, host)
         with place.device:
             return self._moved(place, course, host)
@@ -215,7 +244,7 @@ class Stepped:
             if host is not None:
                 now = [a.reshape(*lead, a.shape[1]) for a in states[:2]]
                 tau = np.broadcast_to(host(float(time[0, 0, 0]), *now), (*lead, nv))
-                given = [np.ascontiguousarray(tau.reshape(-1, 1, nv))]
+                given[:1] = [np.ascontiguousarray(tau.reshape(-1, 1, nv))]
             if self.unseen is not None:
                 given.append(self.unseen.inputs(states[0])[:, None])
             run(states, [*given, time], [], 1, 1, 1)
@@ -240,7 +269,7 @@ class Stepped:
         own = {"parameters": self.parameters} if self.parameters else {}
         sizes = {"q": self.model.nq, "qd": self.model.nv} | own | {"tau": self.model.nv}
         check_given(course, self._behind, self._given)
-        sizes |= self._given | self._behind
+        sizes |= self._given | self._behind | self._free
         variables = [Variable(name, (n,)) for name, n in sizes.items()]
         given = {name: getattr(course, name) for name in sizes}
         if self._behind and given["act"] is None:
@@ -261,7 +290,7 @@ class Stepped:
         """Return the batch shape, the states (count, size), and the other inputs of the step."""
         given, m, nv = place.given, self.parameters, self.model.nv
         names = ("q", "qd", "parameters") if m else ("q", "qd")
-        names = (*names, *self._behind)
+        names = (*names, *self._behind, *self._free)
         lead = leading_shape(place.function, **{name: given[name] for name in names})
         states = [
             place.flat(given[name], lead, (n,)) for name, n in (("q", self.model.nq), ("qd", nv))
@@ -275,11 +304,10 @@ class Stepped:
         if self.control is None:
             controls.append(given_rows(place, lead, course.steps, nv))
         elif m:
-            shared = given["parameters"].ndim == 1
-            rows = (1,) if shared else lead
-            controls.append(place.flat(given["parameters"][..., None, :], rows, (1, m)))
+            controls.append(constant_rows(place, lead, "parameters", m))
         for name, n in self._given.items():
             controls.append(given_rows(place, lead, course.steps, n, name))
+        controls += [constant_rows(place, lead, name, n) for name, n in self._free.items()]
         times = course.start + course.dt * np.arange(course.done, course.done + course.steps)
         controls.append(place.sent(times.astype(float).reshape(1, -1, 1)))
         return lead, states, controls
@@ -294,20 +322,25 @@ class Stepped:
         if target not in self._gaps:
             recipe = ("gaps", self.recipe)
             self._gaps[target] = compiled_kernel(recipe, self.gap_program, *target)
-        gaps = place.call(self._gaps[target], (q,), threads)
+        own = [place.given[name] for name in self._free]
+        own = [a if a.ndim == 1 else a[..., None, :] for a in own]
+        gaps = place.call(self._gaps[target], (q, *own), threads)
         if self.unseen is not None:
             gaps = np.concatenate([gaps, self.unseen.gaps(q)], axis=-1)
         return Touching(forces[0].reshape(*gaps.shape, 3), gaps, q[..., :0])
 
     def gap_program(self) -> Program:
         """Return the program that computes the gaps of all slots in a configuration."""
-        arena, n = Arena(RULES), self.model.nq
-        own, crowded = self.scene.spots(arena, symbols(arena, "q", (n,)))
+        arena, sizes = Arena(RULES), {"q": self.model.nq} | self._free
+        given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
+        values = self._own.of_model(given.get(MODEL))
+        own, crowded = self.scene.spots(arena, given["q"], values)
         gaps = [spot.gap for _, spot in own]
         for crowd in crowded:
             gaps += smallest(crowd)
         output = (Variable("gaps", (len(gaps),)), gaps)
-        return Program.from_outputs("gaps", [Variable("q", (n,))], [output])
+        inputs = [Variable(name, (n,)) for name, n in sizes.items()]
+        return Program.from_outputs("gaps", inputs, [output])
 
 
 def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
@@ -341,7 +374,7 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
 def chosen(robot: Machine, q: Any) -> Model:
     """Return the model, with loops solved for dependent coordinates that suit the first state."""
     mechanism, model = robot.mechanism, robot.model
-    if not mechanism.rows:
+    if not mechanism.rows or _is_later(robot, q):
         return model
     first = numbers("simulate: q", q, model.nq).astype(float).reshape(-1, model.nq)
     if not len(first) or not np.isfinite(first).all():
@@ -356,6 +389,17 @@ def chosen(robot: Machine, q: Any) -> Model:
     return replace(model, source=replace(model.source, closure=closure))
 
 
+def _is_later(robot: Machine, q: Any) -> bool:
+    """Return True if a robot has loops, and q may be a symbol of JAX or PyTorch."""
+    library = library_of(q) if robot.mechanism.rows else None
+    if library is None:
+        return False
+    if library.package == "cupy":
+        problem = f"integrator {TIME_STEPPING!r} does not support: loops on a GPU"
+        raise ModelError("E-MOTION-135", problem, "use NumPy arrays", part="rollout")
+    return True
+
+
 def prepared(
     robot: Machine, plan: Plan, dt: float, control: Any, q: Any, *, again: bool = False
 ) -> Stepped:
@@ -368,7 +412,8 @@ def prepared(
     control = control if callable(control) or isinstance(control, Controls) else None
     count = checked_parameters(plan.parameters, control)
     own = (scene.pairs, scene.limits, scene.dissipation, scene.stopped, scene.model.source.closure)
-    key: Any = (TIME_STEPPING, *own, dt, control, count)
+    free = tuple(plan.model_parameters or ())
+    key: Any = (TIME_STEPPING, *own, dt, control, count, free)
     try:
         if not again and key in known:
             found: Stepped = known[key]
@@ -376,7 +421,9 @@ def prepared(
     except (TypeError, ValueError):  # not hashable
         key = None
     with COMPILING:
-        made = Stepped(scene.model, scene, dt, control, count)
+        made = Stepped(scene.model, scene, dt, control, count, free)
+    if _is_later(robot, q):
+        made.suited = partial(prepared, robot, plan, dt, control)
     found = known.setdefault((TIME_STEPPING, made.recipe), made)
     if key is not None and not again:
         known[key] = found

@@ -3,7 +3,7 @@
 Each cell of the grid consists of two triangles, split from its corner of lowest x and y to that of
 highest x and y, as in MuJoCo. A ball touches the field where its distance has a local minimum, so
 that the inner edges of a flat field do not obstruct it. Corners of the field touch a shape if they
-are peaks in the direction of contact.
+are peaks in the direction of contact. Edges of boxes, hulls and capsules touch ridges (`ridges`).
 """
 
 import hashlib
@@ -15,13 +15,18 @@ from typing import Any
 import numpy as np
 
 from chasles.errors import InputError
-from chasles.motion.geometry.closed_forms import Capsule, Place, Sphere, check_places
+from chasles.motion.geometry.closed_forms import Box, Capsule, Place, Sphere, check_places
+from chasles.motion.geometry.ridges import Ridges, crossings, ridges
+from chasles.motion.geometry.shapes import ConvexMesh
 
 FAR = 1e3
 """Gap (m) of a contact that does not exist."""
 
 SAME = 1e-9
 """Length (m) up to which points of a field coincide, and distances are equal."""
+
+SIMILAR = 1e-6
+"""Difference of points (m) and normals up to which crossings are the same."""
 
 PEAK = 0.02
 """Sine of the largest angle by which an edge may rise from a peak, along the direction of contact.
@@ -30,8 +35,9 @@ PEAK = 0.02
 CLOSEST = 8
 """Number of closest triangles in which a ball may touch."""
 
-BALL, CORNERS, PEAKS = 3, 8, 4
-"""Numbers of contacts: for a ball, for the corners of a shape, and for peaks under a shape."""
+BALL, CORNERS, PEAKS, CROSSINGS = 3, 8, 4, 8
+"""Numbers of contacts: for a ball, for the corners of a shape, for peaks under a shape, and for its
+edges that cross ridges."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -156,7 +162,7 @@ class HeightField:
         c : ndarray, shape (..., 3)
             Points in the field's own axes (m).
         reach : float
-            Distance along x and y (m), at most 40 cells.
+            Distance along x and y (m), at most 40 cells, and at least one cell.
 
         Returns
         -------
@@ -176,8 +182,8 @@ class HeightField:
         """
         rows, columns = self.grid.shape
         i, j, _ = self._below(c)
-        high, wide = self._around(reach)
-        down, along = (x.ravel() for x in np.meshgrid(high, wide, indexing="ij"))
+        around = (x[:-1] for x in self._around(max(reach, float(self.cell.min()))))
+        down, along = (x.ravel() for x in np.meshgrid(*around, indexing="ij"))
         i, j = i[..., None] + down, j[..., None] + along
         exists = (i >= 0) & (i < rows - 1) & (j >= 0) & (j < columns - 1)
         i, j = i.clip(0, rows - 2), j.clip(0, columns - 2)
@@ -227,6 +233,46 @@ class HeightField:
             edges.append(beside / np.maximum(np.linalg.norm(beside, axis=-1), SAME)[..., None])
         return at, np.stack(edges, axis=-2), exists
 
+    @cached_property
+    def _ridges(self) -> Ridges:
+        """Edges that start at each corner of the grid, and whether they are ridges."""
+        rows, columns = self.grid.shape
+        return ridges(self.corner(*np.meshgrid(range(rows), range(columns), indexing="ij")))
+
+    def ridges(self, c: np.ndarray, reach: float) -> Ridges:
+        """Return the edges of the grid near points, and whether they are ridges.
+
+        Parameters
+        ----------
+        c : ndarray, shape (n, 3)
+            Points in the field's own axes (m).
+        reach : float
+            Distance along x and y (m), at most 40 cells.
+
+        Returns
+        -------
+        ridges : Ridges
+            Starts, directions, sides and existence, for each point (n, k).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from chasles import contact
+        >>> field = contact.HeightField(None, ((0.0, 0.5, 0.0),) * 3, (2.0, 2.0))
+        >>> int(field.ridges(np.zeros((1, 3)), 0.1).exists.sum())
+        2
+        """
+        rows, columns = self.grid.shape
+        i, j, _ = self._below(c)
+        down, along = (x.ravel() for x in np.meshgrid(*self._around(reach), indexing="ij"))
+        i, j = i[:, None] + down, j[:, None] + along
+        inside = (i >= 0) & (i < rows) & (j >= 0) & (j < columns)
+        at = i.clip(0, rows - 1), j.clip(0, columns - 1)
+        start, way, sides, exists = (part[at] for part in self._ridges)
+        exists = exists & inside[..., None]
+        flat = (x.reshape(len(x), -1, *x.shape[3:]) for x in (start, way, sides, exists))
+        return Ridges(*flat)
+
     def _around(self, reach: float) -> tuple[np.ndarray, np.ndarray]:
         """Return offsets of rows and columns within a reach (m)."""
         wide, high = (int(min(math.ceil(reach / x), 40)) for x in self.cell)
@@ -240,8 +286,9 @@ def slots_on_field(body: Any) -> int:
     """Return the number of contacts of a shape with a height field."""
     balls = body.balls()
     if isinstance(body, Sphere | Capsule):
-        return BALL * len(balls) + (PEAKS if isinstance(body, Capsule) else 0)
-    return min(len(balls), CORNERS) + (PEAKS if len(balls) > 1 else 0)
+        return BALL * len(balls) + (PEAKS + CROSSINGS if isinstance(body, Capsule) else 0)
+    edges = CROSSINGS if isinstance(body, Box | ConvexMesh) else 0
+    return min(len(balls), CORNERS) + (PEAKS + edges if len(balls) > 1 else 0)
 
 
 def contacts_on_field(
@@ -261,7 +308,7 @@ def contacts_on_field(
     if not radii[0]:
         found = _first(found, CORNERS)
     if len(places) > 1:
-        found = np.concatenate([found, _peaks(field, body, R, o, S, s)], axis=1)
+        found = np.concatenate([found, *_between(field, body, R, o, S, s)], axis=1)
     point, normal, gap = np.split(found, [3, 6], axis=-1)
     point = np.einsum("nij,nkj->nki", S, point) + s[:, None]
     return np.concatenate([point, np.einsum("nij,nkj->nki", S, normal), gap], axis=-1)
@@ -281,7 +328,7 @@ def _balls(field: HeightField, c: np.ndarray, radius: float, count: int) -> np.n
     corners, exists = field.triangles(c, radius)
     p, face = nearest_on_triangles(c[:, None], corners)
     distance = np.where(exists, np.linalg.norm(c[:, None] - p, axis=-1), FAR)
-    few = np.argsort(distance, axis=1, kind="stable")[:, :CLOSEST]
+    few = np.argsort(distance, axis=1, kind="stable")[:, : CLOSEST if count > 1 else 1]
     at = np.take_along_axis(p, few[..., None], axis=1)
     own = np.take_along_axis(distance, few, axis=1)
     up = np.take_along_axis(face, few[..., None], axis=1)
@@ -327,17 +374,45 @@ def nearest_on_triangles(c: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray
     return np.where(inside[..., None], over, best), np.broadcast_to(normal, best.shape)
 
 
-def _peaks(
+def _between(
     field: HeightField, body: Any, R: np.ndarray, o: np.ndarray, S: np.ndarray, s: np.ndarray
-) -> np.ndarray:
-    """Return the contacts (n, PEAKS, 7) of corners of a field with a shape, in the field's axes."""
+) -> list[np.ndarray]:
+    """Return the contacts of a shape with peaks (n, PEAKS, 7) and ridges (n, CROSSINGS, 7).
+
+    They are in the axes of the field. Shapes without straight edges do not touch ridges.
+    """
     places = np.array([at for at, _ in body.balls()])
     middle = np.mean(places, axis=0)
     reach = np.max(np.linalg.norm(places - middle, axis=-1)) + max(r for _, r in body.balls())
     c = np.einsum("nji,nj->ni", S, np.einsum("nij,j->ni", R, middle) + o - s)
-    at, edges, exists = field.peaks(c, float(reach))
     turn = np.einsum("nji,njk->nik", S, R)  # axes of the shape in those of the field
     origin = np.einsum("nji,nj->ni", S, o - s)
+    found = [_peaks(body, turn, origin, *field.peaks(c, float(reach)))]
+    crossed = crossings(body, turn, origin, field.ridges(c, float(reach)))
+    return found if crossed is None else [*found, _first(_different(crossed), CROSSINGS)]
+
+
+def _different(found: np.ndarray) -> np.ndarray:
+    """Return contacts (n, k, 7), of which those at the same point and normal are far, but one."""
+    found = _first(found, 4 * CROSSINGS)
+    found[..., 6] = np.minimum(found[..., 6], FAR)
+    close = np.linalg.norm(found[:, :, None, :6] - found[:, None, :, :6], axis=-1) < SIMILAR
+    found[..., 6][np.any(close & np.tri(found.shape[1], k=-1, dtype=bool), axis=-1)] = FAR
+    return found
+
+
+def _peaks(
+    body: Any,
+    turn: np.ndarray,
+    origin: np.ndarray,
+    at: np.ndarray,
+    edges: np.ndarray,
+    exists: np.ndarray,
+) -> np.ndarray:
+    """Return the contacts (n, PEAKS, 7) of corners of a field with a shape, in the field's axes.
+
+    turn, origin: axes and origin of the shape's frame. at, edges, exists: see `HeightField.peaks`.
+    """
     own = np.einsum("nji,nkj->nki", turn, at - origin[:, None])
     gap, out, _ = body.nearest(own, np.zeros_like(own))
     normal = -np.einsum("nij,nkj->nki", turn, out)

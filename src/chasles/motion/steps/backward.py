@@ -22,6 +22,7 @@ from chasles.motion.geometry.closed_forms import less
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps.bodies import moved
 from chasles.motion.steps.braking import slowed
+from chasles.motion.steps.closing import closed
 from chasles.motion.steps.convex import Newton
 from chasles.motion.steps.stepping import HOLD, TOLERANCE, Steps
 from chasles.motion.steps.traced import by_entries
@@ -39,7 +40,6 @@ class Backward:
     """
 
     def __init__(self, steps: Steps, along: Sequence[str]) -> None:
-        assert steps._reduced is None, "loops have no adjoint"
         self.steps, self.along, model = steps, tuple(along), steps.model
         self.states = [name for name in MOVING if name in steps.states]
         given = [v.name for v in steps.inputs if v.name not in (*steps.states, "t")]
@@ -88,7 +88,11 @@ class Backward:
         """Return the states after a step with end velocities v. The brake counts as constant."""
         steps, given, arena = self.steps, self.steps._given, self.steps._arena
         way = steps._way(given["qd"], v, steps.early, steps._rate)
-        q, qd = moved(steps.model, arena, given["q"], way, v)
+        if steps._reduced is None:
+            q, qd = moved(steps.model, arena, given["q"], way, v)
+        else:
+            G = steps._reduced.G
+            q, qd, _ = closed(steps.model, arena, given["q"], G @ way, G @ v, steps.own)
         qd = qd if steps._smooth is None else slowed(steps.model, qd, brake)
         found = {"q": list(q), "qd": list(qd)}
         return found | ({"act": steps._activated(arena, given)} if "act" in self.states else {})

@@ -1,11 +1,11 @@
 """Bodies in a step: poses, free motion, and inverse masses at contacts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from chasles.expr import Arena, Program, interpret
+from chasles.expr import Arena, Number, Program, interpret
 from chasles.functions.programs import program
 from chasles.model import WORLD, Model
 from chasles.motion.contact.pairs import Pair
@@ -15,15 +15,28 @@ from chasles.motion.steps.algebra import dot, solved, zeros
 from chasles.motion.steps.impulses import SLOW, bounded
 from chasles.motion.steps.spots import Placed
 
+Own = Mapping[str, Any]
+"""Model parameters that are inputs of a step: their values or symbols by name, as flat arrays."""
+
+NO_OWN: Own = {}
+
+
+def computed(
+    model: Model, function: str, arena: Arena, given: Mapping[str, Any], own: Own, **options: Any
+) -> np.ndarray:
+    """Return the result of a function of the robot on symbols, with model parameters."""
+    made = program(model, function, parameters=tuple(own), **options)
+    return result(made, arena, {**given, **own})
+
 
 def placed(
-    model: Model, arena: Arena, q: np.ndarray, pairs: Sequence[Pair]
+    model: Model, arena: Arena, q: np.ndarray, pairs: Sequence[Pair], own: Own = NO_OWN
 ) -> dict[str | None, Placed]:
     frames = dict.fromkeys(f for pair in pairs for f in (pair.body.frame, pair.surface.frame))
     found: dict[str | None, Placed] = {None: Placed(np.eye(3), np.zeros(3))}
     for name in frames:
         if name is not None:
-            pose = result(program(model, "forward_kinematics", frame=name), arena, {"q": q})
+            pose = computed(model, "forward_kinematics", arena, {"q": q}, own, frame=name)
             found[name] = Placed(pose[:3, :3], pose[:3, 3])
     return found
 
@@ -73,14 +86,30 @@ def _rotation(quaternion: np.ndarray) -> np.ndarray:
     )
 
 
-def along_velocities(model: Model, what: str) -> np.ndarray:
+def along_velocities(model: Model, what: str, own: Own = NO_OWN) -> np.ndarray:
     """Return a joint property (damping or stiffness) for each velocity coordinate."""
-    found = np.zeros(model.nv)
+    return _along(model, what, own, lambda ratio: ratio * ratio)
+
+
+def dry_friction(model: Model, own: Own = NO_OWN) -> np.ndarray:
+    """Return the largest dry friction (nv,) along each velocity, in N m or N.
+
+    The friction of a mimic joint acts on the joint that it mimics, multiplied by the ratio.
+    """
+    return _along(model, "friction", own, abs)
+
+
+def _along(model: Model, what: str, own: Own, share: Callable[[float], float]) -> np.ndarray:
+    names = {name for name in own if name.endswith(f".{what}")}
+    found = zeros(model.nv) if names else np.zeros(model.nv)
     for i, body in enumerate(model.bodies):
         for owner, first, ratio in model.shares(i):
             start = model.velocity_slices[owner].start + first
-            own = np.array([float(f) for f in getattr(body.joint, what)])
-            found[start : start + len(own)] += ratio * ratio * own
+            each = [float(f) for f in getattr(body.joint, what)]
+            if f"{body.data.name}.{what}" in names:
+                each = [own[f"{body.data.name}.{what}"][0]] * len(each)
+            for k, value in enumerate(each):
+                found[start + k] = found[start + k] + share(ratio) * value
     return found
 
 
@@ -109,11 +138,13 @@ def origin_of(model: Model, shift: np.ndarray) -> np.ndarray:
     return shift[at : at + 3]
 
 
-def body_jacobian(model: Model, arena: Arena, frame: str | None, q: np.ndarray) -> np.ndarray:
+def body_jacobian(
+    model: Model, arena: Arena, frame: str | None, q: np.ndarray, own: Own
+) -> np.ndarray:
     """Return the Jacobian (6, nv) of a frame's body about the origin, along the world axes."""
     if frame is None:
         return zeros(6, model.nv)
-    return result(program(model, "jacobian", frame=frame, at="world"), arena, {"q": q})
+    return computed(model, "jacobian", arena, {"q": q}, own, frame=frame, at="world")
 
 
 def neutral_posture(model: Model) -> np.ndarray:
@@ -127,14 +158,36 @@ def numbers_of(found: Program, **given: np.ndarray) -> np.ndarray:
     return np.array(values[only.name]).reshape(only.shape)
 
 
-def weight_of(model: Model, neutral: np.ndarray, inverse: np.ndarray, pair: Pair) -> float:
+def neutral_inverse(model: Model, arena: Arena, own: Own) -> np.ndarray:
+    """Return the inverse of the mass matrix in the neutral posture."""
+    still = neutral_posture(model)
+    if not own:
+        return np.asarray(np.linalg.pinv(numbers_of(program(model, "mass_matrix"), q=still)))
+    M = computed(model, "mass_matrix", arena, {"q": still}, own)
+    order = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
+    return np.stack([solved(M, unit, order, None) for unit in np.eye(model.nv)], axis=-1)
+
+
+def weight_of(
+    model: Model,
+    neutral: np.ndarray,
+    inverse: np.ndarray,
+    pair: Pair,
+    arena: Arena | None = None,
+    own: Own = NO_OWN,
+) -> Number:
     """Return the inverse mass (1/kg) at a contact pair in the neutral posture (mean of 3 axes)."""
-    total = 0.0
+    total: Number = 0.0
     for shape in (pair.body, pair.surface):
         if shape.frame is not None:
             at = tuple(map(float, _middle(shape)))
-            J = numbers_of(program(model, "jacobian", frame=shape.frame, at=at), q=neutral)[3:]
-            total += float(np.trace(J @ inverse @ J.T)) / 3.0
+            if own and arena is not None:
+                given = {"q": neutral}
+                J = computed(model, "jacobian", arena, given, own, frame=shape.frame, at=at)[3:]
+                total = total + np.trace(J @ inverse @ J.T) / 3.0
+            else:
+                J = numbers_of(program(model, "jacobian", frame=shape.frame, at=at), q=neutral)[3:]
+                total += float(np.trace(J @ inverse @ J.T)) / 3.0
     return bounded(total)
 
 

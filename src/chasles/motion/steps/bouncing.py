@@ -60,7 +60,7 @@ def bouncing(
     carriers: Sequence[np.ndarray],
     touches: Sequence[Touch],
     gaps: Sequence[Number],
-    gravity: float,
+    gravity: Number,
 ) -> Bounces:
     """Return slots with bounds that include restitution, and the time of the first impact.
 
@@ -101,13 +101,13 @@ def _strike(free: Free, carriers: Sequence[np.ndarray], touch: Touch, gap: Numbe
     return Strike(touch.law.restitution, row, gap, after, a, when, -(u + a * when))
 
 
-def _struck(slot: Strike, change: Number, dt: float, fall: float) -> Number:
+def _struck(slot: Strike, change: Number, dt: float, fall: Number) -> Number:
     """Return 1 if a slot strikes after other impacts have changed its normal velocity, else 0."""
     return less(slot.gap + dt * (slot.after + change), 0.0) * less(fall, slot.hit - change)
 
 
 def _in_sequence(
-    free: Free, strikes: dict[int, Strike], fall: float
+    free: Free, strikes: dict[int, Strike], fall: Number
 ) -> dict[int, tuple[Number, Number]]:
     """Return, for each slot, 1 if it has struck, else 0, and the change of its normal velocity.
 

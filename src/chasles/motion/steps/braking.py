@@ -21,9 +21,12 @@ from chasles.expr import Arena, Number
 from chasles.functions.programs import program
 from chasles.mathematics.linear import Vector
 from chasles.model import WORLD, Model
+from chasles.model.build import connected
+from chasles.model.parameters import substituted
 from chasles.motion.geometry.closed_forms import less, maximum, minimum, select, sqrt
 from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import dot, zeros
+from chasles.motion.steps.bodies import Own, computed
 from chasles.motion.steps.impulses import SLOW
 
 FAST = 0.2
@@ -52,7 +55,13 @@ def size(model: Model) -> int:
 
 
 def brake(
-    model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, allowed: Number, dt: float
+    model: Model,
+    arena: Arena,
+    q: np.ndarray,
+    v: np.ndarray,
+    allowed: Number,
+    dt: float,
+    own: Own,
 ) -> list[Number]:
     """Return the brake of a step that ends at q and v. allowed: largest kinetic energy (J).
 
@@ -61,11 +70,17 @@ def brake(
     base.
     """
     given = {"q": q, "qd": [0.0] * model.nv, "qdd": v}
-    momentum = result(program(model.weightless(), "inverse_dynamics"), arena, given)
+    here = model
+    if own:
+        free = {**own, "gravity": [0.0, 0.0, 0.0]}
+        momentum = computed(model, "inverse_dynamics", arena, given, free)
+        here = connected(substituted(model.source, own), mimic=model.mimics)
+    else:
+        momentum = result(program(model.weightless(), "inverse_dynamics"), arena, given)
     carried: Number = 0.0
     centers: list[Number] = []
     for i, at in _roots(model).items():
-        mass = sum(float(model.bodies[k].inertia.m) for k in model.subtree(i))
+        mass: Number = sum(here.bodies[k].inertia.m for k in model.subtree(i))
         own = momentum[at] / mass
         carried = carried + 0.5 * dot(momentum[at], own)
         centers += list(own)

@@ -21,6 +21,7 @@ from chasles.motion.contact.pairs import Compliant
 from chasles.motion.geometry.closed_forms import minimum
 from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import absent, dot, skew, solved, zeros
+from chasles.motion.steps.bodies import Own, computed
 from chasles.motion.steps.impulses import NORMAL, TANGENT, bounded, stiffness
 from chasles.motion.steps.lines import Dry, Row, Stop
 from chasles.motion.steps.touching import Touch
@@ -104,28 +105,29 @@ def _product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def _closing(
-    model: Model, arena: Arena, q: np.ndarray, v: Any
+    model: Model, arena: Arena, q: np.ndarray, v: Any, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
     """Return a Newton step that closes the loops, consistent velocities, and the margin."""
-    given: dict[str, Any] = {"q": q, "qd": v}
-    step, rates, health = program(model, "closing_step").applied(given, arena)
+    given: dict[str, Any] = {"q": q, "qd": v, **own}
+    made = program(model, "closing_step", parameters=tuple(own))
+    step, rates, health = made.applied(given, arena)
     arrays = [zeros(model.nv), zeros(model.nv)]
     arrays[0][:], arrays[1][:] = step, rates
     return arrays[0], arrays[1], health[1]
 
 
-def reduction(model: Model, arena: Arena, q: np.ndarray, v: np.ndarray) -> Reduction:
+def reduction(model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, own: Own) -> Reduction:
     """Return the reduction of a model whose independent coordinates are chosen."""
     columns = []
     for c in model.independent:
         unit = [float(k == c) for k in range(model.nv)]
-        columns.append(_closing(model, arena, q, unit)[1])
-    g = result(program(model, "closing_acceleration"), arena, {"q": q, "qd": v})
+        columns.append(_closing(model, arena, q, unit, own)[1])
+    g = computed(model, "closing_acceleration", arena, {"q": q, "qd": v}, own)
     return Reduction(np.stack(columns, axis=-1), g, model.independent)
 
 
 def closed(
-    model: Model, arena: Arena, q: np.ndarray, way: np.ndarray, v: np.ndarray
+    model: Model, arena: Arena, q: np.ndarray, way: np.ndarray, v: np.ndarray, own: Own
 ) -> tuple[np.ndarray, np.ndarray, Number]:
     """Return the closed position after a displacement, its velocity, and the smallest margin.
 
@@ -136,7 +138,7 @@ def closed(
     there = result(integrate, arena, {"q": q, "v": way})
     least: Number = 1.0
     for _ in range(CLOSINGS):
-        step, _, margin = _closing(model, arena, there, v)
+        step, _, margin = _closing(model, arena, there, v, own)
         least = minimum(least, margin)
         there = result(integrate, arena, {"q": there, "v": step})
-    return there, _closing(model, arena, there, v)[1], least
+    return there, _closing(model, arena, there, v, own)[1], least

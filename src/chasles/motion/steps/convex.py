@@ -270,7 +270,7 @@ class Newton:
 
     # Steps --------------------------------------------------------------------------------------
 
-    def first(self, v: np.ndarray, slack: float) -> Refined:
+    def first(self, v: np.ndarray, slack: Number) -> Refined:
         """Take the first step from the initial velocities v, with the expected contacts.
 
         slack: change of a contact's velocity (m/s) that smooth forces may cause.

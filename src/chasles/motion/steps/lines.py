@@ -9,9 +9,9 @@ from chasles.algorithms.spatial.lines import Line, lines
 from chasles.expr import Arena, Number
 from chasles.functions.programs import program
 from chasles.model import Model
-from chasles.motion.geometry.kinematics import result
-from chasles.motion.steps.algebra import absent
-from chasles.motion.steps.bodies import neutral_posture, numbers_of
+from chasles.motion.geometry.closed_forms import maximum
+from chasles.motion.steps.algebra import absent, dot
+from chasles.motion.steps.bodies import Own, computed, neutral_posture, numbers_of
 from chasles.motion.steps.impulses import NORMAL, TANGENT, Friction, Normal, bound, stiffness
 
 Row = tuple[tuple[int, Number], ...]
@@ -49,7 +49,7 @@ class Dry(NamedTuple):
     """
 
     row: Row
-    limit: float
+    limit: Number
     stiffness: Number
 
     @property
@@ -71,19 +71,23 @@ class Drawn(NamedTuple):
     line: Line
     row: Row
     length: Number
-    weight: float
+    weight: Number
 
 
 def drawn(
-    model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, inverse: np.ndarray
+    model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, inverse: np.ndarray, own: Own
 ) -> list[Drawn]:
     """Return tendons and limited ball joints as lines. inverse: M^-1 in the neutral posture."""
     every = lines(model)
     if not every:
         return []
-    found, n = program(model, "line_motion"), model.nv
-    entries = result(found, arena, {"q": q, "qd": v}).reshape(len(every), n + 2)
-    still = numbers_of(found, q=neutral_posture(model), qd=np.zeros(n)).reshape(entries.shape)
+    n, rest = model.nv, {"q": neutral_posture(model), "qd": np.zeros(model.nv)}
+    shape = len(every), n + 2
+    entries = computed(model, "line_motion", arena, {"q": q, "qd": v}, own).reshape(shape)
+    if own:
+        still = computed(model, "line_motion", arena, rest, own).reshape(shape)
+    else:
+        still = numbers_of(program(model, "line_motion"), **rest).reshape(shape)
     made = []
     for line, here, neutral in zip(every, entries, still, strict=True):
         row = tuple((k, here[k]) for k in range(n) if not absent(here[k]))
@@ -92,11 +96,13 @@ def drawn(
     return made
 
 
-def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> float:
+def _weight(J: np.ndarray, row: Row, inverse: np.ndarray) -> Number:
     """Return J M^-1 J' in the neutral posture.
 
     If it is zero or not finite, return the smallest inverse inertia of the joints in the row.
     """
+    if inverse.dtype == object:
+        return maximum(dot(J, [dot(line, J) for line in inverse]), 1e-12)
     found = float(J @ inverse @ J) if np.isfinite(J).all() else 0.0
     places = [k for k, _ in row]
     return found if found > 0.0 else max(float(np.min(np.diag(inverse)[places])), 1e-12)
@@ -114,16 +120,16 @@ def joint_stops(
         for sign, limit in zip((1.0, -1.0), ends, strict=True):
             if np.isfinite(limit):
                 gap = sign * (q[coordinate] - limit)
-                weight = float(inverse[place, place])
-                found.append(Stop(((place, sign),), bound(gap, dt), weight))
+                found.append(Stop(((place, sign),), bound(gap, dt), inverse[place, place]))
     return found
 
 
 def joint_friction(friction: np.ndarray, inverse: np.ndarray, dt: float) -> list[Dry]:
     """Return the friction terms of joints with dry friction (nv,), in N m or N."""
     return [
-        Dry(((int(k), 1.0),), dt * float(friction[k]), stiffness(TANGENT, float(inverse[k, k])))
-        for k in np.flatnonzero(friction)
+        Dry(((k, 1.0),), dt * limit, stiffness(TANGENT, inverse[k, k]))
+        for k, limit in enumerate(friction)
+        if not absent(limit)
     ]
 
 

@@ -10,12 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from chasles.expr import Arena, Number
-from chasles.functions.programs import Derivative, program
+from chasles.functions.programs import Derivative
 from chasles.model import Model
 from chasles.motion.geometry.closed_forms import less
-from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import symmetric, zeros
-from chasles.motion.steps.bodies import along_velocities
+from chasles.motion.steps.bodies import Own, along_velocities, computed
 from chasles.motion.steps.lines import Drawn, speed_along, stiffen
 
 
@@ -27,10 +26,16 @@ class Passive:
     """
 
     def __init__(
-        self, model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, every: Sequence[Drawn]
+        self,
+        model: Model,
+        arena: Arena,
+        q: np.ndarray,
+        v: np.ndarray,
+        every: Sequence[Drawn],
+        own: Own,
     ) -> None:
-        self.stiffness = _diagonal(along_velocities(model, "stiffness"))
-        damping = along_velocities(model, "damping")
+        self.stiffness = _diagonal(along_velocities(model, "stiffness", own))
+        damping = along_velocities(model, "damping", own)
         self.damping, self.losses = _diagonal(damping), -damping * v
         for line, row, length, _ in every:
             if line.tendon is None:
@@ -48,10 +53,10 @@ class Passive:
                     self.losses[k] = self.losses[k] - data.damping * speed * a
         if model.source.fluid is not None:
             given = {"q": q, "qd": v}
-            self.losses = self.losses + result(program(model, "fluid_forces"), arena, given)
+            self.losses = self.losses + computed(model, "fluid_forces", arena, given, own)
             slope = Derivative("jacobian", ("qd",))
-            found = program(model, "fluid_forces", derivative=slope)
-            self.damping = self.damping - symmetric(result(found, arena, given))
+            found = computed(model, "fluid_forces", arena, given, own, derivative=slope)
+            self.damping = self.damping - symmetric(found)
 
 
 def _diagonal(entries: np.ndarray) -> np.ndarray:

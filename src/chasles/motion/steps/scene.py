@@ -8,7 +8,7 @@ from chasles.expr import RULES, Arena
 from chasles.model import Model
 from chasles.motion.contact.pairs import Pair
 from chasles.motion.geometry.kinematics import symbols
-from chasles.motion.steps.bodies import placed
+from chasles.motion.steps.bodies import NO_OWN, Own, placed
 from chasles.motion.steps.sharing import Crowd, Unseen, crowds, unseen
 from chasles.motion.steps.slots import meeting
 from chasles.motion.steps.spots import Spot
@@ -41,9 +41,14 @@ class Scene:
         """Groups of pairs whose contacts are inputs of the step."""
         return unseen([p for p in self.pairs if meeting(p.body, p.surface) is None])
 
-    def spots(self, arena: Arena, q: np.ndarray) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
-        """Return the pairs and points that have their own slot, and groups that share slots."""
-        places = placed(self.model, arena, q, self.pairs)
+    def spots(
+        self, arena: Arena, q: np.ndarray, own: Own = NO_OWN
+    ) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
+        """Return the pairs and points that have their own slot, and groups that share slots.
+
+        own: model parameters that are symbols.
+        """
+        places = placed(self.model, arena, q, self.pairs, own)
         found: list[tuple[Pair, Spot]] = []
         for pair in self.pairs:
             meet = meeting(pair.body, pair.surface)
@@ -51,5 +56,5 @@ class Scene:
                 continue
             over, under = (places[f] for f in (pair.body.frame, pair.surface.frame))
             found += [(pair, spot) for spot in meet(pair.body, over, pair.surface, under)]
-        own = [(pair, spot) for pair, spot in found if not pair.shared]
-        return own, crowds([(pair, spot) for pair, spot in found if pair.shared])
+        alone = [(pair, spot) for pair, spot in found if not pair.shared]
+        return alone, crowds([(pair, spot) for pair, spot in found if pair.shared])

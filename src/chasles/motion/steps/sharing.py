@@ -16,7 +16,7 @@ from chasles.motion.geometry.closed_forms import less, maximum, minimum, select
 from chasles.motion.steps.algebra import columns, zeros
 from chasles.motion.steps.slots import outside
 from chasles.motion.steps.spots import FAR, Spot
-from chasles.motion.steps.touching import Touch, touched
+from chasles.motion.steps.touching import Coefficients, Touch, touched
 
 ROW = 10
 """Number of inputs per slot whose contact is not compiled: gap, point, normal, inverse mass, and
@@ -38,10 +38,11 @@ class Shared(NamedTuple):
     weight: Number
     over: Number
     under: Number
+    own: Coefficients | None = None
 
     def touch(self, carrier: int, origin: np.ndarray, dt: float) -> Touch:
         """Return the slot as a `Touch`, with positions relative to an origin."""
-        return touched(carrier, self.spot, origin, self.law, self.weight, dt)
+        return touched(carrier, self.spot, origin, self.law, self.weight, dt, self.own)
 
     def jacobian(self, bodies: Sequence[np.ndarray]) -> np.ndarray:
         """Return the relative Jacobian (6, nv), body minus surface, from those of all frames.
@@ -125,18 +126,29 @@ def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
     return [crowd._replace(slots=min(crowd.slots, len(crowd.spots))) for crowd in found.values()]
 
 
-def closest(crowd: Crowd, weight: Callable[[Pair], float]) -> tuple[list[Shared], Number]:
-    """Return the slots of a group, closest first, and the smallest gap without a slot."""
+def closest(
+    crowd: Crowd,
+    weight: Callable[[Pair], Number],
+    own: Callable[[Pair], Coefficients | None] = lambda pair: None,
+) -> tuple[list[Shared], Number]:
+    """Return the slots of a group, closest first, and the smallest gap without a slot.
+
+    own: function that returns the coefficients of a pair that are inputs of the step, or None.
+    """
     rows, frames = [], crowd.frames
     for pair, spot in crowd.spots:
         over, under = (float(frames.index(f)) for f in pair.frames)
-        rows.append([spot.gap, *spot.point, *spot.normal, weight(pair), over, under])
+        row = [spot.gap, *spot.point, *spot.normal, weight(pair), over, under]
+        rows.append([*row, *(own(pair) or ())])
     found: list[Shared] = []
     gaps = [row[0] for row in rows]
     for _ in range(crowd.slots):
         which, best = _least(gaps, rows)
         gap, point, normal = best[0], np.array(best[1:4]), np.array(best[4:7])
-        found.append(Shared(crowd.law, Spot(point, normal, gap), *best[7:]))
+        inverse, over, under, *rest = best[7:]
+        coefficients = Coefficients(*rest) if rest else None
+        spot = Spot(point, normal, gap)
+        found.append(Shared(crowd.law, spot, inverse, over, under, coefficients))
         gaps = [select(equal(which, float(k)), FAR, gap) for k, gap in enumerate(gaps)]
     return found, _least(gaps, [[gap] for gap in gaps])[1][0]
 

@@ -38,12 +38,15 @@ from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps import braking
 from chasles.motion.steps.algebra import dot, solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
+    Own,
     body_jacobian,
     centered,
+    computed,
+    dry_friction,
     free_places,
     moved,
+    neutral_inverse,
     neutral_posture,
-    numbers_of,
     origin_of,
     span_of,
     unheated,
@@ -61,11 +64,11 @@ from chasles.motion.steps.lines import (
     line_friction,
     line_stops,
 )
+from chasles.motion.steps.parameters import MODEL, Parameters
 from chasles.motion.steps.passive import Passive
 from chasles.motion.steps.scene import Scene
 from chasles.motion.steps.sharing import closest
 from chasles.motion.steps.spots import FAR
-from chasles.motion.steps.stiction import dry_friction
 from chasles.motion.steps.touching import Slope, Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
@@ -81,14 +84,16 @@ MEMORY = 5
 before it.
 
 These entries are followed by the gradient, the normal impulses that bound friction after `HOLD`
-iterations, the directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 not solved,
-or solved only with these fixed impulses.
+iterations, the directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 solved only
+with these fixed impulses, 3 not solved.
 """
 
-EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow")
-"""Statistics of a motion: number of iterations; number of steps that did not converge; largest
-residual; work of impulses (J); largest work in a step in excess of the energy that overlaps and
-restitution release; number of steps in which more points overlapped than there are shared slots.
+EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow", "held")
+"""Statistics of a motion: number of iterations; number of steps whose friction does not agree with
+the normal impulses, or that did not converge; largest residual; work of impulses (J); largest work
+in a step in excess of the energy that overlaps and restitution release; number of steps in which
+more points overlapped than there are shared slots; number of unsolved steps that did converge with
+fixed normal impulses in the bounds of friction.
 """
 
 STATISTICS = (*EFFORT, "singular")
@@ -118,10 +123,17 @@ close them.
 
 
 class Steps:
-    """The four programs of a step. control: program for joint torques; None if tau is an input."""
+    """The four programs of a step.
 
-    def __init__(self, scene: Scene, dt: float, control: Program | None) -> None:
+    control: program for joint torques; None if tau is an input. free: parameters of the model and
+    its contacts that are inputs.
+    """
+
+    def __init__(
+        self, scene: Scene, dt: float, control: Program | None, free: Parameters | None = None
+    ) -> None:
         self.scene, self.dt, self.control, self.model = scene, dt, control, scene.model
+        self._free = Parameters.of(scene.model, scene.pairs, ()) if free is None else free
         self._carried = Carried()
         self._arena = Arena(RULES)
         self._begin()
@@ -133,6 +145,7 @@ class Steps:
         own = {"tau": model.nv}
         if self.control is not None:
             own = {v.name: v.size for v in self.control.inputs if v.name in OWN}
+        own |= {MODEL: self._free.size} if self._free.size else {}
         unseen = sum(group.size for group in self.scene.unseen)
         own |= {"seen": unseen} if unseen else {}
         self.slots = self.scene.slots
@@ -145,11 +158,11 @@ class Steps:
         given["t"] = symbols(arena, "t", (1,))
         self._given = given
         q, v = given["q"], given["qd"]
-        M = result(program(model, "mass_matrix"), arena, {"q": q})
-        h = result(program(model, "bias_forces"), arena, {"q": q, "qd": v})
-        still = neutral_posture(model)
-        self._inverse = np.linalg.pinv(numbers_of(program(model, "mass_matrix"), q=still))
-        self._lines = drawn(model, arena, q, v, self._inverse)
+        self.own = self._free.of_model(given.get(MODEL))
+        M = computed(model, "mass_matrix", arena, {"q": q}, self.own)
+        h = computed(model, "bias_forces", arena, {"q": q, "qd": v}, self.own)
+        self._inverse = neutral_inverse(model, arena, self.own)
+        self._lines = drawn(model, arena, q, v, self._inverse, self.own)
         tau, K, D = self._forces(arena, given)
         implicit = dt * D + dt * dt * K
         H = M + implicit
@@ -164,12 +177,13 @@ class Steps:
         self._reduced: Reduction | None = None
         self._smooth: braking.Smooth | None = None
         if braking.articulated(model):
-            at_rest = result(program(model, "bias_forces"), arena, {"q": q, "qd": [0.0] * model.nv})
+            still = {"q": q, "qd": [0.0] * model.nv}
+            at_rest = computed(model, "bias_forces", arena, still, self.own)
             pushed = dt * (tau - at_rest) + damped
             self._smooth = braking.Smooth(0.5 * dot(v, momentum), pushed, implicit)
-            self._carried.put([*q, *v])
+            self._carried.put([*q, *v, *given.get(MODEL, ())])
         if model.source.closure is not None:
-            self._reduced = found = reduction(model, arena, q, v)
+            self._reduced = found = reduction(model, arena, q, v, self.own)
             p = momentum - dt * (M @ found.g) + dt * (tau - h) + damped
             self._set(arena, q, v, found.matrix(M), found.matrix(H), found.vector(p))
         else:
@@ -195,7 +209,7 @@ class Steps:
                 rates = program(self.model, "integrate", derivative=Derivative("jacobian", ("v",)))
                 way = result(rates, arena, {"q": given["q"], "v": [0.0] * n})
                 K = K - symmetric(slope @ way)
-        lost = Passive(self.model, arena, given["q"], v, self._lines)
+        lost = Passive(self.model, arena, given["q"], v, self._lines, self.own)
         K = K + lost.stiffness
         if self.scene.dissipation:
             tau, D = tau + lost.losses, D + lost.damping
@@ -226,11 +240,11 @@ class Steps:
         if any(touch.law.restitution for touch in touches):
             ahead = solved(H, p, places, None)
             self._rate = (ahead - v) / dt
-            fall = float(np.linalg.norm([*model.gravity_vector]))
+            fall = self._free.fall(model, self.own)
             touches, self.early = bouncing(
                 Free(v, ahead, H, places, dt), carriers, touches, gaps, fall
             )
-        friction = dry_friction(model) if scene.dissipation else np.zeros(model.nv)
+        friction = dry_friction(model, self.own) if scene.dissipation else np.zeros(model.nv)
         dry = joint_friction(friction, mass, dt)
         dry += line_friction(self._lines, dt) if scene.dissipation else []
         diagonal = np.array([M[k, k] for k in range(len(p))], dtype=object)
@@ -247,11 +261,12 @@ class Steps:
         )
         kept = [H, p, inverse, scale, weight, *carriers, self.early, *(s.bound for s in stops)]
         kept += [self._missed, *(s.weight for s in stops), *(part.stiffness for part in dry)]
+        kept += [part.limit for part in dry]
         rows = [*(stop.row for stop in stops), *(part.row for part in dry)]
         kept += [a for row in rows for _, a in row]
         for touch in touches:
             kept += [*([] if touch.direct else [touch.point]), touch.axes, touch.bound]
-            kept += [touch.stiffness, touch.weight]
+            kept += [touch.stiffness, touch.weight, touch.friction]
         kept += [] if self._rate is None else [self._rate]
         kept += [] if self._smooth is None else self._smooth
         for part in kept:
@@ -263,29 +278,30 @@ class Steps:
         """Return relative Jacobians of all pairs of bodies, the contact slots, and their gaps."""
         model, dt, neutral = self.model, self.dt, neutral_posture(self.model)
         near = centered(model, q)
-        (spots, crowded), origin = self.scene.spots(arena, q), origin_of(model, q - near)
+        (spots, crowded), origin = self.scene.spots(arena, q, self.own), origin_of(model, q - near)
         keys = list(dict.fromkeys(pair.frames for pair, _ in spots))
         carriers = [
-            body_jacobian(model, arena, over, near) - body_jacobian(model, arena, under, near)
+            body_jacobian(model, arena, over, near, self.own)
+            - body_jacobian(model, arena, under, near, self.own)
             for over, under in keys
         ]
         touches = []
-        weight = partial(weight_of, model, neutral, mass)
+        weight = partial(weight_of, model, neutral, mass, arena=arena, own=self.own)
+        coefficients = partial(self._free.coefficients, self._given.get(MODEL))
         for pair, spot in spots:
             assert isinstance(pair.law, Rigid | Compliant), "checked before"
-            touches.append(
-                touched(keys.index(pair.frames), spot, origin, pair.law, weight(pair), dt)
-            )
+            rest = (pair.law, weight(pair), dt, coefficients(pair))
+            touches.append(touched(keys.index(pair.frames), spot, origin, *rest))
         gaps = [spot.gap for _, spot in spots]
         self._missed: Number = FAR
-        groups = [(c.frames, closest(c, weight)) for c in crowded]
+        groups = [(c.frames, closest(c, weight, coefficients)) for c in crowded]
         start = 0
         for group in self.scene.unseen:
             seen = self._given["seen"][start : start + group.size]
             groups.append((group.frames, group.given(seen)))
             start += group.size
         for frames, (found, missed) in groups:
-            bodies = [body_jacobian(model, arena, frame, near) for frame in frames]
+            bodies = [body_jacobian(model, arena, frame, near, self.own) for frame in frames]
             self._missed = minimum(self._missed, missed)
             touches += [slot.touch(len(carriers) + k, origin, dt) for k, slot in enumerate(found)]
             carriers += [slot.jacobian(bodies) for slot in found]
@@ -302,7 +318,7 @@ class Steps:
 
         Its outputs are point, memory and data. before, after: further inputs, which it ignores.
         """
-        fall = float(np.linalg.norm([*self.model.gravity_vector]))
+        fall = self._free.fall(self.model, self.own)
         newton = Newton(self._problem)
         v = self._given["qd"]
         v = v if self._reduced is None else v[list(self._reduced.independent)]
@@ -325,6 +341,7 @@ class Steps:
                 bound=seen(data, touch.bound).item(),
                 stiffness=seen(data, touch.stiffness).item(),
                 weight=seen(data, touch.weight).item(),
+                friction=seen(data, touch.friction).item(),
             )
             for touch in known.touches
         ]
@@ -338,7 +355,9 @@ class Steps:
         ]
         dry = [
             part._replace(
-                row=self._row(data, part.row), stiffness=seen(data, part.stiffness).item()
+                row=self._row(data, part.row),
+                limit=seen(data, part.limit).item(),
+                stiffness=seen(data, part.stiffness).item(),
             )
             for part in known.dry
         ]
@@ -413,7 +432,7 @@ class Steps:
         newton = Newton(problem, list(held), fixed)
         found = newton.part_step(v, g, slope)
         converged = less_equal(found.residual, tolerance)
-        status = maximum(converged, less_equal(MOST, after)) * (2.0 - converged * (1.0 - fixed))
+        status = maximum(converged, less_equal(MOST, after)) * (3.0 - converged * (2.0 - fixed))
         bounds = [select(fixed, old, new) for old, new in zip(held, found.pushes, strict=True)]
         new = [status, after, found.residual, *memory[3:MEMORY]]
         new += [*found.gradient, *bounds, *last, *self._brake(newton, found.v, data)]
@@ -427,8 +446,10 @@ class Steps:
         before, pushed, implicit = (seen(data, part) for part in self._smooth)
         gained = dot(v, pushed) - dot(v, implicit @ v) + newton.work(v)[0]
         q, v0 = (seen(data, self._given[name]) for name in ("q", "qd"))
-        there, last, _ = self._ended(arena, q, v0, v, data)
-        return braking.brake(self.model, arena, there, last, before.item() + gained, self.dt)
+        own = self._free.of_model(seen(data, self._given[MODEL]) if self.own else None)
+        there, last, _ = self._ended(arena, q, v0, v, data, own)
+        allowed = before.item() + gained
+        return braking.brake(self.model, arena, there, last, allowed, self.dt, own)
 
     def _between_symbols(self) -> tuple[np.ndarray, np.ndarray, Problem, np.ndarray]:
         """Return velocities, memory, problem and data, as inputs of an iteration."""
@@ -470,7 +491,8 @@ class Steps:
         inputs = [*self.inputs, *self._between]
         given = {x.name: symbols(arena, x.name, (x.size,)) for x in inputs}
         q, v0, v, data = (given[name] for name in ("q", "qd", "point", "data"))
-        there, last, margin = self._ended(arena, q, v0, v, data)
+        own = self._free.of_model(given.get(MODEL))
+        there, last, margin = self._ended(arena, q, v0, v, data, own)
         _, held, _, brake = self._remembered(given["memory"])
         if self._smooth is not None:
             last = braking.slowed(model, last, brake)
@@ -487,7 +509,13 @@ class Steps:
         return self._tiled(Program.from_outputs("end", inputs, outputs))
 
     def _ended(
-        self, arena: Arena, q: np.ndarray, v0: np.ndarray, v: np.ndarray, data: np.ndarray
+        self,
+        arena: Arena,
+        q: np.ndarray,
+        v0: np.ndarray,
+        v: np.ndarray,
+        data: np.ndarray,
+        own: Own,
     ) -> tuple[np.ndarray, np.ndarray, Number]:
         """Return position, velocities and margin of loops after a step with end velocities v."""
         seen = self._carried.seen
@@ -497,7 +525,7 @@ class Steps:
         if self._reduced is None:
             return *moved(self.model, arena, q, way, v), 1.0
         G = seen(data, self._reduced.G)
-        return closed(self.model, arena, q, G @ way, G @ v)
+        return closed(self.model, arena, q, G @ way, G @ v, own)
 
     def _way(self, v0: np.ndarray, v: np.ndarray, early: Number, rate: Any) -> np.ndarray:
         """Return the displacement in a step with velocities v0 before and v after it.
@@ -535,7 +563,7 @@ class Steps:
         margin: Number,
     ) -> list[Number]:
         """Return the accumulated statistics of a motion, in the order of `STATISTICS`."""
-        iterations, unsolved, residual, work, excess, overflow, nearest = known
+        iterations, unsolved, residual, work, excess, overflow, held, nearest = known
         done, released = newton.work(v)
         return [
             iterations + memory[1],
@@ -544,5 +572,6 @@ class Steps:
             work + done,
             maximum(excess, done - released),
             overflow + less(missed, 0.0),
+            held + less(1.5, memory[0]) * less(memory[0], 2.5),
             maximum(nearest, 1.0 - margin),
         ]

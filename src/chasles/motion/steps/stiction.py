@@ -33,20 +33,6 @@ test with a chain of six bodies and steps of 10 ms, only one of 1259 stops needs
 """
 
 
-def dry_friction(model: Model) -> np.ndarray:
-    """Return the largest dry friction (nv,) along each velocity, in N m or N.
-
-    The friction of a mimic joint acts on the joint that it mimics, multiplied by the ratio.
-    """
-    found = np.zeros(model.nv)
-    for i, body in enumerate(model.bodies):
-        for owner, first, ratio in model.shares(i):
-            start = model.velocity_slices[owner].start + first
-            friction = np.array([float(f) for f in body.joint.friction])
-            found[start : start + len(friction)] += abs(ratio) * friction
-    return found
-
-
 def check_tendons(model: Model) -> None:
     """Raise an error for dry friction of tendons, which only time stepping supports."""
     rubbed = [data.name for data in model.source.rotors if data.friction]

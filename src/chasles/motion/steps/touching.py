@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from chasles.expr import Number
+from chasles.expr import Number, Scalar
 from chasles.motion.contact.pairs import Compliant, Rigid
 from chasles.motion.geometry.closed_forms import (
     contact_axes,
@@ -44,7 +44,7 @@ class Touch(NamedTuple):
 
     carrier: index of the Jacobian of the relative motion. direct: True if that Jacobian is the one
     of the point along the axes (3, nv), instead of the spatial Jacobian of the bodies (6, nv).
-    bound: smallest normal velocity. weight: inverse mass.
+    bound: smallest normal velocity. weight: inverse mass. friction: that of sliding (no unit).
     """
 
     carrier: int
@@ -54,6 +54,7 @@ class Touch(NamedTuple):
     stiffness: Number
     law: Rigid | Compliant
     weight: Number
+    friction: Number
     direct: bool = False
 
     @property
@@ -70,7 +71,7 @@ class Touch(NamedTuple):
     def directions(self) -> int:
         """Total number of entries in the directions of friction."""
         law = self.law
-        return 2 * _counts(law.friction) + _counts(law.torsion) + 2 * _counts(law.rolling)
+        return 2 * _counts(self.friction) + _counts(law.torsion) + 2 * _counts(law.rolling)
 
     def frictions(self, push: Number, u: np.ndarray, w: np.ndarray) -> "list[Rubbing]":
         """Return the friction terms (sliding, torsional, rolling) at given velocities.
@@ -79,7 +80,7 @@ class Touch(NamedTuple):
         """
         law, stiff, found = self.law, 1.0 / (TANGENT * self.weight), []
         for coefficient, moment, velocity, which, arm in (
-            (law.friction, False, u, PLANAR, 1.0),
+            (self.friction, False, u, PLANAR, 1.0),
             (law.torsion, True, w, AXIAL, law.torsion),
             (law.rolling, True, w, PLANAR, law.rolling),
         ):
@@ -89,8 +90,15 @@ class Touch(NamedTuple):
         return found
 
 
-def _counts(coefficient: float) -> bool:
-    return coefficient > NEGLIGIBLE
+def _counts(coefficient: Number) -> bool:
+    return isinstance(coefficient, Scalar) or coefficient > NEGLIGIBLE
+
+
+class Coefficients(NamedTuple):
+    """Sliding friction and stiffness (N/m) of a contact, if they are inputs of the step."""
+
+    friction: Number
+    stiffness: Number
 
 
 def touched(
@@ -100,15 +108,20 @@ def touched(
     law: Rigid | Compliant,
     weight: Number,
     dt: float,
+    own: Coefficients | None = None,
 ) -> Touch:
-    """Return the slot of a contact point. Its normal impulse is implicit (end of the step)."""
+    """Return the slot of a contact point. Its normal impulse is implicit (end of the step).
+
+    own: coefficients to use instead of those of the law.
+    """
     axes = contact_axes(np.asarray(spot.normal))
     if isinstance(law, Compliant):
         time = dt + law.relaxation
-        ends = ((-1.0 / time) * spot.gap, dt * law.stiffness * time)
+        ends = ((-1.0 / time) * spot.gap, dt * (own.stiffness if own else law.stiffness) * time)
     else:
         ends = (bound(spot.gap, dt), 1.0 / (NORMAL * weight))
-    return Touch(carrier, spot.point - origin, axes, *ends, law, weight)
+    friction = own.friction if own else law.friction
+    return Touch(carrier, spot.point - origin, axes, *ends, law, weight, friction)
 
 
 class Rubbing(NamedTuple):
@@ -118,7 +131,7 @@ class Rubbing(NamedTuple):
     which: slice
     velocity: np.ndarray
     law: Friction
-    coefficient: float
+    coefficient: Number
 
 
 class Slope(NamedTuple):
@@ -213,7 +226,7 @@ def linearized(
     push, grown = touch.normal.impulse(u[2]), touch.normal.slope(u[2])
     limit, rate = limiting(touch, push)
     opened: Number = 0.0
-    if len(last) and touch.law.friction > NEGLIGIBLE:
+    if len(last) and _counts(touch.friction):
         stuck = less(dot(last[:2], last[:2]), 0.5)
         opened = again * stuck * less_equal(touch.bound, u[2])
         push = select(opened, (touch.bound - u[2]) * touch.stiffness, push)
@@ -232,7 +245,7 @@ def linearized(
     return Near(push, grown, rubs)
 
 
-def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
+def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number) -> Near:
     """Return the slot, linearized as expected at the beginning of a step.
 
     The slot acts if a velocity change of `slack` (m/s) would close it. It sticks if the friction of

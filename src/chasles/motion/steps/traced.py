@@ -16,13 +16,15 @@ from chasles.functions.programs import Derivative, program, pulled_back
 from chasles.functions.tracing import with_limbs
 from chasles.model import Description, Model
 from chasles.model.build import connected
-from chasles.model.parameters import edited, shape
+from chasles.model.parameters import shape, substituted
 from chasles.motion.contact import watch as watching
 from chasles.motion.contact.pairs import Contacts, Numbers, Pressed
 from chasles.motion.controls import OWN, kept_within, named_results
 from chasles.motion.geometry.kinematics import result, symbols
+from chasles.motion.steps.bodies import dry_friction
 from chasles.motion.steps.integrators import INTEGRATORS
-from chasles.motion.steps.stiction import Pivoted, dry_friction
+from chasles.motion.steps.parameters import MODEL
+from chasles.motion.steps.stiction import Pivoted
 from chasles.motion.steps.system import System, path
 
 Accelerate = Callable[..., tuple[np.ndarray, Pressed, np.ndarray]]
@@ -109,9 +111,6 @@ class Traced(System):
         return result(found, self.arena, arguments)
 
 
-MODEL = "model_parameters"
-"""Name of the input that holds values of the robot's parameters."""
-
 STEPS = {name: row for name, row in INTEGRATORS.items() if row.traced}
 """Integrators for compiled motions."""
 
@@ -182,7 +181,7 @@ def entries_of(model: Model, names: Sequence[str]) -> dict[str, slice]:
 
 def _frictionless(source: Description) -> Description:
     """Return the description without dry friction of joints."""
-    return edited(source, {f"{joint.name}.friction": [0.0] for joint in source.joints})
+    return substituted(source, {f"{joint.name}.friction": [0.0] for joint in source.joints})
 
 
 def _dynamics(
@@ -232,8 +231,9 @@ class RolloutGradient(NamedTuple):
     changes of q are displacements, as in `integrate`. tau (..., nv), or (..., steps, nv) if given
     per step: joint torques; None with a controller. parameters (..., m): parameters of the
     controller. contact_states (..., states): initial states of soft contacts. ctrl (..., nu), or
-    (..., steps, nu): controls, if they are numbers. act (..., na): initial activations. Attributes
-    of inputs that the motion does not have are None.
+    (..., steps, nu): controls, if they are numbers. act (..., na): initial activations.
+    model_parameters: derivatives with respect to each of the given model parameters, by name.
+    Attributes of inputs that the motion does not have are None.
     """
 
     q: np.ndarray
@@ -243,6 +243,7 @@ class RolloutGradient(NamedTuple):
     contact_states: np.ndarray | None
     ctrl: np.ndarray | None = None
     act: np.ndarray | None = None
+    model_parameters: dict[str, np.ndarray] | None = None
 
 
 def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Program:

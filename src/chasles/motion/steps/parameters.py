@@ -1,0 +1,90 @@
+"""Parameters of a robot and its contacts that are inputs of a step.
+
+Names are those of `chasles.model.parameters`, and for the contacts of time steps
+
+| name | shape | what |
+|---|---|---|
+| `contacts.friction` | (pairs,) | coefficient of sliding friction of each contact pair |
+| `contacts.stiffness` | (pairs,) | stiffness of each pair with the law `Compliant`, N/m |
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from chasles.errors import ModelError
+from chasles.expr import Number
+from chasles.model import Description, Model
+from chasles.model.parameters import shape
+from chasles.motion.contact.pairs import Compliant, Pair
+from chasles.motion.geometry.closed_forms import sqrt
+from chasles.motion.steps.algebra import dot
+from chasles.motion.steps.bodies import NO_OWN, Own
+from chasles.motion.steps.slots import meeting
+from chasles.motion.steps.touching import Coefficients
+
+MODEL = "model_parameters"
+"""Name of the input that holds values of the robot's parameters."""
+
+FRICTION, STIFFNESS = "contacts.friction", "contacts.stiffness"
+"""Names of the parameters of contacts."""
+
+
+def parameter_shape(source: Description, pairs: Sequence[Any], name: Any) -> tuple[int, ...]:
+    """Return the shape of a parameter of a robot or its contacts."""
+    if name not in (FRICTION, STIFFNESS):
+        return shape(source, name)
+    if not all(isinstance(pair, Pair) and meeting(pair.body, pair.surface) for pair in pairs):
+        problem = f"{name} needs contacts that are compiled, not height fields"
+        remedy = "change the laws of these pairs instead"
+        raise ModelError("E-MOTION-205", problem, remedy, part="model_parameters")
+    rigid = [pair for pair in pairs if not isinstance(pair.law, Compliant)]
+    if name == STIFFNESS and rigid:
+        problem = f"{name} needs pairs with the law Compliant, not {rigid[0].law!r:.60}"
+        remedy = "use contact.Compliant(...)"
+        raise ModelError("E-MOTION-206", problem, remedy, part="model_parameters")
+    return (len(pairs),)
+
+
+class Parameters(NamedTuple):
+    """Parameters that are inputs of a step: their places in the input `MODEL`, and all pairs."""
+
+    places: dict[str, slice]
+    pairs: tuple[Pair, ...]
+
+    @staticmethod
+    def of(model: Model, pairs: Sequence[Pair], names: Sequence[str]) -> "Parameters":
+        """Return the parameters with these names."""
+        sizes = [math.prod(parameter_shape(model.source, pairs, name)) for name in names]
+        ends = np.cumsum([0, *sizes]).tolist()
+        places = {name: slice(*ends[k : k + 2]) for k, name in enumerate(names)}
+        return Parameters(places, tuple(pairs))
+
+    @property
+    def size(self) -> int:
+        """Number of entries of the input."""
+        return max((place.stop for place in self.places.values()), default=0)
+
+    def of_model(self, values: Any) -> Own:
+        """Return the parameters of the robot, given all values."""
+        if values is None:
+            return NO_OWN
+        places = self.places.items()
+        return {n: values[at] for n, at in places if n not in (FRICTION, STIFFNESS)}
+
+    def coefficients(self, values: Any, pair: Pair) -> Coefficients | None:
+        """Return friction and stiffness of a pair if one of them is an input, else None."""
+        if not {FRICTION, STIFFNESS} & set(self.places):
+            return None
+        k = next(k for k, known in enumerate(self.pairs) if known is pair)
+        usual = {FRICTION: pair.law.friction, STIFFNESS: getattr(pair.law, "stiffness", 0.0)}
+        found = {n: values[self.places[n]][k] for n in usual if n in self.places}
+        return Coefficients(*(usual | found).values())
+
+    def fall(self, model: Model, own: Mapping[str, Any]) -> Number:
+        """Return the acceleration of gravity (m/s2)."""
+        if "gravity" in own:
+            return sqrt(dot(own["gravity"], own["gravity"]))
+        return float(np.linalg.norm([*model.gravity_vector]))
