@@ -30,15 +30,15 @@ FAST = 0.2
 """Angle (rad) by which a joint must turn in a step with fast rotation."""
 
 
-class Smooth(NamedTuple):
-    """Kinetic energy at the start of a step, and impulses of forces other than velocity products.
+class Start(NamedTuple):
+    """Start of a step: position, velocities, and the velocities that smooth forces accelerate.
 
-    At end velocities v, the work of these impulses, without contacts, is v . (pushed - implicit v).
+    The last two differ by the corrections of free joints (`stepping.Steps`).
     """
 
-    energy: Number
-    pushed: np.ndarray
-    implicit: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    steady: np.ndarray
 
 
 def articulated(model: Model) -> bool:
@@ -51,6 +51,26 @@ def size(model: Model) -> int:
     return 1 + 3 * len(_roots(model))
 
 
+def allowed(model: Model, arena: Arena, start: Start, v: np.ndarray, dt: float) -> Number:
+    """Return the largest kinetic energy (J) after a step with end velocities v.
+
+    The impulse of all forces other than velocity products follows from the balance of momentum: it
+    is M (v - steady) plus the impulse of the velocity products.
+    """
+    still, rate = zeros(model.nv), (1.0 / dt) * (v - start.steady)
+    energy = 0.5 * dot(start.v, _inertial(model, arena, start.q, still, start.v))
+    return energy + dt * dot(v, _inertial(model, arena, start.q, start.v, rate))
+
+
+def _inertial(
+    model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, rate: np.ndarray
+) -> np.ndarray:
+    """Return M times the rate plus velocity products, without loads such as springs."""
+    found, still = program(model.weightless(), "inverse_dynamics"), zeros(model.nv)
+    loads = result(found, arena, {"q": q, "qd": still, "qdd": still})
+    return result(found, arena, {"q": q, "qd": v, "qdd": rate}) - loads
+
+
 def brake(
     model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, allowed: Number, dt: float
 ) -> list[Number]:
@@ -60,8 +80,7 @@ def brake(
     others are the velocities of the centers of mass of floating robots, along the axes of their
     base.
     """
-    given = {"q": q, "qd": [0.0] * model.nv, "qdd": v}
-    momentum = result(program(model.weightless(), "inverse_dynamics"), arena, given)
+    momentum = _inertial(model, arena, q, zeros(model.nv), v)
     carried: Number = 0.0
     centers: list[Number] = []
     for i, at in _roots(model).items():
