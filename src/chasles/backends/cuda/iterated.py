@@ -15,7 +15,6 @@ The programs together exceed the instruction cache of a multiprocessor. Therefor
 one block and run the same program at the same time, so that they share cached instructions.
 """
 
-import itertools
 from collections.abc import Sequence
 
 from chasles.backends.c.body import Number, number_of
@@ -194,6 +193,7 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
         own = ", ".join(f"long long {stride}_{name}" for stride in strides)
         parameters.append(f"{kind} __restrict__ {name}, {own}")
     status = f"tile{column(tile.moving[1].start)}"
+    moved = sum(v.size for v in begin.outputs[:2])
     return [
         f'extern "C" __global__ void __launch_bounds__({WARP * warps}, 1) kernel(',
         "    " + ",\n    ".join(parameters) + ") {",
@@ -217,7 +217,7 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
         "  }",
         f"  if ({status} == 0) {{",
         "    refine(never);",
-        _copied(sum(v.size for v in begin.outputs[:2]), tile.moving[0].start, _place(tile.refined[0].start)),
+        _copied(moved, tile.moving[0].start, _place(tile.refined[0].start)),
         "  }",
         "  }",
         "}\n",

@@ -36,7 +36,7 @@ from chasles.motion.geometry.closed_forms import (
 )
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps import braking
-from chasles.motion.steps.algebra import dot, solved, symmetric, zeros
+from chasles.motion.steps.algebra import solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     body_jacobian,
     centered,
