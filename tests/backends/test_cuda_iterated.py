@@ -77,6 +77,9 @@ def test_as_machine_code(step: Stepped, dtype: str, tolerance: float, tmp_path: 
     assert right[3][:, -1, 0].max() > STEPS, "some need several iterations"
     for a, b in zip(records[:2], right, strict=False):
         close(a, b, tolerance)
+    forces, effort = records[2:]
+    close(forces, right[2], 100.0 * tolerance)
+    assert np.array_equal(effort[..., 0], right[3][..., 0]), "iterations"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="NVIDIA's compiler is there on Linux only")

@@ -7,6 +7,9 @@ import pytest
 from fuzz.drops import scene_and_states
 
 import chasles
+from chasles.expr import RULES, Arena, Program, Variable, interpret
+from chasles.motion.geometry.kinematics import symbols
+from chasles.motion.steps.braking import brake
 
 STEPPING = {"integrator": "time-stepping"}
 
@@ -38,6 +41,23 @@ def test_fast_legs_gain_no_energy(dt):
     run = robot.simulate(q, qd, dt=dt, steps=300, contacts=[], **STEPPING)
     energy = robot.kinetic_energy(run.q, run.qd)
     assert np.all(energy.max(axis=1) <= (1.0 + 1e-9) * energy[:, 0])
+
+
+def test_springs_are_not_part_of_the_momentum():
+    """A brake acts if the kinetic energy exceeds the allowed one, whatever springs store."""
+    robot = chasles.robots.quadruped()
+    robot = robot.with_parameters({f"{joint}.stiffness": 50.0 for joint in robot.joints[1:]})
+    rng, arena, dt = np.random.default_rng(4), Arena(RULES), 0.01
+    q, v = robot.random(rng), 50.0 * rng.normal(size=robot.nv)
+    sizes = {"q": robot.nq, "v": robot.nv, "allowed": 1}
+    given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
+    found = brake(robot.model, arena, given["q"], given["v"], given["allowed"][0], dt)
+    inputs = [Variable(name, (n,)) for name, n in sizes.items()]
+    brakes = Program.from_outputs("brake", inputs, [(Variable("brake", (4,)), found)])
+    energy = robot.kinetic_energy(q, v)
+    for part, slows in ((1.0 + 1e-9, False), (1.0 - 1e-6, True)):
+        values = {"q": list(q), "v": list(v), "allowed": [part * energy]}
+        assert (interpret(brakes, values)["brake"][0] > 0.0) == slows
 
 
 def test_slow_legs_move_as_in_small_steps():

@@ -180,6 +180,7 @@ class Body:
     """Writer of statements.
 
     held: places of values in shared memory. parking: the moves of values to shared memory and back.
+    place_of: function that returns the place of a result in shared memory, if results stay there.
     """
 
     plan: Plan
@@ -188,6 +189,7 @@ class Body:
     held: dict[int, str] = field(default_factory=dict)
     parking: Parking = field(default_factory=Parking)
     constants: list[float] = field(default_factory=list)
+    place_of: Callable[[int, int], str] | None = None
     lines: list[str] = field(default_factory=list)
     _named: dict[int, str] = field(default_factory=dict)
     _near: dict[int, str] = field(default_factory=dict)
@@ -220,6 +222,12 @@ class Body:
         """Read a parked value into a new variable."""
         self._named[k] = f"m{len(self.lines)}"
         self.say(f"const real {self._named[k]} = kept{self.held[k]};")
+
+    def _release(self, k: int, output: int, index: int) -> None:
+        """Read a stored result from its place again if it is used much later."""
+        if self.place_of is not None and k in self._named:
+            self._read[k] = self._named.pop(k), self._time
+            self.held[k] = self.place_of(output, index)
 
     def _park(self, k: int, place: str) -> None:
         self.say(f"kept{place} = {self._named[k]};")
@@ -305,6 +313,7 @@ class Body:
             for output, index in self.plan.places.get(k, ()):
                 if stored := self.store(output, index, self.use(k)):
                     self.say(stored)
+                    self._release(k, output, index)
             for a, place in self.parking.parks.get(k, ()):
                 self._park(a, place)
             done += self.plan.code[k].op not in WAITING

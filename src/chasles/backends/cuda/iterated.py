@@ -15,7 +15,6 @@ The programs together exceed the instruction cache of a multiprocessor. Therefor
 one block and run the same program at the same time, so that they share cached instructions.
 """
 
-import itertools
 from collections.abc import Sequence
 
 from chasles.backends.c.body import Number, number_of
@@ -69,21 +68,39 @@ def build(programs: Sequence[Program], dtype: str, architecture: str) -> Built:
 class _Tile:
     """The columns of a tile: inputs, point, memory, data, and their replacements.
 
-    refined, ended: first columns of the results of `refine` and `end`. The results of `end` are
-    written in place if no program reads the columns that they replace.
+    inputs: columns of each input. moving: columns of point and memory. carried: these, and the
+    columns of data. refined, ended: columns of the results of `refine` and `end`. Data that are
+    inputs share their columns. The results of `end` are written in place if no program reads the
+    columns that they replace.
     """
 
     def __init__(self, begin: Program, refine: Program, end: Program) -> None:
-        sizes = [v.size for v in (*begin.inputs, *begin.outputs)]
-        *starts, after = itertools.accumulate(sizes, initial=0)
-        self.inputs, self.carried = starts[: len(begin.inputs)], starts[len(begin.inputs) :]
-        self.refined = [after, after + refine.outputs[0].size]
-        read = {k.data[0] for p in (begin, end) for k in p.code if k.op == "input"}
-        self.ended, self.columns = [], after + sum(v.size for v in refine.outputs)
-        for k, variable in enumerate(end.outputs):
-            self.ended.append(after if k in read else self.inputs[k])
-            after += variable.size if k in read else 0
-        self.columns = max(self.columns, after)
+        self.columns = 0
+        self.inputs = [self._new(v.size) for v in begin.inputs]
+        self.moving = [self._new(v.size) for v in begin.outputs[:2]]
+        data: list[int] = []
+        shared = set()
+        for k in begin.results[2]:
+            if begin.code[k].op == "input":
+                array, index = begin.code[k].data
+                data.append(self.inputs[array][index])
+                shared.add(array)
+            else:
+                data += self._new(1)
+        self.carried = [*self.moving, data]
+        first = self.columns
+        self.refined = [self._new(v.size) for v in refine.outputs]
+        last, self.columns = self.columns, first
+        read = {k.data[0] for p in (begin, end) for k in p.code if k.op == "input"} | shared
+        self.ended = [
+            self._new(v.size) if k in read else self.inputs[k] for k, v in enumerate(end.outputs)
+        ]
+        self.columns = max(self.columns, last)
+
+    def _new(self, size: int) -> range:
+        """Return the next columns."""
+        self.columns += size
+        return range(self.columns - size, self.columns)
 
 
 def tile_bytes(programs: Sequence[Program], dtype: str) -> int:
@@ -98,9 +115,9 @@ def source(programs: Sequence[Program], dtype: str, warps: int = 1) -> str:
     number, constants, tile = number_of(dtype), list[float](), _Tile(begin, refine, end)
     shared = tile_bytes(programs, dtype)
     parts = [
-        _function("begin", begin, number, constants, (tile.inputs, tile.carried)),
-        _function("refine", refine, number, constants, (tile.carried, tile.refined)),
-        _function("end", end, number, constants, ([*tile.inputs, *tile.carried], tile.ended)),
+        _function("begin", begin, number, constants, tile.inputs, tile.carried),
+        _function("refine", refine, number, constants, tile.carried, tile.refined),
+        _function("end", end, number, constants, [*tile.inputs, *tile.carried], tile.ended),
     ]
     head = [f"/* {', '.join(f'{p.name}: {p.count}' for p in programs)}. */", prelude(dtype)]
     head += [f"#ifndef LANES\n#define LANES {WARP}\n#endif", f"#define SHARED {shared}", _TILE]
@@ -126,19 +143,32 @@ def _function(
     program: Program,
     number: Number,
     constants: list[float],
-    places: tuple[Sequence[int], Sequence[int]],
+    inputs: Sequence[Sequence[int]],
+    outputs: Sequence[Sequence[int]],
 ) -> str:
-    """Return a program as a function that reads and writes columns of the tile."""
-    plan, (inputs, outputs) = Plan(program), places
+    """Return a program as a function that reads and writes columns of the tile.
+
+    Results that are used later are read again, so that they do not occupy registers.
+    """
+    plan = Plan(program)
+    same = set()  # results that are inputs and stay in their columns
+    for k, places in plan.places.items():
+        if plan.code[k].op == "input":
+            array, entry = plan.code[k].data
+            same |= {(a, b) for a, b in places if outputs[a][b] == inputs[array][entry]}
 
     def deliver(output: int, index: int, value: str) -> str:
-        return f"tile{column(outputs[output] + index)} = {value};"
+        stored = f"tile{column(outputs[output][index])} = {value};"
+        return "" if (output, index) in same else stored
 
-    body = Body(plan, number, deliver, constants=constants)
+    def place_of(output: int, index: int) -> str:
+        return str(column(outputs[output][index]))
+
+    body = Body(plan, number, deliver, constants=constants, place_of=place_of)
     for k in plan.order:
         if plan.code[k].op == "input":
             array, index = plan.code[k].data
-            place = str(column(inputs[array] + index))
+            place = str(column(inputs[array][index]))
             if k in plan.turning_inputs:
                 body.name(k, f"tile{place}", fixed=False)
             else:
@@ -162,7 +192,8 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
     for name, kind, _ in arrays:
         own = ", ".join(f"long long {stride}_{name}" for stride in strides)
         parameters.append(f"{kind} __restrict__ {name}, {own}")
-    status = f"tile{column(tile.carried[1])}"
+    status = f"tile{column(tile.moving[1].start)}"
+    moved = sum(v.size for v in begin.outputs[:2])
     return [
         f'extern "C" __global__ void __launch_bounds__({WARP * warps}, 1) kernel(',
         "    " + ",\n    ".join(parameters) + ") {",
@@ -186,7 +217,7 @@ def _kernel(begin: Program, end: Program, tile: _Tile, warps: int) -> list[str]:
         "  }",
         f"  if ({status} == 0) {{",
         "    refine(never);",
-        _copied(sum(v.size for v in begin.outputs[:2]), tile.carried[0], _place(tile.refined[0])),
+        _copied(moved, tile.moving[0].start, _place(tile.refined[0].start)),
         "  }",
         "  }",
         "}\n",
@@ -198,7 +229,7 @@ def _begun(
 ) -> list[str]:
     """Return code that begins the next step of a waiting robot, or takes another robot."""
     read = [
-        _copied(v.size, tile.inputs[k], f"from{k}[i * column_in{k}]")
+        _copied(v.size, tile.inputs[k].start, f"from{k}[i * column_in{k}]")
         for k, v in enumerate(begin.inputs)
     ]
     return [
@@ -230,8 +261,8 @@ def _ended(end: Program, tile: _Tile) -> list[str]:
     for k, variable in enumerate(end.outputs):
         lines += [
             f"  for (int i = 0; i < {variable.size}; i++) {{",
-            f"    const real next = {_place(tile.ended[k])};",
-            f"    {_place(tile.inputs[k])} = next;",
+            f"    const real next = {_place(tile.ended[k].start)};",
+            f"    {_place(tile.inputs[k].start)} = next;",
             f"    if (due) to{k}[i * column_out{k}] = next;",
             "  }",
         ]

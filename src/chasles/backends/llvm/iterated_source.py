@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-TILES, CACHED = 16, 600_000
+TILES, CACHED = 16, 1_300_000
 """Largest number of tiles in a chunk of states, and number of bytes that they may occupy. With more
 tiles, fewer lanes are idle when most states have converged.
 """
@@ -97,7 +97,7 @@ entry:
 
 
 def _lanes(layout: Layout) -> str:
-    """Return functions that count unconverged lanes, copy strided numbers, and find a lane."""
+    """Return functions that count unconverged lanes, copy numbers of lanes, and find a lane."""
     kind, lanes = layout.kind, layout.lanes
     return f"""
 define internal i64 @open(ptr %tile) {{
@@ -136,6 +136,36 @@ end:
   ret void
 }}
 
+; Copy the numbers of several lanes together, so that neighbors share cache lines.
+define internal void @gathered(ptr %to, ptr %from, i64 %pairs, i64 %count, i64 %wide) {{
+entry:
+  %some = icmp ugt i64 %pairs, 0
+  br i1 %some, label %row, label %end
+row:
+  %k = phi i64 [ 0, %entry ], [ %k_next, %row_on ]
+  %far = mul i64 %k, %wide
+  br label %pair
+pair:
+  %p = phi i64 [ 0, %row ], [ %p_next, %pair ]
+  %from_at = getelementptr ptr, ptr %from, i64 %p
+  %to_at = getelementptr ptr, ptr %to, i64 %p
+  %from_lane = load ptr, ptr %from_at
+  %to_lane = load ptr, ptr %to_at
+  %source = getelementptr {kind}, ptr %from_lane, i64 %far
+  %target = getelementptr {kind}, ptr %to_lane, i64 %far
+  %x = load {kind}, ptr %source
+  store {kind} %x, ptr %target
+  %p_next = add i64 %p, 1
+  %p_more = icmp ult i64 %p_next, %pairs
+  br i1 %p_more, label %pair, label %row_on
+row_on:
+  %k_next = add i64 %k, 1
+  %k_more = icmp ult i64 %k_next, %count
+  br i1 %k_more, label %row, label %end
+end:
+  ret void
+}}
+
 define internal ptr @lane(ptr %tiles, i64 %row) {{
 entry:
   %number = udiv i64 %row, {lanes}
@@ -162,6 +192,8 @@ entry:
   %pool = getelementptr i8, ptr %tiles, i64 {layout.count * layout.tile}
   %memory = getelementptr i8, ptr %pool, i64 {start}
   %scan = alloca i64
+  %to = alloca [{lanes} x ptr]
+  %source = alloca [{lanes} x ptr]
   store i64 0, ptr %scan
   br label %clear
 clear:
@@ -178,6 +210,7 @@ round:
 lane:
   %l = phi i64 [ 0, %round ], [ %l_next, %lane_on ]
   %active = phi i64 [ 0, %round ], [ %active_on, %lane_on ]
+  %new = phi i64 [ 0, %round ], [ %new_on, %lane_on ]
   %owner_at = getelementptr i64, ptr %owners, i64 %l
   %owner = load i64, ptr %owner_at
   %status_at = getelementptr {kind}, ptr %memory, i64 %l
@@ -205,20 +238,27 @@ look:
 {_needed(layout, name, "found", "%from_status")}
   br i1 %found_needed, label %fill, label %seek
 fill:
-  call void @copied(ptr %own, ptr %from, i64 {every}, i64 {lanes})
+  %to_at = getelementptr ptr, ptr %to, i64 %new
+  store ptr %own, ptr %to_at
+  %source_at = getelementptr ptr, ptr %source, i64 %new
+  store ptr %from, ptr %source_at
+  %new_more = add i64 %new, 1
   store i64 %s, ptr %owner_at
   br label %works
 works:
+  %new_works = phi i64 [ %new_more, %fill ], [ %new, %taken ]
   %active_new = add i64 %active, 1
   br label %lane_on
 empty:
   br label %lane_on
 lane_on:
   %active_on = phi i64 [ %active_new, %works ], [ %active, %empty ]
+  %new_on = phi i64 [ %new_works, %works ], [ %new, %empty ]
   %l_next = add i64 %l, 1
   %l_more = icmp ult i64 %l_next, {lanes}
   br i1 %l_more, label %lane, label %ready
 ready:
+  call void @gathered(ptr %to, ptr %source, i64 %new_on, i64 {every}, i64 {lanes})
   %none = icmp eq i64 %active_on, 0
   br i1 %none, label %end, label %iterate
 iterate:

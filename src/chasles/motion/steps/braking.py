@@ -18,13 +18,11 @@ from typing import NamedTuple
 import numpy as np
 
 from chasles.expr import Arena, Number
-from chasles.functions.programs import program
 from chasles.mathematics.linear import Vector
 from chasles.model import WORLD, Model
 from chasles.model.build import connected
 from chasles.model.parameters import substituted
 from chasles.motion.geometry.closed_forms import less, maximum, minimum, select, sqrt
-from chasles.motion.geometry.kinematics import result
 from chasles.motion.steps.algebra import dot, zeros
 from chasles.motion.steps.bodies import Own, computed
 from chasles.motion.steps.impulses import SLOW
@@ -33,15 +31,15 @@ FAST = 0.2
 """Angle (rad) by which a joint must turn in a step with fast rotation."""
 
 
-class Smooth(NamedTuple):
-    """Kinetic energy at the start of a step, and impulses of forces other than velocity products.
+class Start(NamedTuple):
+    """Start of a step: position, velocities, and the velocities that smooth forces accelerate.
 
-    At end velocities v, the work of these impulses, without contacts, is v . (pushed - implicit v).
+    The last two differ by the corrections of free joints (`stepping.Steps`).
     """
 
-    energy: Number
-    pushed: np.ndarray
-    implicit: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    steady: np.ndarray
 
 
 def articulated(model: Model) -> bool:
@@ -52,6 +50,27 @@ def articulated(model: Model) -> bool:
 def size(model: Model) -> int:
     """Return the number of entries of a brake."""
     return 1 + 3 * len(_roots(model))
+
+
+def allowed(model: Model, arena: Arena, start: Start, v: np.ndarray, dt: float, own: Own) -> Number:
+    """Return the largest kinetic energy (J) after a step with end velocities v.
+
+    The impulse of all forces other than velocity products follows from the balance of momentum: it
+    is M (v - steady) plus the impulse of the velocity products.
+    """
+    still, rate = zeros(model.nv), (1.0 / dt) * (v - start.steady)
+    energy = 0.5 * dot(start.v, _inertial(model, arena, start.q, still, start.v, own))
+    return energy + dt * dot(v, _inertial(model, arena, start.q, start.v, rate, own))
+
+
+def _inertial(
+    model: Model, arena: Arena, q: np.ndarray, v: np.ndarray, rate: np.ndarray, own: Own
+) -> np.ndarray:
+    """Return M times the rate plus velocity products, without loads such as springs."""
+    free = {**own, "gravity": [0.0, 0.0, 0.0]} if own else own
+    bare, still = model if own else model.weightless(), zeros(model.nv)
+    loads = computed(bare, "inverse_dynamics", arena, {"q": q, "qd": still, "qdd": still}, free)
+    return computed(bare, "inverse_dynamics", arena, {"q": q, "qd": v, "qdd": rate}, free) - loads
 
 
 def brake(
@@ -69,21 +88,15 @@ def brake(
     others are the velocities of the centers of mass of floating robots, along the axes of their
     base.
     """
-    given = {"q": q, "qd": [0.0] * model.nv, "qdd": v}
-    here = model
-    if own:
-        free = {**own, "gravity": [0.0, 0.0, 0.0]}
-        momentum = computed(model, "inverse_dynamics", arena, given, free)
-        here = connected(substituted(model.source, own), mimic=model.mimics)
-    else:
-        momentum = result(program(model.weightless(), "inverse_dynamics"), arena, given)
+    momentum = _inertial(model, arena, q, zeros(model.nv), v, own)
+    here = connected(substituted(model.source, own), mimic=model.mimics) if own else model
     carried: Number = 0.0
     centers: list[Number] = []
     for i, at in _roots(model).items():
         mass: Number = sum(here.bodies[k].inertia.m for k in model.subtree(i))
-        own = momentum[at] / mass
-        carried = carried + 0.5 * dot(momentum[at], own)
-        centers += list(own)
+        mean = momentum[at] / mass
+        carried = carried + 0.5 * dot(momentum[at], mean)
+        centers += list(mean)
     relative = 0.5 * dot(v, momentum) - carried
     part = _slower(allowed - carried, relative)
     whole = _slower(allowed, carried)  # below 1 only if errors of the step move the centers

@@ -36,7 +36,7 @@ from chasles.motion.geometry.closed_forms import (
 )
 from chasles.motion.geometry.kinematics import result, symbols
 from chasles.motion.steps import braking
-from chasles.motion.steps.algebra import dot, solved, symmetric, zeros
+from chasles.motion.steps.algebra import solved, symmetric, zeros
 from chasles.motion.steps.bodies import (
     Own,
     body_jacobian,
@@ -164,8 +164,7 @@ class Steps:
         self._inverse = neutral_inverse(model, arena, self.own)
         self._lines = drawn(model, arena, q, v, self._inverse, self.own)
         tau, K, D = self._forces(arena, given)
-        implicit = dt * D + dt * dt * K
-        H = M + implicit
+        H = M + (dt * D + dt * dt * K)
         # Linear velocities of free joints are kept along the world axes, without the term w x u.
         steady = v.copy()
         for at in free_places(model):
@@ -175,13 +174,10 @@ class Steps:
         momentum, damped = M @ v, dt * (D @ v)
         p = momentum + M @ (steady - v) + dt * (tau - h) + damped
         self._reduced: Reduction | None = None
-        self._smooth: braking.Smooth | None = None
+        self._smooth: np.ndarray | None = None
         if braking.articulated(model):
-            still = {"q": q, "qd": [0.0] * model.nv}
-            at_rest = computed(model, "bias_forces", arena, still, self.own)
-            pushed = dt * (tau - at_rest) + damped
-            self._smooth = braking.Smooth(0.5 * dot(v, momentum), pushed, implicit)
-            self._carried.put([*q, *v, *given.get(MODEL, ())])
+            self._smooth = steady
+            self._carried.put([*q, *v, *steady, *given.get(MODEL, ())])
         if model.source.closure is not None:
             self._reduced = found = reduction(model, arena, q, v, self.own)
             p = momentum - dt * (M @ found.g) + dt * (tau - h) + damped
@@ -268,7 +264,6 @@ class Steps:
             kept += [*([] if touch.direct else [touch.point]), touch.axes, touch.bound]
             kept += [touch.stiffness, touch.weight, touch.friction]
         kept += [] if self._rate is None else [self._rate]
-        kept += [] if self._smooth is None else self._smooth
         for part in kept:
             self._carried.put(part)
 
@@ -435,20 +430,19 @@ class Steps:
         status = maximum(converged, less_equal(MOST, after)) * (3.0 - converged * (2.0 - fixed))
         bounds = [select(fixed, old, new) for old, new in zip(held, found.pushes, strict=True)]
         new = [status, after, found.residual, *memory[3:MEMORY]]
-        new += [*found.gradient, *bounds, *last, *self._brake(newton, found.v, data)]
+        new += [*found.gradient, *bounds, *last, *self._brake(found.v, data)]
         return self._iteration("rescue", v, memory, memory[0], found.v, new)
 
-    def _brake(self, newton: Newton, v: np.ndarray, data: np.ndarray) -> list[Number]:
+    def _brake(self, v: np.ndarray, data: np.ndarray) -> list[Number]:
         """Return the brake of a step with end velocities v."""
         if self._smooth is None:
             return []
         arena, seen = data[0].arena, self._carried.seen
-        before, pushed, implicit = (seen(data, part) for part in self._smooth)
-        gained = dot(v, pushed) - dot(v, implicit @ v) + newton.work(v)[0]
         q, v0 = (seen(data, self._given[name]) for name in ("q", "qd"))
         own = self._free.of_model(seen(data, self._given[MODEL]) if self.own else None)
+        start = braking.Start(q, v0, seen(data, self._smooth))
         there, last, _ = self._ended(arena, q, v0, v, data, own)
-        allowed = before.item() + gained
+        allowed = braking.allowed(self.model, arena, start, v, self.dt, own)
         return braking.brake(self.model, arena, there, last, allowed, self.dt, own)
 
     def _between_symbols(self) -> tuple[np.ndarray, np.ndarray, Problem, np.ndarray]:
