@@ -1,4 +1,4 @@
-"""Controllers that are traced into a step: joint torques as expressions of time and state.
+"""Controllers for compiled motions: joint torques as expressions of time and state.
 
 A controller is a function tau(t, q, qd), written with arithmetic and functions of `chasles.expr`,
 or an instance of a controller class of this module. A trainable controller is a function
@@ -32,7 +32,7 @@ Numbers = Sequence[Number]
 
 @dataclass(frozen=True)
 class _Law:
-    """Base class of controllers, which converts arrays in their fields to tuples."""
+    """Base class of controllers. Arrays in the fields are converted to tuples."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -44,7 +44,7 @@ class _Law:
             raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
 
     def _gains(self, name: str, size: int) -> list[float]:
-        """Return the gain `name`, one number or `size` numbers, as a list of `size` numbers."""
+        """Return the gain `name` as a list of `size` numbers. A single number is repeated."""
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
         if array.shape not in ((), (size,)):
@@ -117,8 +117,9 @@ class ComputedTorque(_Law):
     """Inverse dynamics of qdd = stiffness (target - q) - damping qd: independent damped springs.
 
     stiffness: one number or nv, in 1/s2. damping: one number or nv, in 1/s. target: position (nq,),
-    or a trajectory (`chasles.trajectory`), whose accelerations are added. For a robot with closed
-    loops, the independent coordinates behave like these springs (`computed_torque`).
+    or a trajectory (`chasles.trajectory`). The accelerations of a trajectory are added to qdd. For
+    a robot with closed loops, the independent coordinates behave like these springs
+    (`computed_torque`).
     """
 
     stiffness: Any
@@ -210,8 +211,8 @@ def _tracking(
 ) -> Callable[..., Any]:
     """Return `computed_torque` for a tree as one compiled function of arrays.
 
-    single: for stiffness and for damping, True if the gain is a single number. fallback: function
-    that is called with arguments that the compiled entry does not accept.
+    single: pair of flags for stiffness and damping, True for a gain that is a single number.
+    fallback: function to call for arguments that the compiled entry does not accept.
     """
     model = mechanism.model
     own = any(joint.custom is not None for joint in model.source.joints)
@@ -424,7 +425,10 @@ def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[...
 
 
 def checked_parameters(parameters: Any, control: Any) -> int:
-    """Return the number of parameters of a controller; only a function accepts parameters."""
+    """Return the number of parameters of a controller.
+
+    Raise an error if there are parameters and the controller is not a function.
+    """
     count = parameter_count(parameters)
     if count and (control is None or isinstance(control, BUILT_IN)):
         problem = "parameters were given, but tau is not a controller"

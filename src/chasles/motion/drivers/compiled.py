@@ -39,12 +39,12 @@ from chasles.motion.steps.traced import (
 )
 
 DONE, WATCH = "compiled steps", "watch"
-"""Names of the data that parts of a motion pass on: number of completed steps, contact watch."""
+"""Keys of the data for resuming a motion: number of completed steps, contact watch."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Key that determines the code of a step."""
+    """Cache key of a compiled step: all data that determine its code."""
 
     source: Description
     mimic: bool
@@ -154,7 +154,7 @@ class Rollout:
         )
 
     def __call__(self, course: Course) -> Trajectory:
-        """Return the motion."""
+        """Run the steps of a course and return the recorded motion."""
         place, dt, steps = self._place(course), course.dt, course.steps
         every, done, total = course.every, course.done, course.total or steps
         if not backends.takes_numpy(place.backend):
@@ -255,7 +255,7 @@ class Rollout:
         return self._adjoints[along]
 
     def _place(self, course: Course) -> Place:
-        """Check all arguments and return them with their location."""
+        """Check all arguments and return the place (host or GPU) that holds them."""
         surfaces, given = self._sizes.get("contact_states", 0), course.contact_states
         if given is not None and not surfaces:
             problem = "contact_states was given, but no contact has internal state"
@@ -327,8 +327,8 @@ def pulled_back(
 ) -> RolloutGradient:
     """Return the gradient of a motion, computed by its adjoint loop.
 
-    names: inputs, other than states, that have covectors. sizes: sizes of the covectors of the
-    states by name, in order.
+    names: names of the inputs other than states. sizes: covector size of each state, by name and
+    in order.
     """
     steps, every = course.steps, course.every
     records = len(kept_steps(steps, every))
@@ -380,7 +380,10 @@ def prepared(
     free: tuple[str, ...] = (),
     again: bool = False,
 ) -> Rollout:
-    """Return a compiled step, cached if possible. again: True to trace the controller anyway."""
+    """Return a compiled step, cached if possible.
+
+    again: True to trace the controller even if the step is cached.
+    """
     known_law = callable(control) or isinstance(control, Controls)
     control = control if known_law else None
     count = checked_parameters(parameters, control)
@@ -450,7 +453,7 @@ def checked_steps(
         problem = f"start must be a finite time, not {start!r:.60}"
         raise InputError("E-MOTION-022", problem, part=function)
     if counts[0] > MOST_STEPS:
-        problem = f"the motion has {counts[0]:,} steps, more than {MOST_STEPS:,}"
+        problem = f"the motion has {counts[0]:,} steps, more than the limit of {MOST_STEPS:,}"
         remedy = "simulate fewer steps, and continue from the last state (start=)"
         raise InputError("E-MOTION-121", problem, remedy, part=function)
     step, begin = checked_step(dt, f"{function}: dt"), float(start)
@@ -468,7 +471,7 @@ def check_given(course: Course, states: Collection[str], rows: Collection[str]) 
     """Raise an error for activations or controls that no actuator uses."""
     for name, known in (("act", states), ("ctrl", rows)):
         if getattr(course, name) is not None and name not in known:
-            problem = f"{name} was given, but no actuator takes it"
+            problem = f"{name} was given, but no actuator uses it"
             raise InputError("E-MOTION-142", problem, "leave it out", part=course.function)
 
 

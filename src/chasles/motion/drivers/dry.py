@@ -31,8 +31,9 @@ DEPENDENT = 1e-10
 class Dry(Sticking):
     """Step of an integrator in which dry friction may hold joints.
 
-    The accelerations in a mode are due to `force` and to the torques that keep held joints at rest.
-    The attribute `free`, the accelerations without holding torques, is set later.
+    In a mode, the joint torques are `force` and the torques that keep held joints at rest. The
+    driver sets the attribute `free`, a function that returns accelerations without these holding
+    torques.
     """
 
     free: Accelerate
@@ -68,7 +69,10 @@ class Dry(Sticking):
         return np.concatenate([np.where(held, 0.0, _pushed(qdd, B, holding)), behind], -1)
 
     def _see(self, B: np.ndarray, holding: np.ndarray) -> None:
-        """Store the initial holding torques, and the largest acceleration that holding prevents."""
+        """Store the first holding torques of a step, and update the largest acceleration error.
+
+        The error is due to holding torques that exceed dry friction.
+        """
         beyond = np.copysign(np.maximum(np.abs(holding) - self.friction, 0.0), holding)
         if self._first is None:
             self._first, self._beyond = holding, beyond
@@ -92,8 +96,8 @@ class Dry(Sticking):
     ) -> Advanced:
         """Return the step with its error estimate, if any, and its interpolant.
 
-        The error includes the change of the step due to impulses, and the motion that is missing
-        because joints were held too long.
+        The error includes the change of the step due to impulses, and the missing motion of joints
+        that were held too long.
         """
         assert isinstance(system, Local)
         n, error = len(self.friction), found.error
@@ -123,8 +127,8 @@ class Dry(Sticking):
         assert isinstance(system, Local)
         v, P, rests = end.v1, np.zeros_like(end.v1), end.free != 0.0
         if np.any(rests & ((v != 0.0) | (end.low > 0.0) | (end.high < 0.0))):
-            # Evaluated at the end of the step for closed loops, and at its beginning for trees, as
-            # in compiled steps.
+            # For closed loops, the response is evaluated at the end of the step. For trees, it is
+            # evaluated at the beginning, as in compiled steps.
             q = system.state(h, y)[0] if self._mechanism.rows else system.q
             B = self._response(system.t + h if self._mechanism.rows else system.t, q)
             P = self._stopping(B, end.free, v)
