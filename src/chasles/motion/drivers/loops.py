@@ -235,7 +235,7 @@ class Closed(Looped, Remembering):
         return there, qd, self._rate(q, there, qd)
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return all charts, the indices of charts in use, and the chart and margin of each member."""
+        """Return all charts, the indices of charts in use, and each member's chart and margin."""
         known, arrays = self._mechanism.charts.memory()
         used = np.array([known.index(chart) for chart in self._charts], dtype=int)
         return arrays | {"charts": used, "chart": self._which, "margin": self._start}
