@@ -62,7 +62,7 @@ def _contacts(mechanism: Mechanism, run: Trajectory, plan: Plan) -> list[Contact
         return []
     if any(pair.varies or not hasattr(pair.law, "states") for pair in pairs):
         problem = "sensors of accelerations and forces do not support rigid contacts"
-        remedy = "name only sensors of positions and velocities"
+        remedy = "request only sensors of positions and velocities"
         raise InputError("E-SENSE-014", problem, remedy, part="simulate")
     points, normals = _spots(Contacts(mechanism.model, pairs), run.q)
     sides = [pair.frames for pair in pairs for _ in range(pair.points)]

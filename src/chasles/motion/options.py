@@ -83,7 +83,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Closing:
-    """Loop closure by a function or by stabilization with a time (s). Default: Newton's method."""
+    """Loop closure: a function, or a stabilization time (s). Default: Newton's method."""
 
     closure: ClosureFunction | None = None
     stabilization: float | None = None
@@ -129,7 +129,7 @@ Integrators = Literal[
     "variational",
     "time-stepping",
 ]
-"""Names of integrators, for type checkers: "auto", those of `INTEGRATORS`, and "time-stepping"."""
+"""Names of integrators, for type checkers: "auto", "time-stepping", and names in `INTEGRATORS`."""
 
 
 class Options(TypedDict, total=False):

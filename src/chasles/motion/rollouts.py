@@ -217,8 +217,8 @@ def rollout_pullback(
     A step of "time-stepping" is differentiated at its solution by the implicit function theorem.
     The gradient is exact as long as small changes do not alter which contacts and limits act, stick
     or slide in the step. Where a contact is made or lost, or begins to stick or to slide, the
-    motion has a kink (with restitution, a jump), and the gradient is that of the side on which the
-    motion lies. Motions with closed loops or height fields do not support gradients.
+    motion has a kink (with restitution, a jump), and the result is the one-sided gradient on the
+    side of the motion. Motions with closed loops or height fields do not support gradients.
 
     Examples
     --------

@@ -86,7 +86,7 @@ def simulate(
         Parameters p of a traced function tau(t, q, qd, p).
     model_parameters : mapping from str to array_like, optional
         Values of the robot's parameters in this motion, such as {"link3.mass": masses}: either one
-        value for all members of a batch, or one for each. Names are those of
+        value for all members of a batch, or one value per member. Names are the same as in
         `chasles.compile(parameters=)`. All values share one compiled program. This option needs a
         compiled motion, without sensors.
     tau : array_like, shape (..., nv), optional
@@ -172,7 +172,7 @@ def simulate(
     state and an explicit integrator: bodies touch, separate, stick, slide and collide. Each change
     is located within its step, like an event, and named in `Trajectory.events`: "impact", "gain",
     "loss", "slip" or "stick", followed by the name of the point. Contacts are detected at the ends
-    of each step, so dt must be small enough that no body passes through a small or thin one.
+    of each step, so dt must be small enough that bodies do not pass through small or thin bodies.
 
     For a robot with loops, q and qd must keep the loops closed (`assemble`, `complete`). The
     independent coordinates are integrated, and the dependent ones are computed from them to 1e-13,
@@ -196,8 +196,8 @@ def simulate(
     for name in plan.model_parameters or ():
         shape(robot.model.source, name)
     if plan.model_parameters and plan.sensors is not False:
-        problem = "sensors= measures the robot with its own parameters, not with model_parameters"
-        remedy = "give robot.with_parameters(...) instead"
+        problem = "sensors= cannot be combined with model_parameters"
+        remedy = "simulate robot.with_parameters(...) instead"
         raise InputError("E-MOTION-203", problem, remedy, part="simulate")
     run = _motion(robot, plan, q, qd, compiled, device, threads)
     if plan.sensors is not False:
@@ -253,7 +253,7 @@ def _motion(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Run a plan by time stepping, compiled, or step by step with the reason stored in `why`."""
+    """Simulate a plan by time stepping, compiled, or in Python. `why` then holds the reason."""
     if plan.integrator == TIME_STEPPING:
         return stepped(robot, plan, q, qd, compiled, device, threads)
     dt = DT if plan.dt is None else checked_step(plan.dt, "simulate: dt")

@@ -32,8 +32,8 @@ def check_damping(
     """Raise an error if damping makes steps of dt seconds from q (..., nq) unstable.
 
     Joint damping is included if `dissipation` is True; the damping of built-in controllers is
-    always included. Robots with loops are not checked, because their inertia differs from that of
-    the tree.
+    always included. Robots with loops are not checked, because their inertia differs from the
+    inertia of the tree.
     """
     limit, model = INTEGRATORS[integrator].damped, robot.model
     d = along_velocities(model, "damping") if dissipation else np.zeros(model.nv)

@@ -24,9 +24,9 @@ Response = tuple[Value, list[Any]]
 """Force, and the rates of the states."""
 
 CLOSE = 1e-4
-"""Distance, as a fraction of the compression, up to which a body still counts as touching. Without
-this tolerance, rounding errors (especially in float32) would count as loss of contact, and the
-force would jump."""
+"""Largest distance between a body and the surface in contact, as a fraction of the compression.
+Without this tolerance, rounding errors (especially in float32) would end the contact, and the force
+would jump."""
 
 
 @runtime_checkable
@@ -38,7 +38,7 @@ class NormalLaw(Protocol):
         """Number of state variables."""
 
     def touches(self, state: Values, gap: Value) -> Value:
-        """Return 1.0 where there may be a force, 0.0 where the surface is out of reach.
+        """Return 1.0 if a contact force is possible, else 0.0.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class NormalLaw(Protocol):
         """
 
     def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
-        """Correct integrated states so that the surfaces lie on the gap if there is a force.
+        """Correct integrated states so that the surfaces touch the bodies if there is a force.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class NormalLaw(Protocol):
 
 
 class _InSeries(NormalLaw):
-    """Surfaces in series, pressed by one force; the state of each is its position (m)."""
+    """Soft surfaces in series under the same force. The states are their positions (m)."""
 
     @property
     def _surfaces(self) -> tuple["SoftSurface", ...]:
@@ -190,8 +190,8 @@ class _InSeries(NormalLaw):
         return sum(0.5 * s.stiffness * z * z for s, z in zip(self._surfaces, state, strict=True))
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        # In closed form (Featherstone 2008, 11.8). If there was a force, the surfaces shift onto
-        # the gap; otherwise each decays as exp(-K t / D).
+        # The step has a closed form (Featherstone 2008, 11.8). If there was a force, the positions
+        # are corrected to add up to the gap. Otherwise, each decays as exp(-K t / D).
         parts = zip(self._surfaces, state, strict=True)
         return self.settled([_decayed(s, z, force, dt) for s, z in parts], force, gap)
 
@@ -203,11 +203,11 @@ class _InSeries(NormalLaw):
 
 @dataclass(frozen=True)
 class SoftSurface(_InSeries):
-    """Massless surface on a spring and a damper: first order (Featherstone 2008, 11.8).
+    """Massless surface on a spring and a damper, of first order (Featherstone 2008, 11.8).
 
     stiffness: K (N/m). damping: D (N s/m). The state is z, the position of the surface (m, negative
     if it is pressed in). A body at p (the gap) touches the surface if p = z. The force is then
-    max(0, -K p - D pdot). If it is zero, contact is lost and the surface recovers on its own, with
+    max(0, -K p - D pdot). If the force is zero, contact is lost, and the surface recovers with
     zdot = -(K z + force)/D (Eq 11.73, 11.74).
 
     The force is computed from p, not from z, so that errors in z decay with the time constant D/K
@@ -228,9 +228,10 @@ class SoftSurface(_InSeries):
 
 @dataclass(frozen=True)
 class TwoSoftSurfaces(_InSeries):
-    """Two soft bodies: each surface has its spring, damper and state, and one force presses both.
+    """Two soft bodies in contact. Each surface has a spring, a damper and a state.
 
-    The bodies touch if the gap is z1 + z2, and both z follow Eq 11.73. If K/D is the same for both
+    The contact force is the same for both surfaces. The bodies touch if the gap is z1 + z2, and
+    both z follow Eq 11.73. If K/D is the same for both
     surfaces, `lumped` returns one surface with the same forces.
     """
 
@@ -494,8 +495,8 @@ class SoftFriction:
 class SoftContact:
     """Normal law with or without friction: the forces at one contact point.
 
-    tangents: 2 in space, 1 in the plane. The states are those of the normal law, followed by one
-    friction state for each tangent. Forces are in the order of the contact axes: tangents, then
+    tangents: 2 in space, 1 in the plane. The states are the states of the normal law, followed by
+    one friction state for each tangent. Forces are in the order of the contact axes: tangents, then
     normal.
     """
 
@@ -522,7 +523,7 @@ class SoftContact:
         return self.normal.states + (self.tangents if self.friction is not None else 0)
 
     def touches(self, state: Values, gap: Value) -> Value:
-        """Return 1.0 where there may be a force, 0.0 where the surface is out of reach.
+        """Return 1.0 if a contact force is possible, else 0.0.
 
         Parameters
         ----------
@@ -650,7 +651,7 @@ class SoftContact:
         return [*after, *self.friction.advanced(sideways, forces[:-1], dt)]
 
     def settled(self, state: Values, forces: Values, gap: Value) -> list[Value]:
-        """Correct integrated states so that the surfaces lie on the gap if there is a force.
+        """Correct integrated states so that the surfaces touch the bodies if there is a force.
 
         Parameters
         ----------

@@ -1,9 +1,9 @@
 """Restitution in a time step: impacts within the step, their times and rebound velocities.
 
 The impacts in a step are simultaneous, unless the law of a contact has `sequence`. Such impacts
-occur one after another, so that a blow passes through bodies that touch, as in Newton's cradle. The
-normal velocities after the last impact are lower bounds of those at the end of the step. The step
-then finds the impulses that cause these velocities, together with friction.
+occur one after another, so that an impulse passes through bodies in contact, as in Newton's cradle.
+The normal velocities after the last impact are lower bounds of the normal velocities at the end of
+the step. The step then computes the impulses that cause these velocities, together with friction.
 """
 
 from collections.abc import Sequence
@@ -64,7 +64,7 @@ def bouncing(
 ) -> Bounces:
     """Return slots with bounds that include restitution, and the time of the first impact.
 
-    Stored velocities are those in the middle of the previous step, so that a free-fall parabola is
+    Stored velocities refer to the middle of the previous step, so that a free-fall parabola is
     exact.
     """
     dt, fall = free.dt, IMPACT * gravity * free.dt

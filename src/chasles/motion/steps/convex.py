@@ -4,8 +4,8 @@ Friction is bounded by the normal impulse at the same velocities, so the derivat
 is not symmetric: friction grows as the bodies approach each other. Newton's method with that
 derivative converges to velocities that satisfy Coulomb's law at the end of the step. The laws are
 piecewise linear, except for the direction of sliding. Once it is known which contacts act and
-stick, one step is exact for all that stick. The first step predicts this: contacts act if gravity
-would close them, and stick or slide along their current velocity (`touching.expected`).
+stick, one step is exact for all contacts that stick. The first step predicts this: contacts act if
+gravity would close them, and stick or slide along their current velocity (`touching.expected`).
 
 If full Newton steps do not converge, steps end where the power of the unbalanced momentum vanishes
 (`Newton.part_step`), and use only a fraction of the derivatives of friction (`Slope`), so that they
@@ -59,7 +59,7 @@ SEARCHED = 12
 """Number of points at which the search along a step evaluates the power."""
 
 NARROW = 1e-4
-"""Square of the smallest fraction of the upper end to which one bisection reduces the interval."""
+"""Smallest ratio of the lower to the upper end of the interval in bisections of its logarithm."""
 
 Motions = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -174,7 +174,7 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
-        """Return velocities v with their unbalanced momentum. at: velocities of the slots."""
+        """Return the result of a step with end velocities v. at: velocities of the slots."""
         impulses = self._impulses(at)
         g = self._balance(v, impulses)
         pushes = [linear[2] for linear, _ in impulses]
@@ -185,7 +185,7 @@ class Newton:
         return sqrt(np.sum(gradient * gradient * self.p.inverse) / self.p.scale)
 
     def _balance(self, v: np.ndarray, impulses: Motions) -> np.ndarray:
-        """Return the unbalanced momentum: that of v minus that of smooth forces and impulses."""
+        """Return the unbalanced momentum: H v minus the momentum of smooth forces and impulses."""
         p = self.p
         g = np.array([dot(row, v) for row in p.H], dtype=object) - p.p - self._applied(impulses)
         for stop in p.stops:

@@ -42,7 +42,7 @@ class Scene:
         return unseen([p for p in self.pairs if meeting(p.body, p.surface) is None])
 
     def spots(self, arena: Arena, q: np.ndarray) -> tuple[list[tuple[Pair, Spot]], list[Crowd]]:
-        """Return the pairs and points that have their own slot, and groups that share slots."""
+        """Return the pairs and points with separate slots, and the groups that share slots."""
         places = placed(self.model, arena, q, self.pairs)
         found: list[tuple[Pair, Spot]] = []
         for pair in self.pairs:

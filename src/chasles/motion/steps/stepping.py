@@ -11,7 +11,7 @@ another Newton step. `rescue` takes a step with a line search, for states that N
 not solve. `end` moves the robot. Free joints keep their linear velocity along the world axes, so
 that spinning adds no energy to the linear motion.
 
-Long because the programs share one problem and the data that pass between them.
+Long because all programs share one problem and exchange data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -74,15 +74,15 @@ The second value is for float32, because stiff contacts amplify the rounding of 
 """
 
 FLOOR = 1e-9
-"""Velocity (m/s or rad/s) whose momentum is added to the reference momentum of residuals."""
+"""Velocity (m/s or rad/s) that is added in the reference momentum of residuals."""
 
 MEMORY = 5
-"""Number of leading entries of the memory: status, iterations, residual, and the last two residuals
-before it.
+"""Number of leading entries of the memory: status, iterations, residual, and the two previous
+residuals.
 
 These entries are followed by the gradient, the normal impulses that bound friction after `HOLD`
-iterations, the directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 not solved,
-or solved only with these fixed impulses.
+iterations, the directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 not solved
+or solved only with fixed normal impulses.
 """
 
 EFFORT = ("iterations", "unsolved", "residual", "work", "excess", "overflow")
@@ -92,7 +92,7 @@ restitution release; number of steps in which more points overlapped than there 
 """
 
 STATISTICS = (*EFFORT, "singular")
-"""Entries of the state "effort": those of `EFFORT`, and 1 minus the smallest margin of loops."""
+"""Entries of the state "effort": `EFFORT`, and 1 minus the smallest margin of loops."""
 
 QUICK = 5
 """Number of iterations that take full Newton steps."""
@@ -104,7 +104,7 @@ LARGEST = 1e30
 """Residual above which a step is rejected."""
 
 LATE = ((0, Slope()), (8, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
-"""Numbers of iterations, and the fractions of friction derivatives that `rescue` then uses."""
+"""Iteration numbers, and the fractions of friction derivatives in `rescue` from there on."""
 
 HOLD, MOST = 60, 100
 """Number of iterations after which the normal impulses that bound friction are fixed, and number of
@@ -112,8 +112,8 @@ iterations after which a step ends.
 """
 
 SLACK = 0.5
-"""Contacts are expected to act in a step if this multiple of the velocity that gravity adds would
-close them.
+"""The first Newton step assumes that a contact acts if this multiple of the velocity that gravity
+adds in a step would close it.
 """
 
 
@@ -300,7 +300,7 @@ class Steps:
     ) -> Program:
         """Return the program that sets up a step and takes the first Newton step.
 
-        Its outputs are point, memory and data. before, after: further inputs, which it ignores.
+        Its outputs are point, memory and data. before, after: further inputs that are not used.
         """
         fall = float(np.linalg.norm([*self.model.gravity_vector]))
         newton = Newton(self._problem)
@@ -446,9 +446,9 @@ class Steps:
         new: list[Number],
         fine: Number = 1.0,
     ) -> Program:
-        """Return the program of an iteration, which leaves states that are done unchanged.
+        """Return the program of an iteration. It does not change states that are done.
 
-        fine: 0 for a step that is counted but not taken.
+        done: 1 if the state is not to be changed. fine: 0 for a step that is counted but rejected.
         """
         stays = maximum(done, 1.0 - fine)
         kept = [select(stays, old, now) for old, now in zip(v, point, strict=True)]
@@ -458,7 +458,7 @@ class Steps:
         return self._tiled(Program.from_outputs(name, self._between, outputs))
 
     def _tiled(self, program: Program) -> Program:
-        """Return the program with tiled arrays for the values that pass between programs."""
+        """Return the program with tiled arrays for the values that are passed between programs."""
         return replace(program, tiled=frozenset(x.name for x in self._between))
 
     # The end ------------------------------------------------------------------------------------

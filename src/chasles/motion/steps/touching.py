@@ -36,15 +36,15 @@ at which it sticks under its load.
 """
 
 FEW = 1
-"""Maximum number of slots between two bodies for which each slot has its own Jacobian."""
+"""Maximum number of slots between two bodies for which each slot has a separate Jacobian."""
 
 
 class Touch(NamedTuple):
     """Contact slot in a step.
 
-    carrier: index of the Jacobian of the relative motion. direct: True if that Jacobian is the one
-    of the point along the axes (3, nv), instead of the spatial Jacobian of the bodies (6, nv).
-    bound: smallest normal velocity. weight: inverse mass.
+    carrier: index of the Jacobian of the relative motion. direct: True for the Jacobian (3, nv) of
+    the point along the axes, False for the spatial Jacobian (6, nv) of the bodies. bound: smallest
+    normal velocity. weight: inverse mass.
     """
 
     carrier: int
@@ -101,7 +101,7 @@ def touched(
     weight: Number,
     dt: float,
 ) -> Touch:
-    """Return the slot of a contact point. Its normal impulse is implicit (end of the step)."""
+    """Return the slot of a contact point. Its impulse depends on the end velocity."""
     axes = contact_axes(np.asarray(spot.normal))
     if isinstance(law, Compliant):
         time = dt + law.relaxation
@@ -205,10 +205,10 @@ def linearized(
     """Return a slot linearized about its velocities.
 
     limiting: function that maps the slot and its normal impulse to the impulse that bounds
-    friction, and to the derivative of that bound. last: directions of sliding in the last step. A
-    slot whose direction has reversed sticks, because the last step went past the point where it
-    comes to rest. again: 1 if steps alternate between the same states. Then a slot that opened
-    while sticking is treated as closed and sliding.
+    friction, and to the derivative of that bound. last: directions of sliding in the last step. If
+    the direction of a slot has reversed, the slot is treated as sticking, because it came to rest
+    within the last step. again: 1 if steps alternate between the same states. In this case, a slot
+    that opened while sticking is treated as closed and sliding.
     """
     push, grown = touch.normal.impulse(u[2]), touch.normal.slope(u[2])
     limit, rate = limiting(touch, push)
@@ -256,9 +256,9 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
 
 
 class Rows(NamedTuple):
-    """Stiffness of a direct slot along joint velocities: l'n plus the sum of k r'r over (k, r).
+    """Stiffness of a direct slot along joint velocities: l'n plus the sum of all k r'r.
 
-    symmetric: pairs (k, r); with friction, the rows r are along and across the direction of
+    symmetric: pairs (k, r). With friction, the rows r are along and across the direction of
     sliding. left: l, or None if there is no friction. normal: n.
     """
 
