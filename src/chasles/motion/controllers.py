@@ -54,7 +54,7 @@ class _Law:
 
 
 def follows(control: Any) -> bool:
-    """Return True if the target of a controller is a trajectory, a function t -> q, qd, qdd."""
+    """Return True if the target of a controller is a trajectory (a function t -> q, qd, qdd)."""
     return isinstance(control, _Law) and callable(getattr(control, "target", None))
 
 
@@ -64,19 +64,19 @@ def _nested(value: Any) -> Any:
 
 
 def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) -> list[Number]:
-    """Evaluate a function of the robot on expressions by replaying its program."""
+    """Evaluate the program of a robot function on expressions."""
     return program(model, function).applied(arguments, arena)[0]
 
 
 @renamed(kp="stiffness", kd="damping")
 @dataclass(frozen=True)
 class PDControl(_Law):
-    """tau = stiffness (target - q) - damping qd (+ feedforward), joint by joint.
+    """PD controller: tau = stiffness (target - q) - damping qd + feedforward, for each joint.
 
-    stiffness: one number or nv, in N m/rad (N/m). damping: one number or nv, in N m s/rad (N s/m).
-    target (nq,): desired position; differences are taken on the configuration space. feedforward
-    (nv,): joint torques to add, in N m (N). The target may be a trajectory (`chasles.trajectory`);
-    damping then acts on velocities relative to that trajectory.
+    stiffness: one number or nv numbers, in N m/rad (N/m). damping: one number or nv numbers, in N m
+    s/rad (N s/m). target (nq,): desired position; differences are taken on the configuration space.
+    feedforward (nv,): joint torques to add, in N m (N). The target may be a trajectory
+    (`chasles.trajectory`); damping then acts on velocities relative to that trajectory.
     """
 
     stiffness: Any
@@ -97,7 +97,7 @@ class PDControl(_Law):
 @renamed(kd="damping")
 @dataclass(frozen=True)
 class GravityCompensation(_Law):
-    """Joint torques that hold the robot against gravity, with damping in N m s/rad (N s/m)."""
+    """Controller that compensates gravity, with joint damping in N m s/rad (N s/m)."""
 
     damping: Any = 0.0
 
@@ -114,12 +114,12 @@ class GravityCompensation(_Law):
 @renamed(kp="stiffness", kd="damping")
 @dataclass(frozen=True)
 class ComputedTorque(_Law):
-    """Inverse dynamics of qdd = stiffness (target - q) - damping qd: independent damped springs.
+    """Computed-torque controller for accelerations qdd = stiffness (target - q) - damping qd.
 
-    stiffness: one number or nv, in 1/s2. damping: one number or nv, in 1/s. target: position (nq,),
-    or a trajectory (`chasles.trajectory`). The accelerations of a trajectory are added to qdd. For
-    a robot with closed loops, the independent coordinates behave like these springs
-    (`computed_torque`).
+    stiffness: one number or nv numbers, in 1/s2. damping: one number or nv numbers, in 1/s. target:
+    position (nq,), or a trajectory (`chasles.trajectory`). The accelerations of a trajectory are
+    added to qdd. For a robot with closed loops, the independent coordinates have these
+    accelerations (see `computed_torque`).
     """
 
     stiffness: Any

@@ -85,7 +85,7 @@ def _takes_time_alone(ctrl: Callable[..., Any]) -> bool:
 
 
 def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ctrl(t, q, qd) for a function of time, or for the positions of a trajectory."""
+    """Return a function of time, or the positions of a trajectory, as ctrl(t, q, qd)."""
 
     def ctrl(t: Any, q: Any, qd: Any) -> Any:
         found = given(t)
@@ -110,7 +110,7 @@ def called(
     found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
     if len(found) != size or not all(map(is_number, found)):
         problem = f"the controller returned {found!r:.60}"
-        remedy = f"return {size} numbers: the {what}"
+        remedy = f"return {size} numbers ({what})"
         raise ModelError("E-MOTION-009", problem, remedy, part="rollout")
     return found
 

@@ -74,7 +74,7 @@ class Loads:
 
 @dataclass(frozen=True)
 class Touch:
-    """Contact pairs, initial states of soft contacts, and joint limits that stop joints."""
+    """Contact pairs, initial states of soft contacts, and whether joints stop at their limits."""
 
     contacts: Sequence[Any] | str = ()
     contact_states: Array = None

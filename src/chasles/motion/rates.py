@@ -20,7 +20,7 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Upper bound of the default number of passes, reached by robots with many joints."""
+"""Largest default number of passes. Robots with few joints need fewer passes."""
 
 
 class ResolvedRate:

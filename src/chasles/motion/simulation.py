@@ -332,7 +332,7 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
         ("model_parameters", plan.model_parameters),
     ):
         if value is not None:
-            problem = f"{name} needs a compiled motion, but this one is not compiled: {why}"
+            problem = f"{name} needs a compiled motion, but this motion is not compiled: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")
     name = "tau"
     if isinstance(control, Controls):

@@ -455,10 +455,10 @@ def optional(package: str) -> Any:
 # Sliding contacts ---------------------------------------------------------------------------------
 
 REACH = 1e-13
-"""Values below this fraction of the largest entry of M count as rounding errors."""
+"""Values below this fraction of the largest entry of M are treated as rounding errors."""
 
 SINGULAR = 1e-9
-"""Determinants of scaled matrices below this size count as rounding errors."""
+"""Determinants of scaled matrices below this size are treated as rounding errors."""
 
 ACCURATE, EXACT = 1e-9, 1e-12
 """Largest error of w, relative to the largest |d|, in accepted solutions and in exact solutions."""
@@ -534,7 +534,7 @@ def _only(
         return _smallest(forces[stays])
     what = "Painleve's paradox, indeterminate"
     problem = f"{len(forces)} sets of forces satisfy Coulomb's law here ({what})"
-    remedy = "rigid-body theory does not determine which one occurs"
+    remedy = "choose one of the error's `solutions`, or use soft contacts"
     raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
 
 

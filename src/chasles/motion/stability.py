@@ -55,7 +55,7 @@ def check_damping(
 
 
 def _fastest(model: Model, q: np.ndarray, d: np.ndarray) -> tuple[float, str]:
-    """Return the largest eigenvalue of M^-1 diag(d) at q (1/s), and the main joint of its mode."""
+    """Return the largest eigenvalue of M^-1 diag(d) at q (1/s), and the main joint of the mode."""
     try:
         mass = np.linalg.inv(numbers_of(program(model, "mass_matrix"), q=np.asarray(q, float)))
     except np.linalg.LinAlgError:

@@ -472,7 +472,7 @@ def check_given(course: Course, states: Collection[str], rows: Collection[str]) 
     for name, known in (("act", states), ("ctrl", rows)):
         if getattr(course, name) is not None and name not in known:
             problem = f"{name} was given, but no actuator uses it"
-            raise InputError("E-MOTION-142", problem, "leave it out", part=course.function)
+            raise InputError("E-MOTION-142", problem, "omit it", part=course.function)
 
 
 def given_rows(place: Place, lead: tuple[int, ...], steps: int, nv: int, name: str = "tau") -> Any:

@@ -155,7 +155,7 @@ class Slots:
         return self.resting.kept(at, start, held[np.isfinite(self.bound)])
 
     def _shift(self, at: State, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
-        """Return the displacement d with the least d'M d for which J d = -excess."""
+        """Return the displacement d with the smallest d'M d that satisfies J d = -excess."""
         B = response(self._mechanism.at(at.t), at.q, J.T)
         return B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
 
@@ -234,7 +234,7 @@ def check_rigid(
             raise ArgumentError("E-MOTION-070", problem, remedy, part="simulate")
         if pair.round or pair.on_field or pair.law.torsion or pair.law.rolling:
             shape = "a Capsule on this shape" if pair.round else "a HeightField"
-            what = shape if pair.round or pair.on_field else "torsion and rolling"
+            what = shape if pair.round or pair.on_field else "torsional or rolling friction"
             problem = f"{what} needs integrator 'time-stepping', not {name!r}"
             raise InputError("E-MOTION-137", problem, part="simulate")
     if q.ndim > 1:
@@ -246,7 +246,7 @@ def check_rigid(
         raise InputError("E-MOTION-072", problem, "use 'rk4' or 'dopri5'", part="simulate")
     if stabilization is not None:
         problem = (
-            "stabilization cannot be combined with contacts and limits, which keep the loops closed"
+            "stabilization cannot be combined with contacts or limits, which need closed loops"
         )
         raise InputError("E-MOTION-073", problem, "omit `stabilization`", part="simulate")
 
@@ -312,7 +312,7 @@ class Stops:
         return Moves(*(np.concatenate(pair) for pair in parts))
 
     def _lines(self, at: State) -> Moves:
-        """Return the motion of tendons and ball joints with limits; their directions vary."""
+        """Return the motion of tendons and ball joints with limits, along varying directions."""
         assert self._motion is not None
         nv, (sign, limit) = self._mechanism.nv, self._ends.T
         every = self._motion(at.q, at.qd).reshape(-1, nv + 2)[self._line] * sign[:, None]

@@ -24,8 +24,8 @@ ROUNDED = 1e-12
 """Relative size below which the difference between two values is treated as zero."""
 
 DEPENDENT = 1e-10
-"""Fraction of the largest eigenvalue below which joints coupled by loops are treated as dependent.
-"""
+"""Eigenvalues below this fraction of the largest are treated as zero; they occur if loops couple
+joints."""
 
 
 class Dry(Sticking):
@@ -51,7 +51,7 @@ class Dry(Sticking):
         self._missed, self._still = np.zeros(shape), np.zeros(shape, dtype=bool)
 
     def force(self, force: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-        """Return a function of joint torques with the mode's friction instead of -f sign(qd)."""
+        """Return the function `force` with the friction of the mode instead of -f sign(qd)."""
 
         def forces(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
             return force(t, q, qd) + self.friction * (np.sign(qd) - self.mode.sign)
@@ -59,7 +59,7 @@ class Dry(Sticking):
         return forces
 
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return qdd in the mode, followed by the rates of appended states."""
+        """Return qdd in the current mode, followed by the rates of appended states."""
         rates, held = self.free(t, q, qd), self.mode.held
         if not held.any():
             return rates
@@ -143,7 +143,7 @@ class Dry(Sticking):
         return v, P
 
     def stilled(self, before: np.ndarray, taken: Taken) -> Taken:
-        """Return the step after moving resting joints of closed loops back to their positions.
+        """Return the step with resting joints of closed loops moved back to their positions.
 
         Errors of the step move these joints. The corrections keep the loops closed.
         """

@@ -202,7 +202,7 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
 def _paced(
     step: running.Step, integrator: Integrator, start: float, whole: float, plan: Plan
 ) -> running.Even | running.Controlled:
-    """Return the steps of an integrator from `start` for `whole` seconds, each of at most dt."""
+    """Return the steps of a motion of `whole` seconds from `start`, with step sizes up to dt."""
     longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
     steps = step_count(whole, longest or DT)
     running.check_resolution(start, whole / steps, "simulate")
@@ -214,7 +214,7 @@ def _paced(
 
 
 def step_count(whole: float, longest: float) -> int:
-    """Return the number of equal steps of at most `longest` seconds in `whole` seconds."""
+    """Return the number of equal steps in `whole` seconds, with a step size up to `longest`."""
     count = whole / longest
     if count > MOST_STEPS:
         problem = f"{whole:g} s needs {count:.3g} steps of {longest:g} s (limit: {MOST_STEPS:,})"
@@ -227,7 +227,7 @@ def step_count(whole: float, longest: float) -> int:
 
 
 def host_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
-    """Return a function tau(t, q, qd) that checks its results, for velocities shaped like qd."""
+    """Return the joint torques as a function tau(t, q, qd) that checks its results."""
     if isinstance(tau, BUILT_IN):
         return controlled(mechanism, tau)
     if callable(tau):

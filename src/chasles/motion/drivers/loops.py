@@ -80,10 +80,11 @@ class ClosureFunction:
         self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))
 
     def __call__(self, y: Array, yd: Array = None, ydd: Array = None, *, t: Array = 0.0) -> Any:
-        """Return q (..., nq) at y (..., n), or a tuple with qd if yd is given, and qdd if ydd is.
+        """Return q (..., nq) at y (..., n).
 
+        With yd, the result is a tuple that also contains qd; with ydd, it also contains qdd.
         t: time (...) in s, ignored if gamma depends only on y. Raises `chasles.ImpossiblePosition`
-        where gamma is undefined.
+        if gamma is undefined at y.
         """
         zero = np.zeros(len(self.independent))
         rates = [zero if rate is None else rate for rate in (yd, ydd)]
@@ -157,7 +158,7 @@ class Looped(Tree):
 
 
 class ByFunction(Looped):
-    """Loops closed by a function."""
+    """Positions with loops that are closed by a function."""
 
     def __init__(self, mechanism: Mechanism, closure: ClosureFunction) -> None:
         super().__init__(mechanism)
@@ -230,7 +231,7 @@ class Closed(Looped, Remembering):
             d = d + np.where(is_open[..., None], self._rate(q, there, step), 0.0)
         lost = is_open | ~(health[..., 1] / self._start > FALLEN)
         if np.count_nonzero(lost):
-            problem = "the loops cannot be followed from this state"
+            problem = "the loops cannot be closed near this state"
             raise Lost("E-MOTION-074", problem, part="simulate", members=lost)
         return there, qd, self._rate(q, there, qd)
 
@@ -257,7 +258,7 @@ class Closed(Looped, Remembering):
         return step, qd, health
 
     def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
-        """Choose new charts for selected members. Members share a chart if it suits them."""
+        """Choose new charts for selected members. Members share a chart if its margin allows."""
         left, loops = np.array(members), self._mechanism.at(t).closing
         while np.any(left):
             first = np.unravel_index(np.argmax(left), left.shape)

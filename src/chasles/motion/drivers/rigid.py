@@ -33,7 +33,7 @@ DEPTH = 1e-12
 """Depth (m, rad) at which a new contact is detected, larger than rounding errors."""
 
 DEEPEST = 1e-6
-"""Largest initial penetration, and the separation at which a held point is lost (m, rad)."""
+"""Largest initial penetration, and the separation at which a held point is released (m, rad)."""
 
 ASTRAY = 1e-8
 """Largest distance (m, rad) of a held point from its surface after a step. If the distance is
@@ -214,7 +214,7 @@ class RigidContact(Pace):
     # Steps -------------------------------------------------------------------------------------
 
     def __call__(self, at: State, most: float = np.inf) -> Taken:
-        """Take a step as in `Pace`, shortened to the earliest change (step 3)."""
+        """Take a step as in `Pace` that ends at the earliest change, if any (step 3)."""
         step = self._paced(at)
         passed = self._margins(step.last) < 0.0
         self.due = bool(passed.any())
@@ -228,7 +228,7 @@ class RigidContact(Pace):
         return self._restored(gone, at)
 
     def _paced(self, at: State) -> Taken:
-        """Return the next step, shortened while its error moves held points off their surfaces."""
+        """Return the next step. Halve it while its error moves held points off their surfaces."""
         first = step = self.pace(at, self._longest(at))
         for _ in range(HALVINGS):
             gap = self._found(step.last).moves.gap[self._mode.active]

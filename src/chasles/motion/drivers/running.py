@@ -18,7 +18,7 @@ HALVINGS = 52
 """Number of bisections that locate an event within a step to rounding accuracy."""
 
 REPEATED = 1000
-"""Maximum number of events within one step that restart the motion."""
+"""Maximum number of events that may interrupt one step."""
 
 Begin = Callable[[State], State]
 """begin(at): return a state near `at` from which a motion can begin."""
@@ -121,7 +121,7 @@ class Even(Pace):
 
 @dataclass
 class Controlled(Pace):
-    """Steps with an error in (d, qd) of at most 1, relative to atol + rtol |(d, qd)|.
+    """Adaptive steps, in which the error of (d, qd) is at most atol + rtol |(d, qd)|.
 
     d is the displacement from the last position, as in `integrate`, so rtol is relative to the
     distance moved. The next step size is computed from the order of the error (Hairer, Norsett and
@@ -177,7 +177,7 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
 def _occurred(
     events: Sequence[Event], at: State, step: Taken
 ) -> tuple[list[Occurrence], Event | None]:
-    """Return the events in a step in order, and the first one that interrupts it, or None.
+    """Return the events in a step in order, and the first event that interrupts it, or None.
 
     Events after the interruption are omitted.
     """

@@ -36,8 +36,9 @@ ROUNDING = 1e-14
 STEPS = 50
 """Maximum number of Newton iterations for the nearest point of a ground."""
 TRACED = 4
-"""Number of Newton iterations in a traced program, which cannot test for convergence. They start
-below the center of a ball and converge quadratically, to rounding errors for slopes of up to 1."""
+"""Number of Newton iterations in a traced program, which cannot test for convergence. The
+iterations start below the center of a ball and converge quadratically. For slopes up to 1, four
+iterations are accurate to rounding."""
 
 
 # Operations on any value ------------------------------------------------------------------------
@@ -73,11 +74,11 @@ def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 NEXT, LAST = [1, 2, 0], [2, 0, 1]
-"""Indices of the next axis, and of the one after that."""
+"""Indices of the next axis and of the second axis after each axis, in cyclic order."""
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a x b (..., 3). For a few vectors, this is five times as fast as NumPy's function."""
+    """Return a x b (..., 3). For a few vectors, this is five times as fast as `numpy.cross`."""
     turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
     return turned
 
@@ -147,7 +148,7 @@ class _ClosedForm:
         >>> float(distance)
         2.0
         """
-        with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centers: NaN
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN if centers coincide
             return self.near(*np.broadcast_arrays(c, v))
 
 
@@ -159,7 +160,7 @@ def check_places(shape: Any, *names: str) -> None:
             found = tuple(map(float, given))
         except (TypeError, ValueError, OverflowError):
             found = ()
-        if len(found) != 3 or not all(abs(x) <= LARGEST for x in found):  # false for NaN too
+        if len(found) != 3 or not all(abs(x) <= LARGEST for x in found):  # also excludes NaN
             problem = f"{name} must be three numbers up to {LARGEST:g}, not {given!r:.60}"
             raise InputError("E-CONTACT-001", problem, part=type(shape).__name__)
         object.__setattr__(shape, name, found)
@@ -257,7 +258,7 @@ class Sphere(_ClosedForm):
 
 @dataclass(frozen=True)
 class Capsule(_ClosedForm):
-    """Set of points within `radius` of a segment from `start` to `end`."""
+    """All points within `radius` of the segment from `start` to `end`."""
 
     frame: str | None
     radius: float
@@ -444,7 +445,7 @@ class Ground(_ClosedForm):
 
     @cached_property
     def _programs(self) -> list[Program]:
-        """Programs of (x, y): the height, its gradient and its Hessian."""
+        """Programs for the height at (x, y), its gradient and its Hessian."""
         arena, place = Arena(RULES), Variable("at", (2,))
         x, y = (arena.input("at", k) for k in range(2))
         try:

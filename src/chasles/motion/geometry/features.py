@@ -138,7 +138,7 @@ def crossing(
     guess: tuple[float, float],
     toward: np.ndarray | None,
 ) -> tuple[np.ndarray, Contact] | None:
-    """Return (s, t) of the nearest points of two edges and the contact, or None if parallel.
+    """Return (s, t) of the nearest points of two edges, and the contact; None for parallel edges.
 
     None is also returned if Newton's method does not converge. In `carriers` and `edges`, the
     successor comes first. guess: initial guess of s and t. toward: a direction in the world from

@@ -28,7 +28,7 @@ PEAK = 0.02
 than this sine of an angle."""
 
 CLOSEST = 8
-"""Number of closest triangles in which a ball may touch."""
+"""Number of closest triangles that are checked for contact with a ball."""
 
 BALL, CORNERS, PEAKS = 3, 8, 4
 """Maximum number of contacts of a ball, of corners of a shape, and of peaks under a shape."""
@@ -229,7 +229,7 @@ class HeightField:
         return at, np.stack(edges, axis=-2), exists
 
     def _around(self, reach: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return offsets of rows and columns within a reach (m)."""
+        """Return the offsets of rows and of columns within a distance (m)."""
         wide, high = (int(min(math.ceil(reach / x), 40)) for x in self.cell)
         return np.arange(-high, high + 2), np.arange(-wide, wide + 2)
 

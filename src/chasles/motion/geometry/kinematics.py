@@ -220,7 +220,7 @@ def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Car
 
 
 class Contact(NamedTuple):
-    """Point where two bodies touch, or would touch first; vectors are in the world frame.
+    """Contact point of two bodies, or their nearest point; vectors are in the world frame.
 
     successor, predecessor: frames of the two bodies, None for the world. point C (..., 3): the
     nearest point of the successor; normal (..., 3): unit vector from the predecessor to the
@@ -377,7 +377,7 @@ def _compiled(
         model.mimics,
         balls,
         traced,
-    )  # everything that determines the program
+    )  # all data that determine the program
     known = backends.known(recipe, lambda: trace(model, balls))
     kernel = known or backends.compile(trace(model, balls), recipe=recipe)
 

@@ -59,7 +59,7 @@ def check_shapes(function: str, body: Body, surface: Surface) -> None:
     """Raise an error for shapes that are not supported as body or as surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
         names = f"{type(body).__name__} as body with {type(surface).__name__} as surface"
-        remedy = "use planes and grounds as surfaces, and points as bodies"
+        remedy = "use planes and grounds only as surfaces, and points only as bodies"
         raise ArgumentError(
             "E-CONTACT-051", f"the pair {names} is not supported", remedy, part=function
         )
@@ -131,7 +131,7 @@ def contact_points(
         found = patch_contacts(body, over, surface, under)
     else:
         problem = f"{type(body).__name__} on {type(surface).__name__} supports a single state only"
-        raise InputError("E-CONTACT-048", problem, "call it once per state", part="contact_points")
+        raise InputError("E-CONTACT-048", problem, "pass one state", part="contact_points")
     return [c._replace(friction=friction, torsion=torsion) for c in found]
 
 
@@ -351,7 +351,7 @@ def _solid(shape: Extended) -> tuple[Any, np.ndarray, np.ndarray]:
         return coal.Convex.convexHull(points, True, "Qt"), np.eye(3), np.zeros(3)
     along = np.subtract(shape.end, shape.start)
     length = float(np.linalg.norm(along))
-    axes = np.linalg.svd(along[None] / length)[2]  # the axis, then two perpendicular to it
+    axes = np.linalg.svd(along[None] / length)[2]  # the axis, then two perpendicular vectors
     turn = np.column_stack([axes[1], cross(axes[0], axes[1]), axes[0]])
     kind = coal.Capsule if isinstance(shape, Capsule) else coal.Cylinder
     return kind(shape.radius, length), turn, 0.5 * np.add(shape.start, shape.end)

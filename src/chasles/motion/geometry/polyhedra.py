@@ -1,4 +1,4 @@
-"""Features of polyhedra and capsules: all pairs at once, their gaps and contacts.
+"""Feature pairs of polyhedra and capsules, with their gaps and contacts.
 
 When two convex bodies just touch, the touching features correspond to faces of the Minkowski
 difference: a corner with all its edges above a face, or two edges whose common normal is between
@@ -160,7 +160,7 @@ def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Merge contacts of the same two bodies; `order` (m,) is the index of each in the result."""
+    """Merge contacts of the same two bodies. order (m,): index of each contact in the result."""
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]

@@ -42,10 +42,10 @@ from chasles.motion.solvers import (
 Array = Any
 
 REACH = 1e-13
-"""Entries of G or c below this fraction of the largest count as rounding errors."""
+"""Entries of G or c below this fraction of the largest are treated as rounding errors."""
 
 ACCURATE = 1e-10
-"""Accuracy of Coulomb's law, relative to the largest |c|."""
+"""Tolerance of Coulomb's law, relative to the largest |c|."""
 
 ROUNDING = 4e-15
 """Relative rounding error of forces. It limits the accuracy if forces are large and cancel."""
@@ -98,7 +98,7 @@ class Law(NamedTuple):
             problem = f"{n} entries of mu require {needed}, not {c.shape} and {slip.shape}"
             raise InputError("E-CONTACT-010", problem, part=name)
         if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
-            problem = "mu must be finite and non-negative, and slip finite"
+            problem = "mu must be finite and non-negative, and slip must be finite"
             raise InputError("E-CONTACT-011", problem, part=name)
         bound = np.broadcast_to(np.asarray(bound, dtype=float), (n,))
         if not np.all((bound >= 0.0) & (np.isinf(bound) | (mu == 0.0))):
@@ -347,7 +347,7 @@ def _solved(law: Law) -> np.ndarray:
         problem = (
             f"{found}, where some contacts slide and others do not (most likely Painleve's paradox)"
         )
-        remedy = "reduce the friction (contact_dynamics also has friction='polyhedral')"
+        remedy = "reduce the friction, or use contact_dynamics with friction='polyhedral'"
         raise NoUniqueMotion("E-CONTACT-018", problem, remedy, part="friction")
     remedy = "reduce the friction or the mass ratio, or use friction='polyhedral'"
     raise ConvergenceError("E-CONTACT-019", found, remedy, part="friction")

@@ -173,7 +173,7 @@ class _Slipping(_PointLaw):
     friction: Array
     _quantity: ClassVar[Quantity]
     _goal: ClassVar[Callable[..., np.ndarray]]
-    """Final value of `_quantity`, given e, impulse and work of compression, and initial velocity."""
+    """Final value of `_quantity` for e, impulse and work of compression, and initial velocity."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         W, zeta, e = _arrays(self, W, zeta)

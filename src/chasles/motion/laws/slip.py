@@ -6,8 +6,8 @@ slip: d lambda = (-mu s, 1) dp, where p is the normal impulse and s the current 
 After slip stops, the contact either sticks or slips again in the only direction that persists
 (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
 
-Slip is integrated with dp/|slip| as the time increment, which makes the equations smooth, by the
-Runge-Kutta method of order 8 (Dormand and Prince). Once the direction of slip has settled, the
+Slip is integrated by the Runge-Kutta method of order 8 (Dormand and Prince), with dp/|slip| as the
+time increment, which makes the equations smooth. Once the direction of slip has settled, the
 remaining path is straight and has a closed form. In the plane, the entire path has a closed form.
 All collisions of a batch are integrated together.
 """
@@ -131,7 +131,7 @@ class Slip:
     def _reach(
         self, path: np.ndarray, h: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Take the step, between 0 and h, that ends on the goal.
+        """Take a step of size up to h that ends at the goal.
 
         Newton's method finds the step in a few iterations. If an iterate would leave the interval
         around the root, the interval is bisected.
@@ -199,7 +199,7 @@ class Slip:
     def _needed(
         self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Return the normal impulse after which a quantity reaches its goal, or inf if never."""
+        """Return the normal impulse at which a quantity reaches its goal, or inf if it does not."""
         normal, gain = path[:, 6], applied(self.W, direction)[:, 2]
         none, one = np.zeros_like(gain), np.ones_like(gain)
         a, b = {"impulse": (one, none), "velocity": (gain, none), "work": (normal, gain)}[quantity]

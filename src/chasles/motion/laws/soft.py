@@ -250,7 +250,9 @@ class TwoSoftSurfaces(_InSeries):
         return self.first, self.second
 
     def lumped(self) -> SoftSurface:
-        """Return one surface for both, K1 K2/(K1 + K2) and D1 D2/(D1 + D2), if K1/D1 = K2/D2.
+        """Return an equivalent single surface, if K1/D1 = K2/D2.
+
+        Its stiffness is K1 K2/(K1 + K2), and its damping is D1 D2/(D1 + D2).
 
         Returns
         -------
@@ -322,7 +324,7 @@ class HuntCrossley(_Stateless):
         return maximum(spring * (1.0 - self.damping * rate), 0.0), []
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """Return K d^(n+1) / (n+1).
+        """Return the energy of the spring, K d^(n+1) / (n+1).
 
         Parameters
         ----------
@@ -363,7 +365,7 @@ class AzadFeatherstone(_Stateless):
         return maximum(_power(d, 0.5) * (self.stiffness * d - self.damping * rate), 0.0), []
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """Return 2/5 K d^(5/2).
+        """Return the energy of the spring, 2/5 K d^(5/2).
 
         Parameters
         ----------

@@ -52,12 +52,12 @@ class Backward:
         self.weights = [Variable(f"weight_{name}", (sizes[name],)) for name in self.states]
 
     def begin(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the beginning of the step, with the inputs of the adjoint."""
+        """Return the program that begins the step, with the inputs of the adjoint."""
         return self.steps.begin(tolerance, self.bars, self.weights)
 
     @property
     def end(self) -> Program:
-        """Program of the covectors before the step, given the solution."""
+        """Program that computes the covectors before the step, given the solution."""
         steps, arena, model = self.steps, self.steps._arena, self.steps.model
         point, memory, _ = steps._between
         own = {x.name: symbols(arena, x.name, x.shape) for x in (point, memory)}

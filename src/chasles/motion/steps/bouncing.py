@@ -18,7 +18,7 @@ from chasles.motion.steps.impulses import IMPACT, SLOW
 from chasles.motion.steps.touching import Touch
 
 ROUNDS = 16
-"""Number of rounds of sequential impacts. In a round, each contact can strike once."""
+"""Number of rounds of sequential impacts. In a round, each contact has at most one impact."""
 
 
 class Bounces(NamedTuple):
@@ -29,7 +29,7 @@ class Bounces(NamedTuple):
 
 
 class Free(NamedTuple):
-    """Step without contact: velocities before and after, matrix H, its order, and dt (s)."""
+    """Step without contact: velocities before and after, matrix H, elimination order, dt (s)."""
 
     v: np.ndarray
     ahead: np.ndarray
@@ -39,7 +39,7 @@ class Free(NamedTuple):
 
 
 class Strike(NamedTuple):
-    """Slot that may strike, with its motion in a step without contact.
+    """Slot with a possible impact, and its motion in a step without contact.
 
     e: coefficient of restitution. row: Jacobian of the normal velocity. after: normal velocity at
     the end of the step. a: normal acceleration. when: time of the impact (s). hit: speed of
@@ -102,14 +102,14 @@ def _strike(free: Free, carriers: Sequence[np.ndarray], touch: Touch, gap: Numbe
 
 
 def _struck(slot: Strike, change: Number, dt: float, fall: float) -> Number:
-    """Return 1 if a slot strikes after other impacts have changed its normal velocity, else 0."""
+    """Return 1 if a slot has an impact after a change of its normal velocity, else 0."""
     return less(slot.gap + dt * (slot.after + change), 0.0) * less(fall, slot.hit - change)
 
 
 def _in_sequence(
     free: Free, strikes: dict[int, Strike], fall: float
 ) -> dict[int, tuple[Number, Number]]:
-    """Return, for each slot, 1 if it has struck, else 0, and the change of its normal velocity.
+    """Return, for each slot, 1 after an impact (else 0), and the change of the normal velocity.
 
     Each impact reverses one normal velocity, reduced by its restitution, as if no other contact
     existed. The order of the slots alternates from round to round.

@@ -76,7 +76,7 @@ def brake(
 
 
 def _slower(allowed: Number, energy: Number) -> Number:
-    """Return the factor, at most 1, by which velocities must shrink for the allowed energy."""
+    """Return the factor, at most 1, that scales velocities down to the allowed energy."""
     return sqrt(minimum(maximum(allowed, 0.0) / maximum(energy, SLOW), 1.0))
 
 

@@ -59,7 +59,7 @@ SEARCHED = 12
 """Number of points at which the search along a step evaluates the power."""
 
 NARROW = 1e-4
-"""Smallest ratio of the lower to the upper end of the interval in bisections of its logarithm."""
+"""Smallest ratio of the lower to the upper end of the interval in logarithmic bisection."""
 
 Motions = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -104,7 +104,7 @@ class Newton:
     # Impulses -----------------------------------------------------------------------------------
 
     def _twists(self, v: np.ndarray) -> list[np.ndarray]:
-        """Return the relative twists of all carriers, with partial sums along the tree shared."""
+        """Return the relative twists of all carriers. Partial sums along the tree are shared."""
         found = []
         for J in self.p.carriers:
             twist: np.ndarray = zeros(len(J))
@@ -351,7 +351,7 @@ class Newton:
 
         For a convex problem, the potential decreases up to this fraction. The power may stay small
         and then rise steeply where a contact closes, at any fraction. Therefore, the search
-        alternates between regula falsi and bisection of orders of magnitude.
+        alternates between regula falsi and bisection on a logarithmic scale.
         """
         p = self.p
         inertia = dot(d, [dot(row, d) for row in p.H])

@@ -88,7 +88,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
-    """Group pairs whose contacts are not compiled by their law."""
+    """Group pairs by law, for pairs whose contacts are not compiled."""
     found: dict[Any, Unseen] = {}
     for pair in pairs:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"

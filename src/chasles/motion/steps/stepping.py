@@ -74,7 +74,7 @@ The second value is for float32, because stiff contacts amplify the rounding of 
 """
 
 FLOOR = 1e-9
-"""Velocity (m/s or rad/s) that is added in the reference momentum of residuals."""
+"""Velocity (m/s or rad/s) of an additional momentum in the reference of residuals."""
 
 MEMORY = 5
 """Number of leading entries of the memory: status, iterations, residual, and the two previous
@@ -210,7 +210,7 @@ class Steps:
         H: np.ndarray,
         p: np.ndarray,
     ) -> None:
-        """Set up the problem, and the data of restitution that affect the displacement."""
+        """Set up the problem, and the restitution data that affect the displacement."""
         model, scene, dt = self.model, self.scene, self.dt
         mass = self._inverse
         places = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
