@@ -170,7 +170,7 @@ def computed_torque(
         Derivative gain (1/s).
     actuated : sequence of str, optional
         Degrees of freedom with motors, as in `Robot.inverse_dynamics`. Default: the independent
-        ones.
+        degrees of freedom.
 
     Returns
     -------

@@ -49,7 +49,7 @@ def exported_step(
 ) -> Iteration:
     """Return the time step as C code. For options that are not listed here, see `rollout`.
 
-    count: number of states of the exported test. ctrl: True if the step takes actuator controls
+    count: number of states of the exported test. ctrl: True if the inputs are actuator controls
     instead of joint torques.
     """
     if dt is None:
@@ -66,7 +66,7 @@ def exported_step(
     made = prepared(robot, with_file(robot, plan), step, law, robot.mechanism.neutral())
     if made.unseen is not None:
         problem = "contact with height fields cannot be exported"
-        raise InputError("E-EXPORT-017", problem, "leave these pairs out", part="export")
+        raise InputError("E-EXPORT-017", problem, "omit these pairs", part="export")
     name, reports = f"{stem}_{TIME_STEP}", {"forces": 3 * made.slots, "effort": len(EFFORT)}
     parts = [
         Function(f"{name}_{part}", "", made.program(part, number.dtype), number, own_sine, True)

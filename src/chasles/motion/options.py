@@ -93,8 +93,8 @@ class Closing:
 class Output:
     """Recorded states: at times (n,) in s, or every `every` steps and at the end.
 
-    progress: show a progress bar. sensors: record all sensors, or the named ones, at these states.
-    noise: seed of the sensor errors.
+    progress: show a progress bar. sensors: record all sensors, or the named sensors, at these
+    states. noise: seed of the sensor errors.
     """
 
     times: Array = None

@@ -103,7 +103,7 @@ def simulate(
         External wrenches, as in `forward_dynamics`.
     dissipation : bool, optional
         Include damping and dry friction of joints. Friction holds a joint exactly at rest until the
-        load exceeds it. With rigid contacts or limits, it needs an explicit integrator.
+        load exceeds the friction. With rigid contacts or limits, it needs an explicit integrator.
     start : float, optional
         Initial time (s). Default: the time of `robot.at_time(t)`, or 0.
     events : sequence of Event, optional
@@ -117,7 +117,7 @@ def simulate(
     progress : bool, optional
         Show a progress bar.
     sensors : bool or sequence of str, optional
-        Record all sensors, or the named ones, in `Trajectory.sensors`.
+        Record all sensors, or the named sensors, in `Trajectory.sensors`.
     noise : int or numpy.random.Generator, optional
         Seed of the sensor noise. Default: no noise.
     contacts : sequence of Pair or "file", optional
@@ -175,9 +175,9 @@ def simulate(
     of each step, so dt must be small enough that bodies do not pass through small or thin bodies.
 
     For a robot with loops, q and qd must keep the loops closed (`assemble`, `complete`). The
-    independent coordinates are integrated, and the dependent ones are computed from them to 1e-13,
-    so that loops do not drift apart. If a pivot of these equations falls below a third of its
-    initial value, other independent coordinates are chosen.
+    independent coordinates are integrated, and the dependent coordinates are computed from them to
+    1e-13, so that loops do not drift apart. If a pivot of these equations falls below a third of
+    its initial value, other independent coordinates are chosen.
 
     Examples
     --------

@@ -541,7 +541,7 @@ def _only(
 def _answers(
     M: np.ndarray, d: np.ndarray, low: np.ndarray, high: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all solutions z (k, n), their w (k, n), and a mask of the exact ones."""
+    """Return all solutions z (k, n), their w (k, n), and a mask of the exact solutions."""
     found, apart, exact = [], [], []
     for case in product(*((-1, 0, 1) if np.isfinite(x) else (-1, 0) for x in high)):
         side = np.array(case)

@@ -55,7 +55,7 @@ def size(points: int) -> int:
 def watched(
     watch: Values, velocities: Sequence[Values], normal: Sequence[Value], h: Value
 ) -> list[Value]:
-    """Return the watch after a new state.
+    """Return the watch, updated with a new state.
 
     velocities: velocities of the points (m/s), three components each. The watch stores the sum of
     the components, which changes its sign if the velocity reverses. normal: normal forces (N). h:

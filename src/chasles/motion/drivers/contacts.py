@@ -344,7 +344,7 @@ class Resting:
         self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
 
     def __call__(self, at: State) -> Moves:
-        """Return the motion of the joints. The gap is 0 for slow joints, infinite for fast ones."""
+        """Return the motion of the joints. The gap is 0 for slow joints, else infinite."""
         speed = at.qd[self.freedom]
         return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 

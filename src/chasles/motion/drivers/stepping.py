@@ -98,7 +98,7 @@ class Stepped:
         """Return the compiled loop for a backend and number type."""
         target = (backend, dtype)
         if target not in self._loops:
-            # On a GPU, one program takes all iterations, because the code must be smaller.
+            # On a GPU, one program computes all iterations, to keep the code small.
             host = backends.takes_numpy(backend)
             names = ("begin", "refine", "rescue", "end") if host else ("begin", "rescue", "end")
             kernels = [self._kernel(name, *target) for name in names]

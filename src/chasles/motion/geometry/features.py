@@ -70,7 +70,7 @@ def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
 
 
 def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:
-    """Return a minimal set of contacts, without redundant ones.
+    """Return a minimal set of contacts, without redundant contacts.
 
     Parameters
     ----------

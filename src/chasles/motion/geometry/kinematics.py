@@ -36,8 +36,8 @@ from chasles.motion.geometry.shapes import Body, Surface
 Array = Any
 
 NEAR = 1e-9
-"""Points with a gap (m or rad) up to this value are in contact, so that points that land at the
-same time are detected together despite rounding."""
+"""Points with a gap (m or rad) up to this value are in contact, so that points that make contact at
+the same time are detected together despite rounding."""
 
 ALIKE = 1e-9
 """Relative difference of Jacobians below which points are merged, such as two coinciding corners.

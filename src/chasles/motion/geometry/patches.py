@@ -98,9 +98,9 @@ def contact_points(
     list of Contact
         On a plane or a ground, there is one contact for each end of a capsule and each corner of a
         box or mesh. Each rim of a cylinder has one contact at its moving lowest point, and `rim`
-        fixed ones. A ball has one contact, in closed form. Other pairs support a single state and
-        return the nearest points as a patch: one point, two points of an edge, or the corners of a
-        polygon.
+        fixed contacts. A ball has one contact, in closed form. Other pairs support a single state
+        and return the nearest points as a patch: one point, two points of an edge, or the corners
+        of a polygon.
 
     Notes
     -----

@@ -29,8 +29,8 @@ from chasles.motion.geometry.closed_forms import (
 )
 
 FLAT = 1e-9
-"""Difference between normals, or between plane offsets relative to the size, up to which faces of a
-hull are merged."""
+"""Faces of a hull are merged if their normals, and their plane offsets relative to the size, differ
+by at most this value."""
 
 
 @dataclass(frozen=True)

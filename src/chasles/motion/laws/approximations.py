@@ -93,7 +93,7 @@ def cone_gauss_seidel(
     sweeps: int = 2000,
     tolerance: float = ACCURATE,
 ) -> Iterated:
-    """Return contact forces of a batch by projecting each contact onto its cone in turn.
+    """Return contact forces of a batch by repeated projections onto the friction cones.
 
     Parameters
     ----------

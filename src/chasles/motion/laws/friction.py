@@ -378,7 +378,7 @@ def _stuck(law: Law) -> np.ndarray:
 
 
 def _parted(law: Law, f: np.ndarray) -> np.ndarray:
-    """Return polished forces without the contacts that carry almost no load.
+    """Return refined forces, without contacts that have almost no normal force.
 
     A cone program leaves a small force at a contact that separates with an acceleration near zero,
     and Newton's method would keep this contact closed.
@@ -393,7 +393,7 @@ def _parted(law: Law, f: np.ndarray) -> np.ndarray:
 
 
 def _polished(law: Law, f: np.ndarray) -> np.ndarray:
-    """Refine forces f by Newton's method until the residual vanishes, if it converges."""
+    """Refine forces f by Newton's method until the residual is small, if it converges."""
     for _ in range(POLISH):
         if _holds(law, f, 1e-3):
             break

@@ -1,9 +1,9 @@
 """Collisions with Coulomb friction: slip as a function of the growing normal impulse.
 
 At one contact point, in (tangent, tangent, normal) axes, velocities are zeta = zeta0 + W lambda,
-with W the inverse inertia of the point (1/kg) and lambda the impulse so far (N s). Friction opposes
-slip: d lambda = (-mu s, 1) dp, where p is the normal impulse and s the current direction of slip.
-After slip stops, the contact either sticks or slips again in the only direction that persists
+with W the inverse inertia of the point (1/kg) and lambda the accumulated impulse (N s). Friction
+opposes slip: d lambda = (-mu s, 1) dp, where p is the normal impulse and s the current direction of
+slip. After slip stops, the contact either sticks or slips again in the only direction that persists
 (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
 
 Slip is integrated by the Runge-Kutta method of order 8 (Dormand and Prince), with dp/|slip| as the
@@ -35,7 +35,7 @@ SETTLED = 1e-13
 """Values below this fraction of the initial velocity, or of its largest rate, are zero."""
 
 HALVINGS = 60
-"""Maximum number of bisections of an interval around a root, down to rounding."""
+"""Maximum number of bisections, which is sufficient for rounding accuracy."""
 
 EPS = 4.0 * float(np.finfo(float).eps)
 """Tolerance of a step size, relative to the full step. Smaller changes are rounding errors."""

@@ -203,7 +203,7 @@ class _InSeries(NormalLaw):
 
 @dataclass(frozen=True)
 class SoftSurface(_InSeries):
-    """Massless surface on a spring and a damper, of first order (Featherstone 2008, 11.8).
+    """First-order surface: massless, on a spring and a damper (Featherstone 2008, 11.8).
 
     stiffness: K (N/m). damping: D (N s/m). The state is z, the position of the surface (m, negative
     if it is pressed in). A body at p (the gap) touches the surface if p = z. The force is then
@@ -303,7 +303,7 @@ class _Stateless(NormalLaw):
 
 @dataclass(frozen=True)
 class HuntCrossley(_Stateless):
-    """Spring and damper whose forces both grow with depth: f = K d^n (1 + a ddot), d = -gap.
+    """Spring and damper with forces that grow with depth: f = K d^n (1 + a ddot), d = -gap.
 
     stiffness: K (N/m^n). damping: a (s/m); slow impacts have a restitution of about 1 - 2 a v / 3.
     exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's law for spheres. The law has no

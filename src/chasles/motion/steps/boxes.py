@@ -39,13 +39,13 @@ plus `PART` times the overlap, because a slightly tilted face touches in a line,
 """
 
 PARALLEL = 1e-6
-"""Edges count as parallel if the squared sine of the angle between them is below this value."""
+"""Edges are parallel if the squared sine of the angle between them is below this value."""
 
 SLACK = 1e-6
 """Rectangles are enlarged by this fraction, so that faces of equal size overlap completely."""
 
 FLAT = 1e-12
-"""Extent (m) below which an edge counts as parallel to a side of the rectangle."""
+"""Extent (m) below which an edge is treated as parallel to a side of the rectangle."""
 
 
 class Face(NamedTuple):

@@ -11,8 +11,8 @@ If full Newton steps do not converge, steps end where the power of the unbalance
 (`Newton.part_step`), and use only a fraction of the derivatives of friction (`Slope`), so that they
 resemble steps for a convex problem. Finally, the normal impulses that bound friction are fixed
 (`fixed`). That problem is convex, and its impulses add no energy. States that are solved only in
-this way, and the few whose residual is still above the tolerance after the last iteration, count as
-unsolved.
+this way, and states with a residual above the tolerance after the last iteration, are reported
+as unsolved.
 """
 
 from collections.abc import Sequence
@@ -308,7 +308,7 @@ class Newton:
         return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along)
 
     def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope) -> Refined:
-        """Take a step from v with gradient g that ends where its power vanishes."""
+        """Take a step from v with gradient g that ends at zero power."""
         at = self.velocities(v)
         slots = [
             linearized(touch, u, w, self._limiting, slope)

@@ -32,7 +32,7 @@ LIGHTEST, HEAVIEST = 1e12, 1e-12
 limits keep compliances and their squares finite and nonzero, even in float32."""
 
 NEGLIGIBLE = 1e-9
-"""Coefficients of friction (1 or m) below this value are zero, to avoid underflow in float32."""
+"""Coefficients of friction (1 or m) below this value are ignored, to avoid underflow."""
 
 IMPACT = 2.0
 """Restitution acts above this multiple of the speed that gravity adds in a step."""

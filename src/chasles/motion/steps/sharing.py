@@ -63,7 +63,7 @@ class Shared(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """Pairs with the same law whose contacts are inputs of a step."""
+    """Pairs with the same law. Their contacts are inputs of a step."""
 
     slots: int
     law: Rigid | Compliant
@@ -117,7 +117,7 @@ class Crowd(NamedTuple):
 
 
 def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
-    """Group points whose pairs share slots, by the law and number of shared slots."""
+    """Group points of pairs that share slots, by law and number of shared slots."""
     found: dict[Any, Crowd] = {}
     for pair, spot in spots:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"

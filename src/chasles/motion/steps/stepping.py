@@ -69,7 +69,7 @@ from chasles.motion.steps.stiction import dry_friction
 from chasles.motion.steps.touching import Slope, Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
-"""Residual of the momentum balance, relative to the momentum, at which a problem counts as solved.
+"""Residual of the momentum balance, relative to the momentum, at which a problem is solved.
 The second value is for float32, because stiff contacts amplify the rounding of velocities.
 """
 
@@ -98,7 +98,7 @@ QUICK = 5
 """Number of iterations that take full Newton steps."""
 
 REPEATED = 1e-3
-"""Relative difference of residuals two steps apart below which steps count as alternating."""
+"""Relative difference of residuals two steps apart below which steps are treated as alternating."""
 
 LARGEST = 1e30
 """Residual above which a step is rejected."""
@@ -448,7 +448,7 @@ class Steps:
     ) -> Program:
         """Return the program of an iteration. It does not change states that are done.
 
-        done: 1 if the state is not to be changed. fine: 0 for a step that is counted but rejected.
+        done: 1 if the state must not change. fine: 0 for a rejected step, which is only counted.
         """
         stays = maximum(done, 1.0 - fine)
         kept = [select(stays, old, now) for old, now in zip(v, point, strict=True)]

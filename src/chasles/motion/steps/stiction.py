@@ -52,7 +52,7 @@ def check_tendons(model: Model) -> None:
     rubbed = [data.name for data in model.source.rotors if data.friction]
     if rubbed:
         problem = f"tendon {rubbed[0]!r} has dry friction"
-        remedy = "use integrator='time-stepping', or leave out dissipation"
+        remedy = "use integrator='time-stepping', or omit dissipation"
         raise ModelError("E-MOTION-147", problem, remedy, part="simulate")
 
 

@@ -249,7 +249,7 @@ def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Progra
     """Return the program of an adjoint step, which computes covectors before a step.
 
     Inputs and outputs are the covectors of this step for each name in `along`, the covectors of the
-    states (for q, with respect to displacements), and the sum of covectors so far for every other
+    states (for q, with respect to displacements), and the accumulated covectors of every other
     input except t and h. Further inputs are the inputs of the step, and weights that are added to
     the covectors of the states after it.
     """
