@@ -95,8 +95,8 @@ class ResolvedRate:
     ) -> np.ndarray:
         """Return the joint velocities (..., nv) to command for the next time step.
 
-        q (..., nq): positions. qd (..., nv): the last commanded velocities, relative to which
-        accelerations are limited. rates (..., rows): the desired velocities, in the order of
+        q (..., nq): positions. qd (..., nv): the last commanded velocities, from which the
+        accelerations are computed. rates (..., rows): the desired velocities, in the order of
         `rows`. preferred (..., nv): preferred joint velocities in the null space of the tasks.
         Default: 0.
         """

@@ -114,8 +114,8 @@ class Slots:
     def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
         """Return positions and velocities of the points in a state.
 
-        held (slots,): mask of slots that are always evaluated. alone: True to skip
-        slots of varying features that are not held.
+        held (slots,): mask of slots that are always evaluated. alone: True to
+        skip slots of varying features that are not held.
         """
         parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:

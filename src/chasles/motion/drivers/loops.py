@@ -39,7 +39,7 @@ CONSISTENT = 1e-6
 """Largest initial error of loop positions (rad, or relative to the loop size) and of velocities."""
 
 BRANCH = 1e-3
-"""Largest distance (rad, m) from the given q to the closed position on the same branch."""
+"""If closing the loops moves a joint by more than this (rad, m), q is on another branch."""
 
 
 # Closure functions of the user -------------------------------------------------------------------

@@ -37,7 +37,7 @@ def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:
         part, gone = _earliest(margins, step, np.flatnonzero(passed), part)
         found[gone] = True
         passed = (margins(step.at(part)) < 0.0) & ~found
-        if not passed.any() and part > JUST:  # other features are the nearest now
+        if not passed.any() and part > JUST:  # the features may just have changed
             passed = (margins(step.at(part - JUST)) < 0.0) & ~found
             part -= JUST * passed.any()
     return part

@@ -1,8 +1,8 @@
 """Shapes with closed forms for the point of a surface nearest to a ball.
 
 Points, spheres, the ends of capsules and the corners of boxes are balls with a radius of zero or
-more. Planes, grounds z = height(x, y), spheres, capsules and boxes are surfaces. In the frame of
-the surface, a surface computes the distance and normal to the moving center of a ball. From these
+more. Planes, grounds z = height(x, y), spheres, capsules and boxes are surfaces. A surface
+computes, in its frame, the distance and normal to the moving center of a ball. From these
 values, `kinematics.py` derives the motion of the contact for any motion of the two frames. Lengths
 are in m; centers, ends and poses are in the frame of the shape. frame: a frame of the robot, or
 None for the world.

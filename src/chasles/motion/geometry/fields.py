@@ -295,7 +295,7 @@ def _balls(field: HeightField, c: np.ndarray, radius: float, count: int) -> np.n
     again = np.linalg.norm(at[:, :, None] - at[:, None], axis=-1) < SAME
     known = np.any(again & np.tri(at.shape[1], k=-1, dtype=bool), axis=-1)
     touches = (own < 0.5 * FAR) & (least > own - SAME) & ~known
-    touches[below, 1:] = False  # inside, only the closest point counts
+    touches[below, 1:] = False  # inside, use only the closest point
     touches &= (c[:, 2] > -field.base)[:, None]
     sign = np.where(below, -1.0, 1.0)[:, None]
     away = (c[:, None] - at) * (sign / np.maximum(own, SAME))[..., None]

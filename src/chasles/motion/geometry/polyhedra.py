@@ -25,9 +25,9 @@ LEANS = 1e-3
 """Sine of the largest tilt at which a corner on a face belongs to the patch."""
 
 PARALLEL = 1e-6
-"""Sine of the largest angle at which edges are treated as parallel, with contacts only at their
-ends. Also the sine of the largest angle by which the common normal of two edges in a patch may lie
-outside the normals of their faces."""
+"""Sine of the largest angle between edges that are treated as parallel. Parallel edges touch only
+at their ends. The value is also the tolerance for the common normal of two edges in a patch, which
+must be between the normals of their faces."""
 
 ONE_WAY = 0.99
 """Smallest cosine of the angle between the normals of a pair and of its patch."""

@@ -231,8 +231,8 @@ class TwoSoftSurfaces(_InSeries):
     """Two soft bodies in contact. Each surface has a spring, a damper and a state.
 
     The contact force is the same for both surfaces. The bodies touch if the gap is z1 + z2, and
-    both z follow Eq 11.73. If K/D is the same for both
-    surfaces, `lumped` returns one surface with the same forces.
+    both z follow Eq 11.73. If K/D is the same for both surfaces, `lumped` returns one surface with
+    the same forces.
     """
 
     first: SoftSurface

@@ -74,7 +74,7 @@ The second value is for float32, because stiff contacts amplify the rounding of 
 """
 
 FLOOR = 1e-9
-"""Velocity (m/s or rad/s) of an additional momentum in the reference of residuals."""
+"""The momentum at this velocity (m/s or rad/s) is added to the reference of residuals."""
 
 MEMORY = 5
 """Number of leading entries of the memory: status, iterations, residual, and the two previous

@@ -88,7 +88,10 @@ class System:
 
 
 def path(model: Model) -> list[int]:
-    """Return the entries of q that depend on the path, such as the position of a rolling sphere."""
+    """Return the indices of the entries of q that depend on the path.
+
+    An example is the position of a rolling sphere.
+    """
     slots = model.position_slices.items()
     return [slot.start + k for i, slot in slots for k in model.bodies[i].joint.path]
 

@@ -256,10 +256,10 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: float) -> Near:
 
 
 class Rows(NamedTuple):
-    """Stiffness of a direct slot along joint velocities: l'n plus the sum of all k r'r.
+    """Stiffness matrix of a direct slot along joint velocities: l'n + sum of k r'r.
 
-    symmetric: pairs (k, r). With friction, the rows r are along and across the direction of
-    sliding. left: l, or None if there is no friction. normal: n.
+    symmetric: list of (k, r). With friction, the rows r are along and across the direction of
+    sliding. left: the row l, or None without friction. normal: the row n.
     """
 
     symmetric: list[tuple[Number, np.ndarray]]
