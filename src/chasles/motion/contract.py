@@ -1,4 +1,4 @@
-"""Interface of a robot that the simulation requires."""
+"""Robot interface that the simulation requires."""
 
 from typing import Any, Protocol
 
@@ -8,11 +8,11 @@ from chasles.mechanisms import Mechanism
 from chasles.model import Model
 
 Array = Any
-"""A NumPy array or any array_like; a CuPy array where documented."""
+"""NumPy array or array_like; some functions also accept CuPy arrays."""
 
 
 class Machine(Protocol):
-    """Robot with a model, and the mechanism that evaluates the model."""
+    """Robot with a model and a mechanism, which evaluates the model."""
 
     model: Model
     mechanism: Mechanism

@@ -1,4 +1,4 @@
-"""Controllers that are traced into a step: joint torques as expressions of time and state.
+"""Controllers for compiled motions: joint torques as expressions of time and state.
 
 A controller is a function tau(t, q, qd), written with arithmetic and functions of `chasles.expr`,
 or an instance of a controller class of this module. A trainable controller is a function
@@ -32,7 +32,7 @@ Numbers = Sequence[Number]
 
 @dataclass(frozen=True)
 class _Law:
-    """Base class of controllers, which converts arrays in their fields to tuples."""
+    """Base class of controllers. Arrays in the fields are converted to tuples."""
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -44,7 +44,7 @@ class _Law:
             raise ModelError("E-MOTION-104", fault, part=type(self).__name__)
 
     def _gains(self, name: str, size: int) -> list[float]:
-        """Return the gain `name`, one number or `size` numbers, as a list of `size` numbers."""
+        """Return the gain `name` as a list of `size` numbers. A single number is repeated."""
         value = getattr(self, name)
         array = np.asarray(value, dtype=float)
         if array.shape not in ((), (size,)):
@@ -54,7 +54,7 @@ class _Law:
 
 
 def follows(control: Any) -> bool:
-    """Return True if the target of a controller is a trajectory, a function t -> q, qd, qdd."""
+    """Return True if the target of a controller is a trajectory (a function t -> q, qd, qdd)."""
     return isinstance(control, _Law) and callable(getattr(control, "target", None))
 
 
@@ -64,19 +64,19 @@ def _nested(value: Any) -> Any:
 
 
 def _evaluated(model: Model, function: str, arena: Arena, **arguments: Numbers) -> list[Number]:
-    """Evaluate a function of the robot on expressions by replaying its program."""
+    """Evaluate the program of a robot function on expressions."""
     return program(model, function).applied(arguments, arena)[0]
 
 
 @renamed(kp="stiffness", kd="damping")
 @dataclass(frozen=True)
 class PDControl(_Law):
-    """tau = stiffness (target - q) - damping qd (+ feedforward), joint by joint.
+    """PD controller: tau = stiffness (target - q) - damping qd + feedforward, for each joint.
 
-    stiffness: one number or nv, in N m/rad (N/m). damping: one number or nv, in N m s/rad (N s/m).
-    target (nq,): desired position; differences are taken on the configuration space. feedforward
-    (nv,): joint torques to add, in N m (N). The target may be a trajectory (`chasles.trajectory`);
-    damping then acts on velocities relative to that trajectory.
+    stiffness: one number or nv numbers, in N m/rad (N/m). damping: one number or nv numbers, in N m
+    s/rad (N s/m). target (nq,): desired position; differences are taken on the configuration space.
+    feedforward (nv,): joint torques to add, in N m (N). The target may be a trajectory
+    (`chasles.trajectory`); damping then acts on velocities relative to that trajectory.
     """
 
     stiffness: Any
@@ -97,7 +97,7 @@ class PDControl(_Law):
 @renamed(kd="damping")
 @dataclass(frozen=True)
 class GravityCompensation(_Law):
-    """Joint torques that hold the robot against gravity, with damping in N m s/rad (N s/m)."""
+    """Controller that compensates gravity, with joint damping in N m s/rad (N s/m)."""
 
     damping: Any = 0.0
 
@@ -114,11 +114,12 @@ class GravityCompensation(_Law):
 @renamed(kp="stiffness", kd="damping")
 @dataclass(frozen=True)
 class ComputedTorque(_Law):
-    """Inverse dynamics of qdd = stiffness (target - q) - damping qd: independent damped springs.
+    """Computed-torque controller for accelerations qdd = stiffness (target - q) - damping qd.
 
-    stiffness: one number or nv, in 1/s2. damping: one number or nv, in 1/s. target: position (nq,),
-    or a trajectory (`chasles.trajectory`), whose accelerations are added. For a robot with closed
-    loops, the independent coordinates behave like these springs (`computed_torque`).
+    stiffness: one number or nv numbers, in 1/s2. damping: one number or nv numbers, in 1/s. target:
+    position (nq,), or a trajectory (`chasles.trajectory`). The accelerations of a trajectory are
+    added to qdd. For a robot with closed loops, the independent coordinates have these
+    accelerations (see `computed_torque`).
     """
 
     stiffness: Any
@@ -169,7 +170,7 @@ def computed_torque(
         Derivative gain (1/s).
     actuated : sequence of str, optional
         Degrees of freedom with motors, as in `Robot.inverse_dynamics`. Default: the independent
-        ones.
+        degrees of freedom.
 
     Returns
     -------
@@ -210,8 +211,8 @@ def _tracking(
 ) -> Callable[..., Any]:
     """Return `computed_torque` for a tree as one compiled function of arrays.
 
-    single: for stiffness and for damping, True if the gain is a single number. fallback: function
-    that is called with arguments that the compiled entry does not accept.
+    single: pair of flags for stiffness and damping, True for a gain that is a single number.
+    fallback: function to call for arguments that the compiled entry does not accept.
     """
     model = mechanism.model
     own = any(joint.custom is not None for joint in model.source.joints)
@@ -424,7 +425,10 @@ def _entry(name: str, kernel: Any, fallback: Callable[..., Any]) -> Callable[...
 
 
 def checked_parameters(parameters: Any, control: Any) -> int:
-    """Return the number of parameters of a controller; only a function accepts parameters."""
+    """Return the number of parameters of a controller.
+
+    Raise an error if there are parameters and the controller is not a function.
+    """
     count = parameter_count(parameters)
     if count and (control is None or isinstance(control, BUILT_IN)):
         problem = "parameters were given, but tau is not a controller"

@@ -85,7 +85,7 @@ def _takes_time_alone(ctrl: Callable[..., Any]) -> bool:
 
 
 def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ctrl(t, q, qd) for a function of time, or for the positions of a trajectory."""
+    """Return a function of time, or the positions of a trajectory, as ctrl(t, q, qd)."""
 
     def ctrl(t: Any, q: Any, qd: Any) -> Any:
         found = given(t)
@@ -97,7 +97,7 @@ def _in_time(given: Callable[..., Any]) -> Callable[..., Any]:
 def called(
     function: Callable[..., Any], arguments: Sequence[Any], size: int, what: str
 ) -> list[Number]:
-    """Call a function with symbols and return its results, which messages call `what`."""
+    """Call a function with symbols and return its results, named `what` in messages."""
     try:
         forces: Any = function(*arguments)
     except ModelError:
@@ -105,12 +105,12 @@ def called(
     except Exception as error:
         wanted = "(t, q, qd, p)" if len(arguments) > 3 else "(t, q, qd)"
         problem = f"the controller failed on symbols: {type(error).__name__}: {said(error)}"
-        remedy = f"let it take {wanted}, and write it with the functions of chasles.expr"
+        remedy = f"define it as a function of {wanted}, written with functions of chasles.expr"
         raise ModelError("E-MOTION-008", problem, remedy, part="rollout") from error
     found = list(forces) if isinstance(forces, Sequence | np.ndarray) else [forces]
     if len(found) != size or not all(map(is_number, found)):
         problem = f"the controller returned {found!r:.60}"
-        remedy = f"return {size} numbers: the {what}"
+        remedy = f"return {size} numbers ({what})"
         raise ModelError("E-MOTION-009", problem, remedy, part="rollout")
     return found
 
@@ -134,7 +134,7 @@ def only_forces(control: Program) -> Program:
 
 
 def kept_within(model: Model, act: Any) -> list[Number]:
-    """Clamp activations after a step to the file's ranges. Without controls, the list is empty."""
+    """Return activations clamped to the ranges of the file, or an empty list if there are none."""
     active = [data for data in model.source.actuators if data.active] if len(act) else []
     return [within(x, data.activations) for x, data in zip(act, active, strict=True)]
 

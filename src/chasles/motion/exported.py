@@ -31,8 +31,9 @@ OPTIONS = ("dt", "contacts", "limits", "control", "ctrl", "q")
 PARTS = ("begin", "refine", "rescue", "end")
 
 ERRORS = {"float64": 1e-6, "float32": 3e-2}
-"""Allowed error of the exported test, relative to the largest result. Contacts are stiff: a
-rounding error of a velocity changes the impulses by 1e4 times as much, relative to the momentum."""
+"""Allowed error of the exported test, relative to the largest result. Stiff contacts amplify
+rounding errors: relative to the momentum, the error of an impulse is about 1e4 times the error of a
+velocity."""
 
 
 def exported_step(
@@ -50,14 +51,14 @@ def exported_step(
     ctrl: bool = False,
     q: Any = None,
 ) -> Iteration:
-    """Return the step in C. Options other than the following are those of `rollout`.
+    """Return the time step as C code. For options that are not listed here, see `rollout`.
 
     count: number of states of the exported test. ctrl: True if the step takes actuator controls
     instead of joint torques. q: closed configuration, for robots with loops; it determines their
     independent coordinates.
     """
     if dt is None:
-        remedy = "give its size in s, for example dt=0.002"
+        remedy = "give the step size in s, for example dt=0.002"
         raise InputError("E-EXPORT-014", f"{TIME_STEP} needs dt=", remedy, part="export")
     if ctrl and control is not None:
         raise InputError("E-EXPORT-015", "give control or ctrl, not both", part="export")

@@ -39,7 +39,10 @@ def shown(options: type, defaults: Mapping[str, Any] | None) -> Callable[[T], T]
 
 
 def renamed(**names: str) -> Callable[[T], T]:
-    """Accept deprecated keywords (old="new") of a function or class, and attributes of a class."""
+    """Return a decorator that accepts deprecated keywords (old="new") of a function or class.
+
+    For a class, the decorator also keeps the deprecated attributes.
+    """
 
     def accepting(target: T) -> T:
         call: Any = vars(target)["__init__"] if isinstance(target, type) else target
@@ -50,7 +53,7 @@ def renamed(**names: str) -> Callable[[T], T]:
                 new = names[old]
                 _warn(f"{old}= is now {new}=")
                 if new in options and not _replacing():
-                    problem = f"give {new}=, without {old}="
+                    problem = f"give only {new}= (its old name is {old}=)"
                     raise ArgumentError("E-MOTION-092", problem, part=call.__qualname__)
                 options[new] = options.pop(old)
             return call(*arguments, **options)

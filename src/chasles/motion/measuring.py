@@ -28,7 +28,7 @@ _OF_FORCES = ("accelerometer", "force", "torque", "force_torque", "touch")
 
 
 def measured(mechanism: Mechanism, run: Trajectory, plan: Plan) -> Trajectory:
-    """Add the values of the sensors that the plan selects to a trajectory."""
+    """Return a trajectory with the values of the requested sensors added."""
     names = None if isinstance(plan.sensors, bool) else plan.sensors
     sensors = chosen(mechanism.model, names)
     if any(library_of(array) for array in (run.q, run.qd)):
@@ -56,13 +56,13 @@ def _feels(sensor: SensorData) -> bool:
 
 
 def _contacts(mechanism: Mechanism, run: Trajectory, plan: Plan) -> list[ContactForce]:
-    """Return the forces of soft contacts at the states of a trajectory, on both bodies."""
+    """Return the forces of soft contacts on both bodies, at the states of a trajectory."""
     pairs = tuple(plan.contacts or ())
     if not pairs or run.touching is None:
         return []
     if any(pair.varies or not hasattr(pair.law, "states") for pair in pairs):
         problem = "sensors of accelerations and forces do not support rigid contacts"
-        remedy = "name only sensors of positions and velocities"
+        remedy = "request only sensors of positions and velocities"
         raise InputError("E-SENSE-014", problem, remedy, part="simulate")
     points, normals = _spots(Contacts(mechanism.model, pairs), run.q)
     sides = [pair.frames for pair in pairs for _ in range(pair.points)]

@@ -74,7 +74,7 @@ class Loads:
 
 @dataclass(frozen=True)
 class Touch:
-    """Contact pairs, initial states of soft contacts, and joint limits that stop joints."""
+    """Contact pairs, initial states of soft contacts, and whether joints stop at their limits."""
 
     contacts: Sequence[Any] | str = ()
     contact_states: Array = None
@@ -83,7 +83,7 @@ class Touch:
 
 @dataclass(frozen=True)
 class Closing:
-    """Loop closure by a function or by stabilization with a time (s). Default: Newton's method."""
+    """Loop closure: a function, or a stabilization time (s). Default: Newton's method."""
 
     closure: ClosureFunction | None = None
     stabilization: float | None = None
@@ -93,8 +93,8 @@ class Closing:
 class Output:
     """Recorded states: at times (n,) in s, or every `every` steps and at the end.
 
-    progress: show a progress bar. sensors: record all sensors, or the named ones, at these states.
-    noise: seed of the sensor errors.
+    progress: show a progress bar. sensors: record all sensors, or the named sensors, at these
+    states. noise: seed of the sensor errors.
     """
 
     times: Array = None
@@ -129,7 +129,7 @@ Integrators = Literal[
     "variational",
     "time-stepping",
 ]
-"""Names of integrators, for type checkers: "auto", those of `INTEGRATORS`, and "time-stepping"."""
+"""Names of integrators, for type checkers: "auto", "time-stepping", and names in `INTEGRATORS`."""
 
 
 class Options(TypedDict, total=False):

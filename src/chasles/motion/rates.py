@@ -20,7 +20,7 @@ from chasles.model.given import a_mapping, a_number
 PART = "resolved_rate"
 
 MOST_PASSES = 12
-"""Upper bound of the default number of passes, reached by robots with many joints."""
+"""Largest default number of passes. Robots with few joints need fewer passes."""
 
 
 class ResolvedRate:
@@ -58,7 +58,7 @@ class ResolvedRate:
         scales = tuple(map(float, mechanism.loops.rows)) if mechanism.rows else ()
         count = checked_count(f"{PART}: passes", passes)
         self.step = Step(model, levels, damping, singular, count, scales)
-        """Tasks and damping law, from which the program is made."""
+        """Tasks and damping law that define the program."""
         self.rows = tuple(_names(levels))
         self.dt = np.array(_positive("dt", dt))
         self.weights = _array("weights", weights, self.step.rows)
@@ -95,10 +95,10 @@ class ResolvedRate:
     ) -> np.ndarray:
         """Return the joint velocities (..., nv) to command for the next time step.
 
-        q (..., nq): positions. qd (..., nv): the last commanded velocities, relative to which
-        accelerations are limited. rates (..., rows): the desired velocities, in the order of
-        `rows`. preferred (..., nv): preferred joint velocities for motions that the tasks leave
-        free. Default: 0.
+        q (..., nq): positions. qd (..., nv): the last commanded velocities, from which the
+        accelerations are computed. rates (..., rows): the desired velocities, in the order of
+        `rows`. preferred (..., nv): preferred joint velocities in the null space of the tasks.
+        Default: 0.
         """
         rest = self._rest if preferred is None else preferred
         limits = (self.lower, self.upper, self.velocity, self.acceleration, self.dt)
@@ -115,7 +115,7 @@ def _levels(mechanism: Mechanism, tasks: Any) -> tuple[tuple[Task, ...], ...]:
     given = [tasks] if isinstance(tasks, Mapping | str) else tasks
     if not isinstance(given, Sequence) or not given:
         problem = (
-            f"tasks must be {{frame: kind}}, or a list of these by priority, not {tasks!r:.60}"
+            f"tasks must be {{frame: kind}}, or a list of mappings by priority, not {tasks!r:.60}"
         )
         raise InputError("E-CONTROL-401", problem, part=PART)
     levels = []
@@ -158,7 +158,7 @@ def _positive(name: str, value: Any, *, zero: bool = False) -> float:
 
 
 def _array(name: str, value: Any, size: int) -> np.ndarray:
-    """Expand one number, or `size` numbers, to an array (size,) of checked values.
+    """Return one number, or `size` numbers, as an array (size,) of checked values.
 
     Values must be non-negative; accelerations must be positive.
     """

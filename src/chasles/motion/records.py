@@ -160,10 +160,10 @@ class Trajectory:
     rechosen: times at which the independent coordinates of closed loops changed for some member of
     the batch. events: the events that occurred, in order. touching: record of contact points if
     `contacts` were given. end: the state to resume from. compiled: True if all steps ran in machine
-    code. why: the reason if they did not. unstable (...): with soft contacts, the first step after
-    which velocities at contacts reverse from step to step, because the step size is too large for
-    the ground; -1 if there is no such step. sensors: {name: (..., n, size)} if `sensors` were
-    requested. act (..., n, na): activations if controls were given.
+    code. why: the reason if some steps ran in Python. unstable (...): with soft contacts, the first
+    step after which velocities at contacts reverse from step to step, because the step size is too
+    large for the ground; -1 if there is no such step. sensors: {name: (..., n, size)} if `sensors`
+    were requested. act (..., n, na): activations if controls were given.
 
     The following attributes, each with shape (...), are set only by "time-stepping". iterations:
     mean number of iterations per step. unsolved: number of steps whose friction does not agree with

@@ -115,7 +115,7 @@ def simulate(
         External wrenches, as in `forward_dynamics`.
     dissipation : bool, optional
         Include damping and dry friction of joints. Friction holds a joint exactly at rest until the
-        load exceeds it. With rigid contacts or limits, it needs an explicit integrator.
+        load exceeds the friction. With rigid contacts or limits, it needs an explicit integrator.
     start : float, optional
         Initial time (s). Default: the time of `robot.at_time(t)`, or 0.
     events : sequence of Event, optional
@@ -129,7 +129,7 @@ def simulate(
     progress : bool, optional
         Show a progress bar.
     sensors : bool or sequence of str, optional
-        Record all sensors, or the named ones, in `Trajectory.sensors`.
+        Record all sensors, or the named sensors, in `Trajectory.sensors`.
     noise : int or numpy.random.Generator, optional
         Seed of the sensor noise. Default: no noise.
     contacts : sequence of Pair or "file", optional
@@ -184,12 +184,12 @@ def simulate(
     state and an explicit integrator: bodies touch, separate, stick, slide and collide. Each change
     is located within its step, like an event, and named in `Trajectory.events`: "impact", "gain",
     "loss", "slip" or "stick", followed by the name of the point. Contacts are detected at the ends
-    of each step, so dt must be small enough that no body passes through a small or thin one.
+    of each step, so dt must be small enough that bodies do not pass through small or thin bodies.
 
     For a robot with loops, q and qd must keep the loops closed (`assemble`, `complete`). The
-    independent coordinates are integrated, and the dependent ones are computed from them to 1e-13,
-    so that loops do not drift apart. If a pivot of these equations falls below a third of its
-    initial value, other independent coordinates are chosen.
+    independent coordinates are integrated, and the dependent coordinates are computed from them to
+    1e-13, so that loops do not drift apart. If a pivot of these equations falls below a third of
+    its initial value, other independent coordinates are chosen.
 
     Examples
     --------
@@ -207,8 +207,8 @@ def simulate(
     plan = with_file(robot, planned(options))
     check_names(robot.model.source, plan)
     if plan.model_parameters and plan.sensors is not False:
-        problem = "sensors= measures the robot with its own parameters, not with model_parameters"
-        remedy = "give robot.with_parameters(...) instead"
+        problem = "sensors= cannot be combined with model_parameters"
+        remedy = "simulate robot.with_parameters(...) instead"
         raise InputError("E-MOTION-203", problem, remedy, part="simulate")
     run = _motion(robot, plan, q, qd, compiled, device, threads)
     if plan.sensors is not False:
@@ -264,7 +264,7 @@ def _motion(
     device: str | None,
     threads: int | None,
 ) -> Trajectory:
-    """Run a plan by time stepping, compiled, or step by step with the reason stored in `why`."""
+    """Simulate a plan by time stepping, compiled, or in Python. `why` then holds the reason."""
     if plan.integrator == TIME_STEPPING:
         return stepped(robot, plan, q, qd, compiled, device, threads)
     dt = DT if plan.dt is None else checked_step(plan.dt, "simulate: dt")
@@ -343,7 +343,7 @@ def _check_interpreted(plan: Plan, why: str, threads: int | None, q: Array, qd: 
         ("model_parameters", plan.model_parameters),
     ):
         if value is not None:
-            problem = f"{name} needs a compiled motion, but this one is not compiled: {why}"
+            problem = f"{name} needs a compiled motion, but this motion is not compiled: {why}"
             raise InputError("E-MOTION-098", problem, part="simulate")
     name = "tau"
     if isinstance(control, Controls):

@@ -25,7 +25,7 @@ Array = Any
 
 SLACK = 1e-11
 """Allowed negative value of w, relative to the largest |d| after scaling, to absorb rounding
-errors. With it, a body that just fits between two opposite contacts is feasible.
+errors. This tolerance makes a body that just fits between two opposite contacts feasible.
 """
 
 PIVOT = 1e-11
@@ -33,7 +33,7 @@ PIVOT = 1e-11
 """
 
 PENETRATE = "allow a small penetration, or check the contact geometry"
-"""Remedy in errors for contacts whose penetration no forces can prevent."""
+"""Remedy in error messages if no forces can prevent penetration."""
 
 TIE = 1e-12
 """Ratios that differ by less than this, after scaling, are treated as equal."""
@@ -46,8 +46,8 @@ OPTIMAL, INFEASIBLE = 1, -1
 """Exit flags of DAQP."""
 
 PROXIMAL = 1e-4
-"""Weight of DAQP's proximal term, relative to a diagonal of ones. The term makes steps unique if M
-is singular, and vanishes as the iteration converges. Of the values tried, from 1e-3 to 1e-6, this
+"""Weight of DAQP's proximal term, for a matrix with a unit diagonal. The term makes steps unique if
+M is singular, and vanishes as the iteration converges. Of the values tried, from 1e-3 to 1e-6, this
 one detected every unbounded program within DAQP's iteration limit.
 """
 
@@ -65,8 +65,8 @@ class Infeasible(InputError):
     """No forces satisfy a contact problem; `ray` is a certificate if one is known.
 
     For a symmetric positive semidefinite M, `ray` is u >= 0 with M u = 0 and d.u < 0: forces that
-    cause no motion, at contacts that nevertheless approach each other (Farkas' lemma). The largest
-    entry of `ray` is 1.
+    cannot accelerate contacts that approach each other (Farkas' lemma). The largest entry of `ray`
+    is 1.
     """
 
     def __init__(self, *text: str, ray: np.ndarray | None = None, **place: Any) -> None:
@@ -217,7 +217,7 @@ def gauss_seidel(
     d : array_like, shape (..., n)
         Vectors.
     start : array_like, shape (..., n), optional
-        Initial forces, such as those of the last step.
+        Initial forces, such as the forces of the last step.
     sweeps : int, optional
         Maximum number of sweeps.
     tolerance : float, optional
@@ -269,7 +269,7 @@ def scales(M: np.ndarray) -> np.ndarray:
 
 
 def checked_problem(name: str, M: Array, d: Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return M (n, n) and d (n,) as checked arrays. Errors name the function `name`."""
+    """Return M (n, n) and d (n,) as checked arrays. name: function name in messages."""
     M, d = (np.asarray(a, dtype=float) for a in (M, d))
     if d.ndim != 1 or M.shape != (len(d), len(d)):
         problem = f"M {M.shape} and d {d.shape} must have shapes (n, n) and (n,)"
@@ -377,7 +377,7 @@ def accelerations_program(
         raise InputError("E-CONTACT-056", problem, part="accelerations_program")
     L = np.linalg.cholesky(H)
     free = np.linalg.solve(L, force)
-    rows = np.linalg.solve(L, T).T  # constraints on x = L' (qdd - H^-1 force), of least norm
+    rows = np.linalg.solve(L, T).T  # constraints on x = L' (qdd - H^-1 force)
     norms = np.linalg.norm(rows, axis=-1)
     d = rows @ free + bias
     if np.all(d >= 0.0):
@@ -458,13 +458,13 @@ def optional(package: str) -> Any:
 # Sliding contacts ---------------------------------------------------------------------------------
 
 REACH = 1e-13
-"""Values below this fraction of the largest entry of M count as rounding errors."""
+"""Values below this fraction of the largest entry of M are treated as rounding errors."""
 
 SINGULAR = 1e-9
-"""Determinants of scaled matrices below this size count as rounding errors."""
+"""Determinants of scaled matrices below this size are treated as rounding errors."""
 
 ACCURATE, EXACT = 1e-9, 1e-12
-"""Largest errors of w, relative to the largest |d|, of an accepted and of an exact solution."""
+"""Largest error of w, relative to the largest |d|, in accepted solutions and in exact solutions."""
 
 STABLE = 1e-6
 """Tolerance for negative eigenvalues, relative to the largest entry of M. Double zero eigenvalues
@@ -499,9 +499,10 @@ def normal_forces(
         w >= 0 where z = low,   w <= 0 where z = high,   w = 0 where z is between them
 
     Friction of sliding contacts is proportional to their normal forces, so M is not symmetric, and
-    there may be no solution, or several (Painleve 1895). A contact has low = 0 and no upper bound;
-    a joint at rest has its dry friction as both bounds. effect (m, n) maps z to accelerations of
-    all points. rubs: False if no contact has friction, so that M is symmetric.
+    there may be no solution, or several (Painleve 1895). A contact has low = 0 and no upper bound.
+    For a joint at rest, low and high are its negative and positive dry friction. effect (m, n): map
+    from z to the accelerations of all points. rubs: False if no contact has friction; M is then
+    symmetric.
     """
     cases = math.prod(2 + int(np.isfinite(x)) for x in high)
     certain = np.linalg.eigvalsh(M + M.T)[0] > 1e-9 * np.max(np.abs(M))
@@ -515,11 +516,11 @@ def _only(
 ) -> np.ndarray:
     """Find the normal forces by enumerating all cases.
 
-    The smallest solution is returned if all solutions are `_alike`, or if no normal forces drive
-    their own points together; in the latter case, slight compliance would select one of them.
-    Otherwise, exact solutions are preferred. If these are different motions, the one that maintains
-    all contacts is chosen if it is stable, or if every contact would close without forces: a body
-    that lies flat stays flat.
+    The smallest solution is returned if all solutions are `_alike`, or if `_contradicts` is False;
+    in the latter case, a small compliance would select one solution. Otherwise, exact solutions are
+    preferred. If they are different motions, the solution that maintains all contacts is returned,
+    provided that it is stable or that every contact would close without forces. For example, a
+    body that lies flat on the ground stays flat.
     """
     scale = np.max(np.abs(d), initial=0.0) or 1.0
     forces, left, exact = _answers(M, d, low, high, scale)
@@ -536,14 +537,14 @@ def _only(
         return _smallest(forces[stays])
     what = "Painleve's paradox, indeterminate"
     problem = f"{len(forces)} sets of forces satisfy Coulomb's law here ({what})"
-    remedy = "rigid-body theory does not determine which one occurs"
+    remedy = "choose one of the error's `solutions`, or use soft contacts"
     raise Indeterminate("E-CONTACT-021", problem, remedy, solutions=forces, part="coulomb")
 
 
 def _answers(
     M: np.ndarray, d: np.ndarray, low: np.ndarray, high: np.ndarray, scale: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return all solutions z (k, n), their w (k, n), and a mask of the exact ones."""
+    """Return all solutions z (k, n), their w (k, n), and a mask of the exact solutions."""
     found, apart, exact = [], [], []
     for case in product(*((-1, 0, 1) if np.isfinite(x) else (-1, 0) for x in high)):
         side = np.array(case)
@@ -584,7 +585,7 @@ def _stable(M: np.ndarray) -> bool:
 
 
 def _contradicts(M: np.ndarray) -> bool:
-    """Return True if some normal forces drive their own points together.
+    """Return True if some normal forces make their contact points approach each other.
 
     This is the case if a principal minor of M is negative beyond rounding errors (Cottle, Pang and
     Stone 1992, section 3.4: P0 matrices).

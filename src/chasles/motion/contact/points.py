@@ -17,11 +17,11 @@ from chasles.motion.steps.sharing import closest
 def contact_points(
     model: Model, pairs: Sequence[Pair], q: np.ndarray, *, stepped: bool
 ) -> np.ndarray | None:
-    """Return the contact points (..., points, 3) in configurations q (..., nq), in the world (m).
+    """Return the contact points (..., points, 3) in the world (m) for configurations q (..., nq).
 
-    The order is that of `Touching.forces`; points of contacts that are found outside the step come
-    last there and are not returned. Set `stepped` for the points of "time-stepping". For other
-    integrators, the result is None if the points vary with the motion.
+    Points are in the order of `Touching.forces`. Contacts that are not compiled come last in
+    `Touching.forces`; their points are not returned. Set `stepped` for the points of
+    "time-stepping". For other integrators, the result is None if the points vary with the motion.
     """
     arena, n = Arena(RULES), model.nq
     given = symbols(arena, "q", (n,))

@@ -1,9 +1,9 @@
-"""Safest distribution of contact forces that the motion does not determine.
+"""Choice of contact forces that the motion does not determine.
 
-Points can press or pull against each other without any effect on the motion: two sticking points of
-one body may be clamped along the line between them. Coulomb's law does not determine these internal
-forces. The closer a force is to the edge of its cone, the sooner the point slides. Therefore a
-motion continues with the forces that are farthest inside all cones.
+Contact points can press or pull against each other without any effect on the motion. An example is
+two sticking points of one body, with opposite forces along the line between them. Coulomb's law
+does not determine these internal forces. A point slides sooner if its force is close to the edge of
+its friction cone. Therefore the forces with the largest margin inside all cones are chosen.
 """
 
 import numpy as np
@@ -12,22 +12,22 @@ from chasles.errors import ConvergenceError
 from chasles.motion.solvers import Cone, Infeasible, cones_program
 
 DEPENDENT = 1e-9
-"""Singular values up to this fraction of the largest belong to forces without effect on the motion.
-"""
+"""Singular values up to this fraction of the largest are treated as zero: the corresponding forces
+have no effect on the motion."""
 
 ROOM = 1e-6
-"""Smallest margin inside the cones for which forces are redistributed, as a fraction of the largest
-force."""
+"""Smallest margin inside the cones, relative to the largest force. If the best margin is smaller,
+the given forces are kept."""
 
 
 def safest(
     T: np.ndarray, f: np.ndarray, mu: np.ndarray, slip: np.ndarray, acts: np.ndarray
 ) -> np.ndarray:
-    """Return the forces (k, 3) with the same effect T f that are farthest inside their bounds.
+    """Return contact forces (k, 3) with the same T f as given, and the largest margin in all cones.
 
     T has shape (n, 3k). `slip` (k, 2) is the direction of sliding points; points with zero slip and
-    positive mu stick. `acts` (k,) is the mask of points with a force. If no other forces have a
-    larger margin, the given forces are returned.
+    positive mu stick. `acts` (k,) is the mask of points with a force. The forces f are
+    returned unchanged if no margin exceeds `ROOM`.
     """
     sticks = acts & (mu > 0.0) & ~np.any(slip, axis=-1)
     D, rows = _columns(mu, slip, acts, sticks)
@@ -58,8 +58,9 @@ def safest(
 def _columns(
     mu: np.ndarray, slip: np.ndarray, acts: np.ndarray, sticks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the map (3k, m) from independent force components to all, and their indices (m,) in f.
+    """Return the matrix (3k, m) that maps independent to all force components, and their indices.
 
+    The indices (m,) are the positions of the independent components in the flattened f.
     The friction of sliding points is included in the columns of their normal forces.
     """
     rows = np.flatnonzero(np.column_stack([sticks, sticks, acts]))

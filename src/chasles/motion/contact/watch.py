@@ -1,11 +1,11 @@
 """Detection of step sizes that are too large for soft contact.
 
-If steps are too long for the stiffness or the damping of the ground, the force of one step throws a
-touching point back at full speed, and the force of the next step throws it back again: the motion
-is an artifact of the steps. Therefore a watch counts, for each point, how often its velocity
-reverses between the ends of a step in which it touches. A contact that lasts three steps or more,
-and an oscillation with six steps or more per period, stay below the limit. Motors do not matter:
-they cannot reverse the velocity of a foot in every other step.
+If the step size is too large for the stiffness or damping of the ground, the contact force reverses
+the velocity of a contact point in every step. The motion is then a numerical artifact. Therefore a
+watch counts, for each point, the steps in contact in which the velocity reverses. Contacts that
+last three steps or more, and oscillations with six steps or more per period, stay below the limit.
+Actuators do not reach the limit, because they cannot reverse the velocity of a contact point in
+every other step.
 
 All computations use operations that floats, arrays of floats and symbols support.
 """
@@ -21,20 +21,21 @@ from chasles.motion.geometry.closed_forms import Value, less, less_equal, maximu
 Values = Sequence[Value] | np.ndarray
 
 REVERSED = 0.4
-"""Threshold of reversal: the velocities v0 and v1 at the ends of a step count as reversed if
--v0 . v1 exceeds this fraction of the mean of their squares. The fraction is 1 for a full reversal,
-and less than 0.4 if one speed is more than 4.8 times the other.
+"""The velocity of a point reverses in a step if -v0 . v1 exceeds this fraction of the mean of v0^2
+and v1^2, where v0 and v1 are the velocities at the ends of the step. The fraction is 1 for a full
+reversal, and less than 0.4 if one speed is more than 4.8 times the other.
 """
 
 SLOW, FAST = 98.1, 981.0
-"""Accelerations (m/s^2). Reversals of a point slower than SLOW dt are rattling at rest and do
-not count. A point thrown back four times as fast as it came, and faster than FAST dt, counts as
-MANY reversals.
+"""Accelerations (m/s^2) that define speed limits. Reversals at speeds below SLOW dt are ignored,
+because points at rest also rattle. A reversal that makes a point more than four times as fast, and
+faster than FAST dt, is counted as MANY reversals.
 """
 
 FADING, MANY = 0.9, 4.0
-"""Decay of the reversal count per step, and its limit. A reversal counts for about ten steps in
-which its point touches, so MANY reversals are more than 40 % of these steps.
+"""Factor by which the reversal count decays in each step in contact, and the limit of the count.
+The count covers about the last ten steps in contact, so a motion is unstable if the velocity
+reverses in more than 40 % of them.
 """
 
 LEVEL = 3
@@ -42,7 +43,8 @@ LEVEL = 3
 
 
 LATCHED = 1000.0
-"""Offset of latched counts: count - LATCHED is the number of steps since it reached MANY."""
+"""Offset that is added to a count when it reaches MANY. From then on, count - LATCHED is the number
+of steps since that time."""
 
 
 def size(points: int) -> int:
@@ -53,11 +55,11 @@ def size(points: int) -> int:
 def watched(
     watch: Values, velocities: Sequence[Values], normal: Sequence[Value], h: Value
 ) -> list[Value]:
-    """Return the watch, updated at a state.
+    """Return the watch, updated with a new state.
 
     velocities: velocities of the points (m/s), three components each. The watch stores the sum of
-    the three, which reverses with the velocity. normal: normal forces (N). h: size of the next step
-    (s).
+    the components, which changes its sign if the velocity reverses. normal: normal forces (N). h:
+    size of the next step (s).
     """
     slow, fast = (SLOW * h) ** 2, (FAST * h) ** 2
     seen: list[Value] = []
@@ -87,7 +89,7 @@ def first_unstable(watch: Any, steps: int) -> Any:
 
 
 def told(function: str, run: Any) -> Any:
-    """Return a motion unchanged; warn if it is unstable, unless its arrays are on a GPU."""
+    """Issue a warning if a motion with NumPy arrays is unstable, and return the motion."""
     unstable = run.unstable
     if isinstance(unstable, np.ndarray) and unstable.max(initial=-1) >= 0:
         found = unstable[unstable >= 0]

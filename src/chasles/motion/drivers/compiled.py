@@ -40,12 +40,12 @@ from chasles.motion.steps.traced import (
 )
 
 DONE, WATCH = "compiled steps", "watch"
-"""Names of the data that parts of a motion pass on: number of completed steps, contact watch."""
+"""Keys of the data for resuming a motion: number of completed steps, contact watch."""
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Key that determines the code of a step."""
+    """Cache key of a compiled step: all data that determine its code."""
 
     source: Description
     mimic: bool
@@ -155,7 +155,7 @@ class Rollout:
         )
 
     def __call__(self, course: Course) -> Trajectory:
-        """Return the motion."""
+        """Run the steps of a course and return the recorded motion."""
         place, dt, steps = self._place(course), course.dt, course.steps
         every, done, total = course.every, course.done, course.total or steps
         if not backends.takes_numpy(place.backend):
@@ -272,7 +272,7 @@ class Rollout:
         return [Variable(name, (n,)) for name, n in sizes.items()], sizes
 
     def _place(self, course: Course) -> Place:
-        """Check all arguments and return them with their location."""
+        """Check all arguments and return the place (host or GPU) that holds them."""
         surfaces, given = self._sizes.get("contact_states", 0), course.contact_states
         if given is not None and not surfaces:
             problem = "contact_states was given, but no contact has internal state"
@@ -396,7 +396,10 @@ def prepared(
     free: tuple[str, ...] = (),
     again: bool = False,
 ) -> Rollout:
-    """Return a compiled step, cached if possible. again: True to trace the controller anyway."""
+    """Return a compiled step, cached if possible.
+
+    again: True to trace the controller even if the step is cached.
+    """
     known_law = callable(control) or isinstance(control, Controls)
     control = control if known_law else None
     count = checked_parameters(parameters, control)
@@ -466,7 +469,7 @@ def checked_steps(
         problem = f"start must be a finite time, not {start!r:.60}"
         raise InputError("E-MOTION-022", problem, part=function)
     if counts[0] > MOST_STEPS:
-        problem = f"the motion has {counts[0]:,} steps, more than {MOST_STEPS:,}"
+        problem = f"the motion has {counts[0]:,} steps, more than the limit of {MOST_STEPS:,}"
         remedy = "simulate fewer steps, and continue from the last state (start=)"
         raise InputError("E-MOTION-121", problem, remedy, part=function)
     step, begin = checked_step(dt, f"{function}: dt"), float(start)
@@ -484,8 +487,8 @@ def check_given(course: Course, states: Collection[str], rows: Collection[str]) 
     """Raise an error for activations or controls that no actuator uses."""
     for name, known in (("act", states), ("ctrl", rows)):
         if getattr(course, name) is not None and name not in known:
-            problem = f"{name} was given, but no actuator takes it"
-            raise InputError("E-MOTION-142", problem, "leave it out", part=course.function)
+            problem = f"{name} was given, but no actuator uses it"
+            raise InputError("E-MOTION-142", problem, "omit it", part=course.function)
 
 
 def constant_rows(place: Place, lead: tuple[int, ...], name: str, size: int) -> Any:

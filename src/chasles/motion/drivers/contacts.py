@@ -1,7 +1,7 @@
-"""Slots where rigid bodies may touch: points of bodies, limits, and joints with dry friction.
+"""Slots of possible rigid contacts: points of bodies, limits, and joints with dry friction.
 
-Limits of joints and tendons, and joints at rest, are contact points with a single direction (rad or
-m).
+Limits of joints and tendons, and joints at rest, are treated as contacts with a single direction
+(rad or m).
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,7 +37,7 @@ ROUNDED = 1e-12
 
 
 class Varying:
-    """Feature pairs of two bodies, as contact points of a robot in a single state."""
+    """Contact points of two bodies for which the touching features vary, in a single state."""
 
     def __init__(self, mechanism: Mechanism, pair: Pair, features: Meeting) -> None:
         self._mechanism, self._frames, self._features = mechanism, pair.frames, features
@@ -46,8 +46,8 @@ class Varying:
     def __call__(self, at: State, held: np.ndarray, alone: bool) -> Moves:
         """Return the gaps of all feature pairs, and the motion of held and touching pairs.
 
-        Gaps are infinite where other features are nearer. alone: True to evaluate only the held
-        pairs, without the gaps and room of the others.
+        A gap is infinite if other features are nearer. alone: True to evaluate only the held
+        pairs; the gaps and `room` of all other pairs are then infinite.
         """
         here, (_, q, qd) = self._mechanism.at(at.t), at
         over, under = (carrier(here, q, qd, frame) for frame in self._frames)
@@ -67,12 +67,12 @@ class Varying:
 
 
 class Slots:
-    """Numbered slots where a robot may touch. `row` (slots,) maps each slot to its row.
+    """Numbered slots of the possible contacts of a robot.
 
-    A row is a point of a body, a pair with varying points, a joint limit, or a joint with dry
-    friction; joints with dry friction come last. bodies (slots,): equal numbers for slots between
-    the same two bodies. bound (slots,): dry friction of joints (N m or N), infinite for other
-    slots.
+    `row` (slots,) is the index of the named row that each slot belongs to. A row is a point of a
+    body, a pair with varying points, a joint limit, or a joint with dry friction; joints with dry
+    friction come last. bodies (slots,): equal numbers for slots between the same two bodies. bound
+    (slots,): dry friction of joints (N m or N), infinite for other slots.
     """
 
     def __init__(
@@ -114,8 +114,8 @@ class Slots:
     def __call__(self, at: State, held: np.ndarray, alone: bool = False) -> Moves:
         """Return positions and velocities of the points in a state.
 
-        held (slots,): mask of slots that are always evaluated. alone: True to evaluate only the
-        held slots among those of varying features.
+        held (slots,): mask of slots that are always evaluated. alone: True to
+        skip slots of varying features that are not held.
         """
         parts, start = [self._points(*at)] if self._balls else [], self._balls
         for one in self._varying:
@@ -146,13 +146,16 @@ class Slots:
         return self.resting.freedom[which[np.isfinite(self.bound)]]
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """Return the state after a step, without the motion of held joints from closing loops."""
+        """Return the state after a step, with held joints moved back to their positions in `start`.
+
+        Only robots with loops need this correction.
+        """
         if not self._mechanism.rows:
             return at
         return self.resting.kept(at, start, held[np.isfinite(self.bound)])
 
     def _shift(self, at: State, J: np.ndarray, excess: np.ndarray) -> np.ndarray:
-        """Return the displacement d with the least d'M d for which J d = -excess."""
+        """Return the displacement d with the smallest d'M d that satisfies J d = -excess."""
         B = response(self._mechanism.at(at.t), at.q, J.T)
         return B @ np.linalg.lstsq(J @ B, -excess, rcond=1e-11)[0]
 
@@ -165,7 +168,7 @@ class Slots:
         return found[: self.contacts], gaps[: self.contacts]
 
     def rows(self, which: np.ndarray) -> np.ndarray:
-        """Return the mask (rows,) of rows that have a slot selected by `which` (slots,)."""
+        """Return the mask (rows,) of rows with at least one slot in the mask `which` (slots,)."""
         return np.bincount(self.row[which], minlength=len(self.names)) > 0
 
     def named(self, which: np.ndarray) -> str:
@@ -175,9 +178,9 @@ class Slots:
     def told(
         self, at: State, hits: np.ndarray, old: Mode, new: Mode, late: np.ndarray
     ) -> list[Occurrence]:
-        """Return the contact changes as named occurrences.
+        """Return an `Occurrence` for each contact change.
 
-        late (slots,): time until a point comes to rest.
+        late (slots,): time (s) until each point comes to rest.
         """
         (was, slid), (current, slides) = (
             (self.rows(mode.current), self.rows(mode.slides)) for mode in (old, new)
@@ -231,7 +234,7 @@ def check_rigid(
             raise ArgumentError("E-MOTION-070", problem, remedy, part="simulate")
         if pair.round or pair.on_field or pair.law.torsion or pair.law.rolling:
             shape = "a Capsule on this shape" if pair.round else "a HeightField"
-            what = shape if pair.round or pair.on_field else "torsion and rolling"
+            what = shape if pair.round or pair.on_field else "torsional or rolling friction"
             problem = f"{what} needs integrator 'time-stepping', not {name!r}"
             raise InputError("E-MOTION-137", problem, part="simulate")
     if q.ndim > 1:
@@ -243,13 +246,13 @@ def check_rigid(
         raise InputError("E-MOTION-072", problem, "use 'rk4' or 'dopri5'", part="simulate")
     if stabilization is not None:
         problem = (
-            "stabilization cannot be combined with contacts and limits, which keep the loops closed"
+            "stabilization cannot be combined with contacts or limits, which need closed loops"
         )
         raise InputError("E-MOTION-073", problem, "omit `stabilization`", part="simulate")
 
 
 def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touching:
-    """Collect the contact forces and gaps at the states of a trajectory, which may be empty."""
+    """Return the record of the contact forces and gaps at the states of a trajectory."""
     forces, gaps = zip(*kept, strict=True) if kept else ((), ())
     n = len(kept)
     return Touching(
@@ -261,7 +264,7 @@ def touched(kept: Sequence[tuple[np.ndarray, np.ndarray]], points: int) -> Touch
 
 
 def _columns(nv: int, freedom: np.ndarray, sign: np.ndarray) -> np.ndarray:
-    """Return Jacobians J (k, 3, nv) of joints, whose velocities are along the normal."""
+    """Return Jacobians J (k, 3, nv) with the velocities of joints in the normal direction."""
     J = np.zeros((len(freedom), 3, nv))
     J[np.arange(len(freedom)), 2, freedom] = sign
     return J
@@ -309,7 +312,7 @@ class Stops:
         return Moves(*(np.concatenate(pair) for pair in parts))
 
     def _lines(self, at: State) -> Moves:
-        """Return the motion of tendons and ball joints with limits; their directions vary."""
+        """Return the motion of tendons and ball joints with limits, along varying directions."""
         assert self._motion is not None
         nv, (sign, limit) = self._mechanism.nv, self._ends.T
         every = self._motion(at.q, at.qd).reshape(-1, nv + 2)[self._line] * sign[:, None]
@@ -341,7 +344,7 @@ class Resting:
         self._places = np.array([places.get(int(k), -1) for k in self.freedom], dtype=int)
 
     def __call__(self, at: State) -> Moves:
-        """Return the motion of the joints. The gap is 0 for slow joints, infinite for fast ones."""
+        """Return the motion of the joints. The gap is 0 for slow joints, else infinite."""
         speed = at.qd[self.freedom]
         return _moves(np.where(np.abs(speed) <= SLOW, 0.0, np.inf), speed, self._J)
 
@@ -354,7 +357,7 @@ class Resting:
         return tau + self._friction * wrong
 
     def kept(self, at: State, start: State, held: np.ndarray) -> State:
-        """Return the state with held joints, a mask (k,), at their initial positions."""
+        """Return the state with the joints of the mask `held` (k,) at their initial positions."""
         q, places = at.q.copy(), self._places[held & (self._places >= 0)]
         q[places] = start.q[places]
         return at._replace(q=q)

@@ -25,15 +25,16 @@ ROUNDED = 1e-12
 """Relative size below which the difference between two values is treated as zero."""
 
 DEPENDENT = 1e-10
-"""Fraction of the largest eigenvalue below which joints coupled by loops are treated as dependent.
-"""
+"""Eigenvalues below this fraction of the largest are treated as zero; they occur if loops couple
+joints."""
 
 
 class Dry(Sticking):
     """Step of an integrator in which dry friction may hold joints.
 
-    The accelerations in a mode are due to `force` and to the torques that keep held joints at rest.
-    The attribute `free`, the accelerations without holding torques, is set later.
+    In a mode, the joint torques are `force` and the torques that keep held joints at rest. The
+    driver sets the attribute `free`, a function that returns accelerations without these holding
+    torques.
     """
 
     free: Accelerate
@@ -51,7 +52,7 @@ class Dry(Sticking):
         self._missed, self._still = np.zeros(shape), np.zeros(shape, dtype=bool)
 
     def force(self, force: Callable[..., np.ndarray]) -> Callable[..., np.ndarray]:
-        """Return a function of joint torques with the mode's friction instead of -f sign(qd)."""
+        """Return the function `force` with the friction of the mode instead of -f sign(qd)."""
 
         def forces(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
             return force(t, q, qd) + self.friction * (np.sign(qd) - self.mode.sign)
@@ -59,7 +60,7 @@ class Dry(Sticking):
         return forces
 
     def accelerate(self, t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return qdd in the mode, followed by the rates of appended states."""
+        """Return qdd in the current mode, followed by the rates of appended states."""
         rates, held = self.free(t, q, qd), self.mode.held
         if not held.any():
             return rates
@@ -69,7 +70,10 @@ class Dry(Sticking):
         return np.concatenate([np.where(held, 0.0, _pushed(qdd, B, holding)), behind], -1)
 
     def _see(self, B: np.ndarray, holding: np.ndarray) -> None:
-        """Store the initial holding torques, and the largest acceleration that holding prevents."""
+        """Store the first holding torques of a step, and update the largest acceleration error.
+
+        The error is due to holding torques that exceed dry friction.
+        """
         beyond = np.copysign(np.maximum(np.abs(holding) - self.friction, 0.0), holding)
         if self._first is None:
             self._first, self._beyond = holding, beyond
@@ -93,8 +97,8 @@ class Dry(Sticking):
     ) -> Advanced:
         """Return the step with its error estimate, if any, and its interpolant.
 
-        The error includes the change of the step due to impulses, and the motion that is missing
-        because joints were held too long.
+        The error includes the change of the step due to impulses, and the missing motion of joints
+        that were held too long.
         """
         assert isinstance(system, Local)
         n, error = len(self.friction), found.error
@@ -124,8 +128,8 @@ class Dry(Sticking):
         assert isinstance(system, Local)
         v, P, rests = end.v1, np.zeros_like(end.v1), end.free != 0.0
         if np.any(rests & ((v != 0.0) | (end.low > 0.0) | (end.high < 0.0))):
-            # Evaluated at the end of the step for closed loops, and at its beginning for trees, as
-            # in compiled steps.
+            # For closed loops, the response is evaluated at the end of the step. For trees, it is
+            # evaluated at the beginning, as in compiled steps.
             q = system.state(h, y)[0] if self._mechanism.rows else system.q
             B = self._response(system.t + h if self._mechanism.rows else system.t, q)
             P = self._stopping(B, end.free, v)
@@ -140,7 +144,7 @@ class Dry(Sticking):
         return v, P
 
     def stilled(self, before: np.ndarray, taken: Taken) -> Taken:
-        """Return the step after moving resting joints of closed loops back to their positions.
+        """Return the step with resting joints of closed loops moved back to their positions.
 
         Errors of the step move these joints. The corrections keep the loops closed.
         """

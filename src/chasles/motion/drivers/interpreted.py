@@ -36,7 +36,7 @@ LOOSE = 1e-2
 
 
 def interpreted(mechanism: Mechanism, q: Array, qd: Array, plan: Plan) -> Trajectory:
-    """Simulate the motion of a plan from q and qd."""
+    """Simulate a motion from q and qd in Python steps, with the options of a plan."""
     if plan.closure is not None and plan.stabilization is not None:
         problem = "give `closure` or `stabilization`, not both"
         raise ArgumentError("E-MOTION-029", problem, part="simulate")
@@ -147,7 +147,7 @@ def _driven(mechanism: Mechanism, plan: Plan, q: np.ndarray, touches: bool) -> A
     driven = Activated(mechanism, plan.control, plan.ctrl, q.shape[:-1])
     dry = plan.dissipation and dry_friction(mechanism.model).any()
     if driven.size and (touches or dry):
-        problem = "Python steps do not combine activations with contacts, limits or dry friction"
+        problem = "steps in Python do not support activations with contacts, limits or dry friction"
         remedy = "use integrator='time-stepping', or a motion that can be compiled"
         raise InputError("E-MOTION-146", problem, remedy, part="simulate")
     return driven
@@ -171,7 +171,7 @@ def rigid_contacts(plan: Plan) -> bool:
 
 
 def _mover(mechanism: Mechanism, plan: Plan) -> Tree:
-    """Return the object that moves positions: on the tree, or with closed loops."""
+    """Return the object that computes positions in steps, for a tree or for closed loops."""
     if plan.closure is not None:
         return ByFunction(mechanism, plan.closure)
     loops = mechanism.rows and plan.stabilization is None
@@ -203,7 +203,7 @@ def _state(mechanism: Mechanism, q: Array, qd: Array) -> tuple[np.ndarray, np.nd
 def _paced(
     step: running.Step, integrator: Integrator, start: float, whole: float, plan: Plan
 ) -> running.Even | running.Controlled:
-    """Return the steps of an integrator from `start` for `whole` seconds, each of at most dt."""
+    """Return the steps of a motion of `whole` seconds from `start`, with step sizes up to dt."""
     longest = None if plan.dt is None else checked_step(plan.dt, "simulate: dt")
     steps = step_count(whole, longest or DT)
     running.check_resolution(start, whole / steps, "simulate")
@@ -215,10 +215,10 @@ def _paced(
 
 
 def step_count(whole: float, longest: float) -> int:
-    """Return the number of equal steps of at most `longest` seconds in `whole` seconds."""
+    """Return the number of equal steps in `whole` seconds, with a step size up to `longest`."""
     count = whole / longest
     if count > MOST_STEPS:
-        problem = f"{whole:g} s takes {count:.3g} steps of {longest:g} s, more than {MOST_STEPS:,}"
+        problem = f"{whole:g} s needs {count:.3g} steps of {longest:g} s (limit: {MOST_STEPS:,})"
         remedy = "shorten the duration, or increase dt"
         raise InputError("E-MOTION-120", problem, remedy, part="simulate")
     return max(math.ceil(count - 1e-9), 1)
@@ -228,7 +228,7 @@ def step_count(whole: float, longest: float) -> int:
 
 
 def host_forces(mechanism: Mechanism, tau: Forces, qd: np.ndarray) -> Callable[..., np.ndarray]:
-    """Return a function tau(t, q, qd) that checks its results, for velocities shaped like qd."""
+    """Return the joint torques as a function tau(t, q, qd) that checks its results."""
     if isinstance(tau, BUILT_IN):
         return controlled(mechanism, tau)
     if callable(tau):
@@ -257,7 +257,7 @@ def _like(qd: np.ndarray, tau: Array, t: float) -> np.ndarray:
     fits = all(n in (1, m) for n, m in zip(forces.shape, tail, strict=False))
     if not forces.ndim or not tail or forces.shape[-1] != qd.shape[-1] or not fits:
         problem = f"tau(t, q, qd) returned shape {forces.shape} at t = {t:.6g} s"
-        remedy = f"return the shape of qd, {qd.shape}, or one that broadcasts to it"
+        remedy = f"return shape {qd.shape}, like qd, or a shape that broadcasts to it"
         raise InputError("E-MOTION-038", problem, remedy, part="simulate")
     return forces
 
@@ -283,7 +283,10 @@ def _under(
     soft: Surfaces | None,
     acting: Activated | None,
 ) -> Accelerate:
-    """Return accelerate(t, q, qd) under joint torques, with the rates of states appended to q."""
+    """Return the function accelerate(t, q, qd) for joint torques `force`.
+
+    The function also returns the rates of the states that are appended to q.
+    """
 
     def accelerate(t: float, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
         q, wrenches, rates = (q, [], []) if soft is None else soft.pressing(q, qd)

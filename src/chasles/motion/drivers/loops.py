@@ -1,4 +1,4 @@
-"""Positions during steps on the configuration space of robots with closed loops."""
+"""Integration of the positions of robots with closed loops."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -24,24 +24,25 @@ from chasles.motion.drivers.running import Memory, Remembering
 from chasles.motion.steps.system import Placed, State, Taken, Tree
 
 FALLEN = 0.1
-"""Fraction of the initial margin of a chart (the square of a pivot) below which other coordinates
-are chosen; the pivot has then fallen to a third. With 0.01, the equations are still accurate, but
-such coordinates reverse within a few steps of 1 ms, and the energy becomes inaccurate. For a
-five-bar linkage with rates up to 15 rad/s, the energy error after ten seconds, relative to the
-kinetic energy, is 5e-3 with 0.01, 4e-6 with 0.1, and 3e-7 with 1/3.
+"""New coordinates are chosen if the margin of a chart falls below this fraction of its initial
+value. The margin is the square of a pivot, so the pivot is then a third of its initial value. With
+0.01, the equations are still accurate, but the coordinates reverse within a few steps of 1 ms, and
+the energy becomes inaccurate. For a five-bar linkage with rates up to 15 rad/s, the energy error
+after ten seconds, relative to the kinetic energy, is 5e-3 with 0.01, 4e-6 with 0.1, and 3e-7 with
+1/3.
 """
 
 STEPS = 20
 """Maximum number of Newton steps; two or three are typical."""
 
 CONSISTENT = 1e-6
-"""Largest initial error of loops (rad, or relative to their size), and of their velocities."""
+"""Largest initial error of loop positions (rad, or relative to the loop size) and of velocities."""
 
 BRANCH = 1e-3
-"""Distance (rad, m) from the given q beyond which a closed position counts as another branch."""
+"""If closing the loops moves a joint by more than this (rad, m), q is on another branch."""
 
 
-# Loops that the user closes ---------------------------------------------------------------------
+# Closure functions of the user -------------------------------------------------------------------
 
 Gamma = Callable[..., Sequence[Number]]
 """gamma(y) or gamma(y, t): the full vector q, given the independent coordinates y in the order of
@@ -79,10 +80,11 @@ class ClosureFunction:
         self._kernel = backends.compile(_program(gamma, len(self.independent), model.nq))
 
     def __call__(self, y: Array, yd: Array = None, ydd: Array = None, *, t: Array = 0.0) -> Any:
-        """Return q (..., nq) at y (..., n), or a tuple with qd if yd is given, and qdd if ydd is.
+        """Return q (..., nq) at y (..., n).
 
+        With yd, the result is a tuple that also contains qd; with ydd, it also contains qdd.
         t: time (...) in s, ignored if gamma depends only on y. Raises `chasles.ImpossiblePosition`
-        where gamma is undefined.
+        if gamma is undefined at y.
         """
         zero = np.zeros(len(self.independent))
         rates = [zero if rate is None else rate for rate in (yd, ydd)]
@@ -127,11 +129,11 @@ def _program(gamma: Gamma, n: int, nq: int) -> Program:
     return Program.from_outputs("gamma", [*inputs, moment], outputs)
 
 
-# Places along steps -----------------------------------------------------------------------------
+# Positions in steps -----------------------------------------------------------------------------
 
 
 class Looped(Tree):
-    """Positions with closed loops; an initial state that is nearly closed is closed exactly."""
+    """Positions with closed loops. Small loop errors of the initial state are removed."""
 
     def begin(self, at: State) -> State:
         (t, q, qd), mechanism = at, self._mechanism
@@ -156,7 +158,7 @@ class Looped(Tree):
 
 
 class ByFunction(Looped):
-    """Loops closed by a function."""
+    """Positions with loops that are closed by a function."""
 
     def __init__(self, mechanism: Mechanism, closure: ClosureFunction) -> None:
         super().__init__(mechanism)
@@ -174,7 +176,7 @@ class ByFunction(Looped):
 
 
 class Lost(SingularPosition):
-    """Some members of a batch need other independent coordinates; `members` is a mask of them."""
+    """Error for batch members (mask `members`) that need other independent coordinates."""
 
     def __init__(self, *text: str, members: np.ndarray, **place: Any) -> None:
         super().__init__(*text, **place)
@@ -182,10 +184,10 @@ class Lost(SingularPosition):
 
 
 class Closed(Looped, Remembering):
-    """Loops closed by Newton's method; only the independent entries of d and v are used.
+    """Loops closed by Newton's method from the independent entries of d and v.
 
-    Every member of a batch has its own chart, because members reach singularities of their charts
-    at different times. Beyond a singularity, the margin has the opposite sign.
+    Members of a batch may use different charts, because they reach singularities at different
+    times. Beyond a singularity of a chart, its margin has the opposite sign.
     """
 
     def __init__(self, mechanism: Mechanism) -> None:
@@ -217,8 +219,8 @@ class Closed(Looped, Remembering):
     def place(self, t: float, q: np.ndarray, d: np.ndarray, v: np.ndarray) -> Placed:
         """Return a closed position near integrate(q, d), its velocity, and the rate of d.
 
-        Newton's method keeps the independent coordinates fixed. If these are joint coordinates, the
-        result is the position with these entries of d. Raises `Lost`.
+        Newton's method keeps the independent coordinates fixed. If they are joint coordinates, the
+        result is displaced by exactly d in these coordinates. Raises `Lost` if a chart fails.
         """
         for _ in range(STEPS):
             there = self._integrate(q, d)
@@ -229,24 +231,24 @@ class Closed(Looped, Remembering):
             d = d + np.where(is_open[..., None], self._rate(q, there, step), 0.0)
         lost = is_open | ~(health[..., 1] / self._start > FALLEN)
         if np.count_nonzero(lost):
-            problem = "the loops cannot be followed from this state"
+            problem = "the loops cannot be closed near this state"
             raise Lost("E-MOTION-074", problem, part="simulate", members=lost)
         return there, qd, self._rate(q, there, qd)
 
     def memory(self) -> dict[str, np.ndarray]:
-        """Return all charts, the indices of those in use, and each member's chart and margin."""
+        """Return all charts, the indices of charts in use, and each member's chart and margin."""
         known, arrays = self._mechanism.charts.memory()
         used = np.array([known.index(chart) for chart in self._charts], dtype=int)
         return arrays | {"charts": used, "chart": self._which, "margin": self._start}
 
     def recall(self, memory: Memory) -> None:
-        """Resume with stored charts. Later charts equal those of the uninterrupted motion."""
+        """Resume with stored charts, so that later charts are the same as without interruption."""
         known = self._mechanism.charts.recall(memory)
         self._charts = [known[k] for k in memory["charts"]]
         self._which, self._start = memory["chart"], memory["margin"]
 
     def _closing(self, t: float, q: np.ndarray, v: np.ndarray) -> Placed:
-        """Evaluate `closing_step` for every member with its own chart."""
+        """Evaluate `closing_step` for every member, using the chart of that member."""
         if len(self._charts) == 1:
             return self._charts[0].closing(t, q, v)
         step, qd, health = np.empty_like(v), np.empty_like(v), np.empty((*v.shape[:-1], 2))
@@ -256,7 +258,7 @@ class Closed(Looped, Remembering):
         return step, qd, health
 
     def _choose(self, t: float, q: np.ndarray, members: np.ndarray) -> None:
-        """Choose new charts for selected members. Members share a chart if it suits them."""
+        """Choose new charts for selected members. Members share a chart if its margin allows."""
         left, loops = np.array(members), self._mechanism.at(t).closing
         while np.any(left):
             first = np.unravel_index(np.argmax(left), left.shape)

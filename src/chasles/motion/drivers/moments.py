@@ -1,4 +1,4 @@
-"""Location of the first time within a step at which a margin becomes negative."""
+"""Search for the first time within a step at which a margin becomes negative."""
 
 from collections.abc import Callable
 
@@ -11,7 +11,7 @@ Margins = Callable[[State], np.ndarray]
 """Function that returns the distances to all bounds in a state, negative beyond a bound."""
 
 JUST = 1e-9
-"""Fraction of a step between a change and a time just before it."""
+"""Offset of a time just before a change, as a fraction of a step."""
 
 FINE = 1e-12
 """Tolerance of a located time, as a fraction of a step."""
@@ -20,7 +20,7 @@ QUARTERS = 0.25, 0.5, 0.75
 """Fractions of a step at which margins are also checked."""
 
 SLIGHT = 1e-7
-"""Fraction of the final margin below which a margin that starts at zero counts as zero."""
+"""Tolerance of margins that start at zero, as a fraction of their final value."""
 
 
 def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:
@@ -37,7 +37,7 @@ def first_moment(margins: Margins, step: Taken, passed: np.ndarray) -> float:
         part, gone = _earliest(margins, step, np.flatnonzero(passed), part)
         found[gone] = True
         passed = (margins(step.at(part)) < 0.0) & ~found
-        if not passed.any() and part > JUST:  # the margins of other features have replaced these
+        if not passed.any() and part > JUST:  # the features may just have changed
             passed = (margins(step.at(part - JUST)) < 0.0) & ~found
             part -= JUST * passed.any()
     return part
@@ -48,9 +48,9 @@ def _earliest(
 ) -> tuple[float, np.ndarray]:
     """Return the fraction of a step at which margins first become negative, and their indices.
 
-    The fraction lies just beyond the zero, so that features that are replaced there by a jump do
-    not count as the nearest. A margin that starts at zero counts as negative once it exceeds a
-    small fraction of its (negative) final value.
+    The fraction lies just beyond the zero crossing, where new features are already the nearest if
+    the features change. A margin that starts at zero is treated as negative only beyond a small
+    fraction of its negative final value.
     """
 
     def left(part: float) -> np.ndarray:
@@ -65,7 +65,7 @@ def _earliest(
     if np.min(first + slack) > 0.0:
         late = beyond(end) >= 0.0
         part = end if late else scipy.optimize.brentq(beyond, 0.0, end, xtol=FINE, rtol=FINE)
-    while 0.0 < part < end and beyond(part) >= 0.0:  # before a jump
+    while 0.0 < part < end and beyond(part) >= 0.0:  # not yet beyond a discontinuity
         part, ahead = min(part + ahead, end), 2.0 * ahead
     rest = left(part) + slack
     return part, which[rest <= max(np.min(rest), 0.0)]

@@ -14,7 +14,7 @@ from chasles.functions.doors import common, module, numbers
 
 
 def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[Any]) -> "Place":
-    """Return the location of a rollout's arguments, which must be the same for all of them."""
+    """Return the common location (host or GPU) of the arguments of a rollout."""
     library = common(function, variables, arguments)
     if library is None:
         return Place(function, variables, arguments)
@@ -70,7 +70,7 @@ class Place:
         return made
 
     def latest(self, state: Any, kept: int) -> tuple[list[Any], Any]:
-        """Return the loop's records of a state that is not kept, and an array of its last value."""
+        """Return record arrays for a state that is not recorded, and an array of its last value."""
         return [], state
 
     def joined(self, parts: Sequence[Any]) -> Any:
@@ -82,8 +82,8 @@ class Place:
         return call(kernel, self.function, tuple(arguments), None, threads)
 
     def check(self, records: Sequence[Any]) -> None:
-        """Raise an error for non-finite records, unless the check would need synchronization."""
-        if not np.isfinite(records[1][:, -1]).all():  # a non-finite value stays non-finite
+        """Raise an error if recorded velocities are not finite."""
+        if not np.isfinite(records[1][:, -1]).all():  # later values stay non-finite
             bad = ~np.isfinite(records[1]).all(axis=-1)
             row, kept = (int(k) for k in np.argwhere(bad)[0])
             problem = f"velocities of state {row} are not finite at record {kept}"

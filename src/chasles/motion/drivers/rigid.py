@@ -1,10 +1,10 @@
 """Simulation of rigid contact by Featherstone's current and active sets (2008, table 11.1).
 
 1  take steps with the active contacts held                         `RigidContact.accelerate`
-2  after each step, check for the end of the mode: a closing gap,
+2  after each step, check for a change of the mode: a closed gap,
    features that are no longer nearest, a force that pulls,
-   friction at its bound, slip that ends                            `_margins`
-3  go back to the earliest of these                                 `RigidContact.__call__`
+   friction at its bound, or the end of slip                        `_margins`
+3  go back to the earliest change                                   `RigidContact.__call__`
 4  apply impulses at approaching points                             `_struck`
 5  release separating points                                        `changed`
 6  solve the complementarity problem of all touching points,
@@ -33,7 +33,7 @@ DEPTH = 1e-12
 """Depth (m, rad) at which a new contact is detected, larger than rounding errors."""
 
 DEEPEST = 1e-6
-"""Largest initial penetration, and the separation at which a held point is lost (m, rad)."""
+"""Largest initial penetration, and the separation at which a held point is released (m, rad)."""
 
 ASTRAY = 1e-8
 """Largest distance (m, rad) of a held point from its surface after a step. If the distance is
@@ -41,7 +41,7 @@ larger, the step is shortened.
 """
 
 BACK = 1e-12
-"""Velocity (m/s) against the direction of slip at which slip has ended."""
+"""Slip has ended if the velocity (m/s) opposite to its direction exceeds this value."""
 
 DRIFT = 1e-13
 """Position error (m) or velocity error (m/s) of held points above which the error is removed."""
@@ -53,8 +53,8 @@ TANGENTS = np.array([1.0, 1.0, 0.0])
 """Mask that selects the slip components of a velocity along the axes of a contact."""
 
 NEWTON, TINY = 3, 1e-300
-"""Number of Newton steps from the depth at which a contact is detected back to a zero gap, and the
-smallest divisor.
+"""Number of Newton steps from the time at which a contact is detected back to the time of zero gap,
+and a small value that prevents division by zero.
 """
 
 
@@ -62,8 +62,9 @@ class RigidContact(Pace):
     """Contact points, joint limits and joints with dry friction of a robot in a single state.
 
     Steps end where the contact mode changes. force: joint torques at (t, q, qd) without dry
-    friction. f_ext, dissipation: as in `inverse_dynamics`. Two attributes are set later: `free`,
-    the accelerations without contact under `self.force`, and `pace`, the steps without contact.
+    friction. f_ext, dissipation: as in `inverse_dynamics`. The driver sets two
+    attributes: `free`, the accelerations without contact for the torques `self.force`, and `pace`,
+    the steps without contact.
     """
 
     free: Accelerate
@@ -154,7 +155,7 @@ class RigidContact(Pace):
         return _Found(State(at.t, at.q.copy(), at.qd.copy()), mode, moves, forces, qdd, problem)
 
     def _problem(self, at: State, moves: Moves, which: np.ndarray) -> Problem:
-        """Return the equation of motion with three directions for each selected point."""
+        """Return the contact problem of selected points, with three directions for each point."""
         tau, here = self.force(*at), self._mechanism.at(at.t)
         return constrained_problem(here, at.q, at.qd, tau, moves.of(which), **self._options)
 
@@ -170,10 +171,10 @@ class RigidContact(Pace):
     def _margins(self, at: State) -> np.ndarray:
         """Return the margins to all bounds at which the mode changes (step 2).
 
-        Margins are negative beyond their bound. They are gaps; margins of current points to
-        separation and to other features; normal forces and friction of joints; friction of sticking
-        points; slip of sliding points along the direction of slip; and the `ease` of sliding
-        points.
+        A margin is negative if its bound is violated. The margins are, in order: gaps (for current
+        points, the distance to the separation limit); `room` of current points; normal forces of
+        active points, or remaining friction of joints; remaining friction of sticking points;
+        velocity of sliding points along the direction of slip; and `ease` of sliding points.
         """
         found, mode = self._found(at), self._mode
         moves, f, slack = found.moves, found.forces, self._slack(found)
@@ -198,8 +199,8 @@ class RigidContact(Pace):
     def _slack(self, found: "_Found") -> np.ndarray:
         """Return the slack (k,) of the force bounds.
 
-        The slack is a fraction of the largest force, or of the force at the point that would stop
-        the largest acceleration, whichever is larger.
+        The slack of a point is a fraction of the largest contact force, or of the normal force at
+        this point that would cancel the largest acceleration, whichever is larger.
         """
         size = max(np.max(np.abs(part), initial=0.0) for part in (found.forces, self._mode.forces))
         slack = np.full(len(self._friction), size)
@@ -213,7 +214,7 @@ class RigidContact(Pace):
     # Steps -------------------------------------------------------------------------------------
 
     def __call__(self, at: State, most: float = np.inf) -> Taken:
-        """Take a step as in `Pace`, shortened to the earliest change (step 3)."""
+        """Take a step as in `Pace` that ends at the earliest change, if any (step 3)."""
         step = self._paced(at)
         passed = self._margins(step.last) < 0.0
         self.due = bool(passed.any())
@@ -222,12 +223,12 @@ class RigidContact(Pace):
         part = first_moment(self._margins, step, passed)
         for _ in range(NEWTON):
             earlier = part - self._overdue(step.at(part)) / (step.last.t - at.t)
-            part = earlier if earlier > 0.0 else part  # a feature may appear below its surface
+            part = earlier if earlier > 0.0 else part  # new features may start below a surface
         gone = Taken(step.at(part), None, step.ends, lambda less: step.at(less * part))
         return self._restored(gone, at)
 
     def _paced(self, at: State) -> Taken:
-        """Return the next step, shortened while its error moves held points off their surfaces."""
+        """Return the next step. Halve it while its error moves held points off their surfaces."""
         first = step = self.pace(at, self._longest(at))
         for _ in range(HALVINGS):
             gap = self._found(step.last).moves.gap[self._mode.active]
@@ -237,7 +238,7 @@ class RigidContact(Pace):
         return first
 
     def _longest(self, at: State) -> float:
-        """Return the longest step (s) in which friction may reverse slip, but not increase it."""
+        """Return the largest step size (s) at which friction cannot increase the speed of slip."""
         if not (self._mode.slides & ~self._rubs).any():
             return np.inf
         ahead = modes.heading(self._mode, self._moves(at)).slip
@@ -277,7 +278,7 @@ class RigidContact(Pace):
     def changed(self, at: State) -> Changed:
         """Apply impulses and choose a new mode (steps 4 to 6). Return the events and the state.
 
-        If a change is due, the current contacts were held until now, so they do not collide.
+        If `due` is True, the current contacts were held during the last step and cannot collide.
         """
         state, moves = at, self._moves(at)
         if not self.due:
@@ -313,7 +314,7 @@ class RigidContact(Pace):
         if deep.size:
             depth = f"{-np.min(gap):.3g} (m, or rad at a limit)"
             problem = f"{self._slots.named(deep)} penetrates by {depth} at t = {t:.6g} s"
-            remedy = "start with bodies that are separated or just touch"
+            remedy = "choose an initial state without penetration"
             raise InputError("E-MOTION-059", problem, remedy, part="simulate")
 
     def _struck(self, at: State, moves: Moves, which: np.ndarray) -> np.ndarray:
@@ -328,9 +329,9 @@ class RigidContact(Pace):
     def _choose(self, at: State, moves: Moves, alike: np.ndarray, before: np.ndarray) -> np.ndarray:
         """Choose the new mode (step 6). Return the times (k,) until the points come to rest.
 
-        alike (k,): the representative of each point in contact, else -1. Slow rebounds with
-        velocities v, v e, v e^2, ... under an acceleration a are skipped; their total duration is
-        2 v/(a (1 - e)).
+        alike (k,): index of the point that represents each point in contact; -1 for other points.
+        Slow rebounds with velocities v, v e, v e^2, ... under an acceleration a are not simulated.
+        Their total duration, 2 v/(a (1 - e)), is the time until the point comes to rest.
         """
         late = np.zeros(len(alike))
         stays = (alike == np.arange(len(alike))) & (moves.velocity[:, 2] <= modes.SLOW)
@@ -349,7 +350,7 @@ class RigidContact(Pace):
             parts = ~mode.current & ~self._rubs[which] & (some.velocity[:, 2] > DRIFT)
             if calm is at or not parts.any():
                 break
-            stays[which[parts]] = False  # these points already separate and must not be stopped
+            stays[which[parts]] = False  # these points already separate
             which = np.flatnonzero(stays)
         for whole, part in zip(self._mode, mode, strict=True):
             whole[which] = part
@@ -361,7 +362,7 @@ class RigidContact(Pace):
         return late
 
     def _calm(self, at: State, moves: Moves, stays: np.ndarray) -> State:
-        """Return the state without slow contact velocities, which may contradict each other."""
+        """Return the state without small contact velocities, which may be inconsistent."""
         rows = _directions(stays & _slow(moves) & (self._friction > 0), stays)
         if np.max(np.abs(moves.velocity[rows]), initial=0.0) <= DRIFT:
             return at

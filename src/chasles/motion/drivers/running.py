@@ -18,7 +18,7 @@ HALVINGS = 52
 """Number of bisections that locate an event within a step to rounding accuracy."""
 
 REPEATED = 1000
-"""Maximum number of events within one step that restart the motion."""
+"""Maximum number of events that may interrupt one step."""
 
 Begin = Callable[[State], State]
 """begin(at): return a state near `at` from which a motion can begin."""
@@ -37,7 +37,7 @@ Memory = Mapping[str, np.ndarray]
 
 
 class Remembering:
-    """Part of a motion whose next step depends on more data than time and state.
+    """Part of a motion that keeps data between steps, in addition to time and state.
 
     numbers: names of the attributes that hold these data.
     """
@@ -76,11 +76,11 @@ def other_motion(code: str) -> InputError:
     return InputError(code, "resume belongs to another motion", remedy, part="simulate")
 
 
-# The length of steps ----------------------------------------------------------------------------
+# Step sizes -------------------------------------------------------------------------------------
 
 
 class Pace(Remembering):
-    """Sequence of steps. due: True if the last step ended because the contact mode changes."""
+    """Sequence of steps. due: True if the contact mode changes at the end of the last step."""
 
     due = False
 
@@ -89,13 +89,16 @@ class Pace(Remembering):
         raise NotImplementedError
 
     def changed(self, at: State) -> Changed:
-        """Return changes at the start, at an event or when a change is due. Default: no changes."""
+        """Return the contact changes in a state, and the new state. By default, nothing changes.
+
+        Called at the start of a motion, after an event, and if `due` is True.
+        """
         return [], at
 
 
 @dataclass
 class Even(Pace):
-    """Steps between equally spaced times. A step that starts between two times ends at the next."""
+    """Steps that end at equally spaced times, even if a step starts between two of them."""
 
     numbers = ("done",)
     step: Step
@@ -118,7 +121,7 @@ class Even(Pace):
 
 @dataclass
 class Controlled(Pace):
-    """Steps with an error in (d, qd) of at most 1, relative to atol + rtol |(d, qd)|.
+    """Adaptive steps, in which the error of (d, qd) is at most atol + rtol |(d, qd)|.
 
     d is the displacement from the last position, as in `integrate`, so rtol is relative to the
     distance moved. The next step size is computed from the order of the error (Hairer, Norsett and
@@ -174,7 +177,7 @@ def checked_events(events: Event | Sequence[Event], q: np.ndarray) -> tuple[Even
 def _occurred(
     events: Sequence[Event], at: State, step: Taken
 ) -> tuple[list[Occurrence], Event | None]:
-    """Return the events in a step in order, and the first one that interrupts it, or None.
+    """Return the events in a step in order, and the first event that interrupts it, or None.
 
     Events after the interruption are omitted.
     """
@@ -196,7 +199,7 @@ def _occurred(
 def _located(event: Event, step: Taken, before: float) -> float:
     """Return the last fraction of a step at which the function has its initial sign, by bisection.
 
-    Therefore a motion that reverses at the event begins with the correct sign.
+    A motion that reverses at the event then starts with the correct sign.
     """
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
@@ -214,8 +217,8 @@ def _located(event: Event, step: Taken, before: float) -> float:
 class Keep(Remembering):
     """Recorded states: after every few steps, or at given times.
 
-    others: beside(state) of each recorded state. repeated: number of events since the last complete
-    step. left: number of given times that are not recorded yet.
+    others: results of the function `beside` for the recorded states. repeated: number of events
+    since the last complete step. left: number of given times that are not recorded yet.
     """
 
     numbers = ("steps", "repeated", "left")
@@ -235,7 +238,7 @@ class Keep(Remembering):
         return self._times[-self.left] if self._times and self.left else math.inf
 
     def now(self, at: State) -> None:
-        """Record a state at the start or end of the motion or at an event, at most once."""
+        """Record a state at the start, at the end or at an event, unless it is already recorded."""
         new = not self._kept or self._kept[-1] is not at
         if new if self._times is None else self._next == at.t:
             self._keep(at)
@@ -255,7 +258,7 @@ class Keep(Remembering):
         self.repeated = self.repeated + 1 if event else 0
         if self.repeated > REPEATED:
             problem = f"event {event!r} occurred {REPEATED} times before t = {goal:.6g} s"
-            remedy = "let the motion come to rest, or stop at the event (terminal=True)"
+            remedy = "make the motion come to rest, or end it at the event (terminal=True)"
             raise StateError("E-MOTION-061", problem, remedy, part="simulate")
 
     def _keep(self, at: State) -> None:
@@ -340,7 +343,7 @@ def _bar(progress: bool, start: float, end: float) -> Iterator[Callable[[float],
 
 
 def seen(event: Event, n: int) -> Event:
-    """Return the event for states whose q has more than n entries: it sees only the first n."""
+    """Return the event for states with values appended to q. It uses only the first n entries."""
 
     def function(t: float, q: np.ndarray, qd: np.ndarray) -> float:
         return event.function(t, q[:n], qd)

@@ -54,7 +54,7 @@ TIME_STEPPING = "time-stepping"
 
 @dataclass(frozen=True)
 class Recipe:
-    """Key that determines the code of a step."""
+    """Cache key of a compiled step: all data that determine its code."""
 
     source: Description
     mimic: bool
@@ -120,7 +120,7 @@ class Stepped:
         """Return the compiled loop for a backend and number type."""
         target = (backend, dtype)
         if target not in self._loops:
-            # A GPU has one program for all iterations, because it holds less code.
+            # On a GPU, one program computes all iterations, to keep the code small.
             host = backends.takes_numpy(backend)
             names = ("begin", "refine", "rescue", "end") if host else ("begin", "rescue", "end")
             kernels = [self._kernel(name, *target) for name in names]
@@ -262,7 +262,7 @@ class Stepped:
             raise SingularPosition("E-MOTION-183", problem, remedy, part="simulate")
 
     def _place(self, course: Course, host: Callable[..., Any] | None) -> Place:
-        """Check all arguments and return them with their location."""
+        """Check all arguments and return the place (host or GPU) that holds them."""
         if course.contact_states is not None:
             problem = "contact_states was given, but time stepping has no internal state"
             raise InputError("E-MOTION-131", problem, part=course.function)
@@ -344,7 +344,7 @@ class Stepped:
 
 
 def scene_of(robot: Machine, plan: Plan, model: Model) -> Scene:
-    """Return the scene of a plan: all contacts, limits and friction that act on the robot."""
+    """Return the scene of a motion: contact pairs, joint limits, dry friction and damping."""
     pairs = given_pairs("simulate", plan.contacts)
     for pair in pairs:
         if not isinstance(pair, Pair) or not isinstance(pair.law, Rigid | Compliant):
@@ -372,7 +372,7 @@ def stops(model: Model) -> tuple[tuple[int, int, float, float], ...]:
 
 
 def chosen(robot: Machine, q: Any) -> Model:
-    """Return the model, with loops solved for dependent coordinates that suit the first state."""
+    """Return the model with the independent coordinates of loops chosen at the first state."""
     mechanism, model = robot.mechanism, robot.model
     if not mechanism.rows or _is_later(robot, q):
         return model

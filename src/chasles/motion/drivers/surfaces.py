@@ -31,7 +31,8 @@ class Surfaces:
 
     In a step of fixed size, each point keeps the contact status that it had at the beginning of the
     step, because an implicit step may have no solution at a force discontinuity. An adaptive
-    integrator must see the discontinuity, so that it can reduce the step size there.
+    integrator updates the status within a step, so that it reduces the step size at a
+    discontinuity.
     """
 
     def __init__(self, mechanism: Mechanism, pairs: Sequence[Pair], integrator: str) -> None:
@@ -87,11 +88,11 @@ class Surfaces:
         return q[..., : self.nq], wrenches, [rates, still]
 
     def settled(self, q: np.ndarray, qd: np.ndarray) -> np.ndarray:
-        """Return q after a step, with surfaces moved exactly to the bodies that press on them."""
+        """Return q after a step, with pressed surfaces moved exactly to the bodies in contact."""
         return np.concatenate([q[..., : self.nq], *self._call(self._settling, q, qd)], -1)
 
     def seen_by(self, event: Event) -> Event:
-        """Return an event that sees q without appended states."""
+        """Return the event for states with contact states appended to q."""
         return running.seen(event, self.nq)
 
     def touching(self, q: np.ndarray, qd: np.ndarray) -> Touching:
@@ -141,7 +142,7 @@ class Surfaces:
 
 
 class Watched(running.Pace):
-    """Steps of another pace, with a watch of the contacts. lead: batch shape."""
+    """Steps of another pace that also update the contact watch. lead: batch shape."""
 
     def __init__(self, pace: running.Pace, soft: Surfaces, lead: tuple[int, ...]) -> None:
         self._pace, self._soft = pace, soft

@@ -43,7 +43,7 @@ class Contacts:
         return np.concatenate(each, axis=-1).reshape(*q.shape[:-1], -1)
 
     def _all(self, q: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return, for each group, rows of its slots (n, slots * ROW) and the next gap (n, 1)."""
+        """Return, for each group, the slots (n, slots * ROW) and the smallest other gap (n, 1)."""
         poses = call(self._kernel, "simulate", (q,)).reshape(len(q), -1, 4, 3)
         at: dict[str | None, tuple[np.ndarray, np.ndarray]] = {
             None: (np.broadcast_to(np.eye(3), (len(q), 3, 3)), np.zeros((len(q), 3)))

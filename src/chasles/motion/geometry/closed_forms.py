@@ -1,10 +1,11 @@
 """Shapes with closed forms for the point of a surface nearest to a ball.
 
-Points, balls, the ends of a capsule and the corners of a box are balls (of radius zero or more);
-planes, grounds of a given height, balls, capsules and boxes are surfaces. A surface computes, in
-its own frame, the distance and normal to the moving center of a ball. `kinematics.py` derives the
-motion of a pair from these, for any motion of the two frames. Lengths are in m; centers, ends and
-poses are in the frame of the shape. frame: a frame of the robot, or None for the world.
+Points, spheres, the ends of capsules and the corners of boxes are balls with a radius of zero or
+more. Planes, grounds z = height(x, y), spheres, capsules and boxes are surfaces. A surface
+computes, in its frame, the distance and normal to the moving center of a ball. From these
+values, `kinematics.py` derives the motion of the contact for any motion of the two frames. Lengths
+are in m; centers, ends and poses are in the frame of the shape. frame: a frame of the robot, or
+None for the world.
 
 All computations use operations that arrays of floats and arrays of symbols both support.
 """
@@ -29,21 +30,22 @@ Value = Any
 """Float, array of floats, or symbol: laws and shapes accept and return any of the three."""
 Place = tuple[float, float, float]
 Nearest = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Distance (...), normal and its rate (..., 3), for a moving point above a surface."""
+"""Distance (...), normal (..., 3) and rate of the normal (..., 3) for a moving point."""
 
 ROUNDING = 1e-14
 STEPS = 50
 """Maximum number of Newton iterations for the nearest point of a ground."""
 TRACED = 4
-"""Number of Newton iterations in a traced program, which cannot test for convergence. They start
-below the center of a ball and converge quadratically, to rounding errors for slopes of up to 1."""
+"""Number of Newton iterations in a traced program, which cannot test for convergence. The
+iterations start below the center of a ball and converge quadratically. For slopes up to 1, four
+iterations are accurate to rounding."""
 
 
 # Operations on any value ------------------------------------------------------------------------
 
 
 def _on_any(on_arrays: Callable[..., Value], on_numbers: Callable[..., Value]) -> Any:
-    """Return an operation on numbers and symbols, arrays of floats, and arrays of symbols."""
+    """Return an operation that accepts numbers, symbols, and arrays of floats or symbols."""
 
     def operation(*arguments: Value) -> Value:
         kinds = {a.dtype.kind for a in arguments if isinstance(a, np.ndarray | np.generic)}
@@ -72,11 +74,11 @@ def applied(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 
 
 NEXT, LAST = [1, 2, 0], [2, 0, 1]
-"""Indices of the next axis, and of the one after that."""
+"""Indices of the next axis and of the second axis after each axis, in cyclic order."""
 
 
 def cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return a x b (..., 3). For a few vectors, this is five times as fast as NumPy's function."""
+    """Return a x b (..., 3). For a few vectors, this is five times as fast as `numpy.cross`."""
     turned: np.ndarray = a[..., NEXT] * b[..., LAST] - a[..., LAST] * b[..., NEXT]
     return turned
 
@@ -146,20 +148,20 @@ class _ClosedForm:
         >>> float(distance)
         2.0
         """
-        with np.errstate(divide="ignore", invalid="ignore"):  # coinciding centers: NaN
+        with np.errstate(divide="ignore", invalid="ignore"):  # NaN if centers coincide
             return self.near(*np.broadcast_arrays(c, v))
 
 
 def check_places(shape: Any, *names: str) -> None:
-    """Check that each attribute consists of three numbers, none too large; store it as a tuple."""
+    """Store attributes as tuples of three numbers. Raise an error if a value is invalid."""
     for name in names:
         given = getattr(shape, name)
         try:
             found = tuple(map(float, given))
         except (TypeError, ValueError, OverflowError):
             found = ()
-        if len(found) != 3 or not all(abs(x) <= LARGEST for x in found):  # false for NaN too
-            problem = f"{name} must be three numbers of at most {LARGEST:g}, not {given!r:.60}"
+        if len(found) != 3 or not all(abs(x) <= LARGEST for x in found):  # also excludes NaN
+            problem = f"{name} must be three numbers up to {LARGEST:g}, not {given!r:.60}"
             raise InputError("E-CONTACT-001", problem, part=type(shape).__name__)
         object.__setattr__(shape, name, found)
 
@@ -228,7 +230,7 @@ class Sphere(_ClosedForm):
         return [(self.center, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point, which lies in the direction of c from the center.
+        """Return the distance, the normal and its rate for the center of a ball.
 
         Parameters
         ----------
@@ -256,7 +258,7 @@ class Sphere(_ClosedForm):
 
 @dataclass(frozen=True)
 class Capsule(_ClosedForm):
-    """Set of points within `radius` of a segment from `start` to `end`."""
+    """All points within `radius` of the segment from `start` to `end`."""
 
     frame: str | None
     radius: float
@@ -269,7 +271,7 @@ class Capsule(_ClosedForm):
         _check("Capsule: the distance between its ends", math.dist(self.start, self.end))
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return the ends, which touch a plane first.
+        """Return balls at the ends of the capsule.
 
         Returns
         -------
@@ -285,7 +287,7 @@ class Capsule(_ClosedForm):
         return [(self.start, self.radius), (self.end, self.radius)]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point, based on the nearest point of the segment.
+        """Return the distance, the normal and its rate for the center of a ball.
 
         Parameters
         ----------
@@ -326,7 +328,7 @@ class Box(_ClosedForm):
         _check("Box: every edge", *self.size)
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return the corners, which touch a plane first.
+        """Return the corners, as balls of radius zero.
 
         Returns
         -------
@@ -346,7 +348,10 @@ class Box(_ClosedForm):
         ]
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: on a face, edge or corner; for points inside, on a face.
+        """Return the distance, the normal and its rate for the center of a ball.
+
+        The nearest point is on a face, an edge or a corner; for a center inside the box, it is on a
+        face.
 
         Parameters
         ----------
@@ -398,7 +403,7 @@ class Plane(_ClosedForm):
         _check("Plane: the length of its normal", math.hypot(*self.normal))
 
     def near(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: the foot of the perpendicular from c.
+        """Return the distance, the normal and its rate for the center of a ball.
 
         Parameters
         ----------
@@ -440,14 +445,14 @@ class Ground(_ClosedForm):
 
     @cached_property
     def _programs(self) -> list[Program]:
-        """Programs of (x, y): the height, its gradient and its Hessian."""
+        """Programs for the height at (x, y), its gradient and its Hessian."""
         arena, place = Arena(RULES), Variable("at", (2,))
         x, y = (arena.input("at", k) for k in range(2))
         try:
             height = self.height(x, y)
         except Exception as error:
             problem = f"height failed on symbols: {type(error).__name__}: {said(error)}"
-            remedy = "let it take (x, y), and write it with the functions of chasles.expr"
+            remedy = "define it as a function of (x, y), written with functions of chasles.expr"
             raise InputError("E-CONTACT-025", problem, remedy, part="Ground") from error
         if not is_number(height):
             problem = f"height must return a number, not {height!r:.60}"
@@ -493,7 +498,7 @@ class Ground(_ClosedForm):
         Raises
         ------
         InputError
-            If no closest point is found, for example above a curve that is too sharp.
+            If no closest point is found, for example because the ground is too curved.
 
         Examples
         --------
@@ -541,7 +546,7 @@ def _solved(
 
 
 def _around(radius: float, r: np.ndarray, v: np.ndarray) -> Nearest:
-    """Return the point of a ball around the origin nearest to r, which moves with velocity v."""
+    """Return distance, normal and rate for a point r with velocity v and a ball at the origin."""
     distance, n, rate = unit(r, v)
     return distance - radius, n, rate
 
@@ -558,7 +563,7 @@ def from_segment(
 
 
 class Nearby(Protocol):
-    """Shape that computes its point nearest to a given point."""
+    """Shape with a method that computes the distance and normal to a point."""
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
         """Return distance, normal and rate of the normal at points c (..., 3) with velocities v.

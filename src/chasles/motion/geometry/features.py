@@ -1,13 +1,14 @@
-"""Features by which two bodies touch: rims, crossing edges, and pairs of features in motion.
+"""Contact features of two bodies: rims, crossing edges, and moving pairs of features.
 
-If two edges touch, the contact point slides along both. The distance between p(s) on one edge and
-p(t) on the other is stationary there. Differentiating that condition yields the rates of s and t,
-and from these the rates of point and normal.
+If two edges touch, the contact point slides along both edges. At this point, the distance between
+p(s) on one edge and p(t) on the other edge is stationary. The derivative of this condition yields
+the rates of s and t, which determine the rates of the contact point and the normal.
 
 If the contact features of two bodies vary with the motion, each pair of features (a corner and a
 face, two edges, a rim and the ground) is a separate possible contact. Its gap is the gap between
-the features, wherever they are. Its `room` is the distance until a neighboring pair takes over: at
-an edge of the face, at an end of an edge, or where another feature faces the other body.
+the two features, even if other features are nearer. Its `room` is the distance until a neighboring
+pair becomes the nearest: at an edge of the face, at an end of an edge, or where another feature
+faces the other body.
 """
 
 from collections.abc import Callable, Sequence
@@ -32,18 +33,18 @@ CLOSE = 1e-12
 """Tolerance of Newton steps, relative to s. The remaining error is about the square of the step."""
 
 UPRIGHT = 1e-9
-"""Sine of the angle up to which a rim counts as level and has no lowest point."""
+"""Sine of the largest tilt at which a rim is treated as level, without a lowest point."""
 
 PARALLEL = 1e-6
-"""Sine of the angle up to which edges count as parallel. Parallel straight edges do not cross; for
-round edges, the normal is then the line between the nearest points."""
+"""Sine of the largest angle at which edges are treated as parallel. Parallel straight edges do not
+cross. For parallel round edges, the normal is along the line between the nearest points."""
 
 Curve = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Point of an edge, and its first and second derivative along the edge."""
 
 
 def listed(function: str, contacts: Any) -> list[Contact]:
-    """Return contacts as a list; raise an error for a single contact, which is also a tuple."""
+    """Return contacts as a list. Raise an error for a single contact or for other types."""
     found = [] if isinstance(contacts, Contact) else list(contacts)
     if isinstance(contacts, Contact) or not all(isinstance(c, Contact) for c in found):
         problem = f"contacts must be a list from contact_points, not {contacts!r:.60}"
@@ -69,7 +70,7 @@ def flipped(c: Contact, over: Carrier, under: Carrier) -> Contact:
 
 
 def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Contact]:
-    """Return a minimal set of contacts, without redundant ones.
+    """Return a minimal set of contacts, without redundant contacts.
 
     Parameters
     ----------
@@ -86,8 +87,8 @@ def minimal(contacts: Sequence[Contact], *, tolerance: float = 1e-9) -> list[Con
 
     Notes
     -----
-    A contact is redundant if the unit force along its normal is a non-negative combination of those
-    of other contacts between the same two bodies (Featherstone 2008, section 11.6).
+    A contact is redundant if the unit force along its normal is a non-negative combination of the
+    unit forces of other contacts between the same two bodies (Featherstone 2008, section 11.6).
 
     Examples
     --------
@@ -137,7 +138,7 @@ def crossing(
     guess: tuple[float, float],
     toward: np.ndarray | None,
 ) -> tuple[np.ndarray, Contact] | None:
-    """Return (s, t) of the nearest points of two edges and the contact, or None if parallel.
+    """Return (s, t) of the nearest points of two edges, and the contact; None for parallel edges.
 
     None is also returned if Newton's method does not converge. In `carriers` and `edges`, the
     successor comes first. guess: initial guess of s and t. toward: a direction in the world from
@@ -184,7 +185,8 @@ def _carried(c: Carrier, curve: Curve) -> Curve:
 def rim_contact(over: Carrier, rim: Rim, under: Carrier, surface: Plane | Ground) -> Contact:
     """Return the contact of a rim at its point nearest to a surface; supports batches.
 
-    On a plane, this is the lowest point, which moves around the rim; on a level rim, it is fixed.
+    On a plane, the contact is at the lowest point, which moves around the rim. If the rim is level,
+    the contact is at a fixed point.
     """
     center, rate = over.point(rim.center)
     _, below, _ = nearest_on(under, surface, center, rate)
@@ -237,9 +239,11 @@ class Meeting:
 
 
 class _Kind(NamedTuple):
-    """Kind of feature pairs: the fields of the two solids that list the features.
+    """Kind of feature pairs, such as corners and faces.
 
-    `swapped` is True if the two solids are exchanged.
+    first, second: names of the fields of the solids that list the features. pairs, contacts:
+    functions that return all pairs, and the contacts of some. swapped: True if the first feature
+    belongs to the second solid.
     """
 
     first: str
@@ -293,8 +297,8 @@ class _Features(Meeting):
 class Polyhedra(_Features):
     """Feature pairs of two polyhedra: corners and faces, in both directions, and edges.
 
-    The outward pair with the largest gap determines the direction in which the bodies separate.
-    Pairs with other directions contribute only their gaps.
+    The bodies separate along the normal of the outward pair with the largest gap. Touching pairs
+    with other normals have negative room.
     """
 
     kinds = (

@@ -23,17 +23,17 @@ FAR = 1e3
 """Gap (m) of a contact that does not exist."""
 
 SAME = 1e-9
-"""Length (m) up to which points of a field coincide, and distances are equal."""
+"""Tolerance (m) at which points of a field coincide and distances are equal."""
 
 SIMILAR = 1e-6
 """Difference of points (m) and normals up to which crossings are the same."""
 
 PEAK = 0.02
-"""Sine of the largest angle by which an edge may rise from a peak, along the direction of contact.
-"""
+"""A corner of the field is a peak if no edge rises from it, in the direction of contact, by more
+than this sine of an angle."""
 
 CLOSEST = 8
-"""Number of closest triangles in which a ball may touch."""
+"""Number of closest triangles that are checked for contact with a ball."""
 
 BALL, CORNERS, PEAKS, CROSSINGS = 3, 8, 4, 8
 """Numbers of contacts: for a ball, for the corners of a shape, for peaks under a shape, and for its
@@ -42,11 +42,12 @@ edges that cross ridges."""
 
 @dataclass(frozen=True, repr=False)
 class HeightField:
-    """Solid between z = -base and a grid of heights, over a rectangle around its center.
+    """Solid between the plane z = -base and a grid of heights over a rectangle.
 
     heights: rows along x, from the lowest to the highest y (m, at least 2 x 2). size: lengths of
-    the rectangle along x and y (m). base: thickness below z = 0 (m). center, axes: origin and
-    axes (as rows of unit vectors) of the field in its frame. Only "time-stepping" supports it.
+    the rectangle along x and y (m). base: thickness below z = 0 (m). center, axes: center and
+    axes (unit vectors as rows) of the field in its frame. Only "time-stepping" supports height
+    fields.
     """
 
     frame: str | None
@@ -65,7 +66,7 @@ class HeightField:
             grid, R, lengths = np.zeros((0, 0)), np.eye(3), np.zeros(3)
         fits = grid.ndim == 2 and min(grid.shape, default=0) >= 2 and np.isfinite(grid).all()
         if not fits or lengths.shape != (3,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
-            problem = "heights must be finite, with at least 2 x 2 entries, and lengths positive"
+            problem = "heights must be finite, at least 2 x 2, and size and base must be positive"
             raise InputError("E-CONTACT-093", problem, part="HeightField")
         if R.shape != (3, 3) or not np.allclose(R @ R.T, np.eye(3), atol=1e-9):
             problem = "axes must be three orthogonal unit vectors"
@@ -90,7 +91,7 @@ class HeightField:
         return np.array([self.size[0] / (columns - 1), self.size[1] / (rows - 1)])
 
     def corner(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        """Return corners of the grid in the field's own axes.
+        """Return corners of the grid in the axes of the field.
 
         Parameters
         ----------
@@ -120,7 +121,7 @@ class HeightField:
         Parameters
         ----------
         c : ndarray, shape (..., 3)
-            Points in the field's own axes (m); z is not used.
+            Points in the axes of the field (m); z is not used.
 
         Returns
         -------
@@ -160,7 +161,7 @@ class HeightField:
         Parameters
         ----------
         c : ndarray, shape (..., 3)
-            Points in the field's own axes (m).
+            Points in the axes of the field (m).
         reach : float
             Distance along x and y (m), at most 40 cells, and at least one cell.
 
@@ -197,7 +198,7 @@ class HeightField:
         Parameters
         ----------
         c : ndarray, shape (..., 3)
-            Points in the field's own axes (m).
+            Points in the axes of the field (m).
         reach : float
             Distance along x and y (m), at most 40 cells.
 
@@ -274,7 +275,7 @@ class HeightField:
         return Ridges(*flat)
 
     def _around(self, reach: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return offsets of rows and columns within a reach (m)."""
+        """Return the offsets of rows and of columns within a distance (m)."""
         wide, high = (int(min(math.ceil(reach / x), 40)) for x in self.cell)
         return np.arange(-high, high + 2), np.arange(-wide, wide + 2)
 
@@ -296,8 +297,8 @@ def contacts_on_field(
 ) -> np.ndarray:
     """Return contacts (n, slots, 7) of a shape: point, normal and gap in the world.
 
-    R (n, 3, 3), o (n, 3): axes, as columns, and origin of the frame of the shape. S, s: the same
-    for the frame of the field.
+    R (n, 3, 3), o (n, 3): axes (as columns) and origin of the frame of the shape. S, s: axes and
+    origin of the frame of the field.
     """
     S, s = S @ np.transpose(field.axes), s + S @ np.array(field.center)
     places, radii = zip(*body.balls(), strict=True)
@@ -334,14 +335,14 @@ def _balls(field: HeightField, c: np.ndarray, radius: float, count: int) -> np.n
     up = np.take_along_axis(face, few[..., None], axis=1)
     level, inside = field.height(c)
     below = inside & (c[:, 2] < level)
-    # A local minimum: no triangle that contains the point is closer.
+    # The distance has a local minimum if no triangle that contains the point is closer.
     beside, _ = nearest_on_triangles(at[:, :, None], corners[:, None])
     on = np.linalg.norm(beside - at[:, :, None], axis=-1) < SAME
     least = np.min(np.where(on & exists[:, None], distance[:, None], FAR), axis=-1)
     again = np.linalg.norm(at[:, :, None] - at[:, None], axis=-1) < SAME
     known = np.any(again & np.tri(at.shape[1], k=-1, dtype=bool), axis=-1)
     touches = (own < 0.5 * FAR) & (least > own - SAME) & ~known
-    touches[below, 1:] = False  # from inside, the closest point only
+    touches[below, 1:] = False  # inside, use only the closest point
     touches &= (c[:, 2] > -field.base)[:, None]
     sign = np.where(below, -1.0, 1.0)[:, None]
     away = (c[:, None] - at) * (sign / np.maximum(own, SAME))[..., None]

@@ -36,8 +36,8 @@ from chasles.motion.geometry.shapes import Body, Surface
 Array = Any
 
 NEAR = 1e-9
-"""Distance (m or rad) up to which a point counts as touching. Points that land together then also
-do so despite rounding."""
+"""Points with a gap (m or rad) up to this value are in contact, so that points that make contact at
+the same time are detected together despite rounding."""
 
 ALIKE = 1e-9
 """Relative difference of Jacobians below which points are merged, such as two coinciding corners.
@@ -48,7 +48,7 @@ ALIKE = 1e-9
 
 
 class Carrier(NamedTuple):
-    """Rotation, position, angular and linear velocity of a frame in the world, also as symbols."""
+    """Rotation, position and velocities of a frame in the world, as arrays or symbols."""
 
     R: np.ndarray
     o: np.ndarray
@@ -220,7 +220,7 @@ def carrier(mechanism: Mechanism, q: Array, qd: Array, frame: str | None) -> Car
 
 
 class Contact(NamedTuple):
-    """Point where two bodies touch, or would touch first; vectors are in the world frame.
+    """Contact point of two bodies, or their nearest point; vectors are in the world frame.
 
     successor, predecessor: frames of the two bodies, None for the world. point C (..., 3): the
     nearest point of the successor; normal (..., 3): unit vector from the predecessor to the
@@ -245,7 +245,7 @@ class Contact(NamedTuple):
 def ball_contact(
     over: Carrier, ball: tuple[Array, float], under: Carrier, surface: Nearby
 ) -> Contact:
-    """Return the contact of a ball (center, radius) with a surface, also for batches or symbols."""
+    """Return the contact of a ball (center, radius) with a surface, for arrays or symbols."""
     center, radius = ball
     c, rate = over.point(center)
     distance, normal, normal_rate = nearest_on(under, surface, c, rate)
@@ -273,7 +273,7 @@ class Moves(NamedTuple):
     body relative to the surface along these axes: velocity (k, 3) = J qd with J (k, 3, nv), and
     acceleration J qdd + bias (k, 3); its normal component is the acceleration of the gap. room
     (k,): distance (m) until other features of the bodies become the nearest; infinite if there are
-    no others, negative if others are nearer.
+    no other features, negative if other features are nearer.
     """
 
     gap: np.ndarray
@@ -293,7 +293,7 @@ class Moves(NamedTuple):
         return (self.gap <= NEAR) & (self.room >= 0.0)
 
     def alike(self, some: np.ndarray) -> np.ndarray:
-        """Return, for each point of the mask (k,), the index of the first one with equal motion.
+        """Return, for each point of the mask (k,), the index of the first point with equal motion.
 
         The index is -1 for points outside the mask.
         """
@@ -310,7 +310,7 @@ Closed = Sphere | Capsule | Box | Plane
 
 
 class Ball(NamedTuple):
-    """Ball of a body, the frame of the surface it may touch, and the surface if in closed form."""
+    """Ball of a body, the frame of a surface, and the surface if it has a closed form."""
 
     over: str | None
     at: Place
@@ -377,7 +377,7 @@ def _compiled(
         model.mimics,
         balls,
         traced,
-    )  # everything that determines the program
+    )  # all data that determine the program
     known = backends.known(recipe, lambda: trace(model, balls))
     kernel = known or backends.compile(trace(model, balls), recipe=recipe)
 
@@ -426,9 +426,9 @@ def jacobian_at(J: np.ndarray, r: np.ndarray) -> np.ndarray:
 
 
 def contact_moves(over: Frame, under: Frame, contact: Contact) -> Moves:
-    """Return a contact of one state, or several of the same bodies, as moving points.
+    """Return the motion of one or several contacts of two bodies in one state.
 
-    Accelerations are those of the body points that coincide with C at each instant (Featherstone
+    Accelerations refer to the body points that coincide with C at each instant (Featherstone
     2008, Eq 11.25 and 11.30).
     """
     point, rate, E = contact.point, contact.point_rate, contact_axes(contact.normal)

@@ -1,9 +1,9 @@
-"""Contacts of two bodies for every pair of shapes, with a patch of points for extended bodies.
+"""Contacts of two bodies for every pair of shapes, with contact patches of extended bodies.
 
 `coal` (extra `contact`) computes the direction along which two bodies are nearest, or penetrate
-least. Each body has a corner, an edge or a face in that direction. A contact patch is a polygon;
-its corners are corners of one body above the other, and crossings of edges of both bodies. All of
-these, and their rates, have closed forms. Two capsules need neither a direction nor `coal`.
+least. The feature of each body in that direction is a corner, an edge or a face. The contact patch
+is a polygon. Its corners are corners of one body above the other, and crossings of edges of both
+bodies. These points and their rates have closed forms. For two capsules, `coal` is not needed.
 """
 
 from functools import lru_cache
@@ -42,12 +42,13 @@ from chasles.motion.solvers import optional
 Extended = Capsule | Box | Cylinder | ConvexMesh
 
 LEVEL = 1e-3
-"""Angle (rad) up to which a face or an edge counts as facing the other body; also the distance,
-relative to the size, by which a point of the patch may be farther away than the nearest one."""
+"""Largest angle (rad) between the contact plane and a face or edge in contact. Also the largest
+difference between the gaps of a patch, relative to the size of the bodies."""
 
 ALONG = 0.99
-"""Contacts belong to a patch if the cosine of the angle between their normals is at least this. A
-body inside another can leave it through many faces, but only one is the nearest."""
+"""A contact belongs to the patch if the cosine of the angle between its normal and the contact
+direction is at least this value. If one body is inside the other, this condition excludes contacts
+at other faces."""
 
 SAME = 1e-9
 """Distance, relative to the size of the bodies, below which two points of a patch are merged, or a
@@ -58,7 +59,7 @@ def check_shapes(function: str, body: Body, surface: Surface) -> None:
     """Raise an error for shapes that are not supported as body or as surface."""
     if not isinstance(body, Body) or not isinstance(surface, Surface):
         names = f"{type(body).__name__} as body with {type(surface).__name__} as surface"
-        remedy = "use planes and grounds as surfaces, and points as bodies"
+        remedy = "use planes and grounds only as surfaces, and points only as bodies"
         raise ArgumentError(
             "E-CONTACT-051", f"the pair {names} is not supported", remedy, part=function
         )
@@ -89,17 +90,17 @@ def contact_points(
     friction : float, optional
         Coulomb's coefficient mu.
     torsion : float, optional
-        Coefficient (m) of the friction moment about the normal, for a contact that is a small
-        patch; requires friction.
+        Coefficient (m) of the friction moment about the normal, which models a small contact patch;
+        requires friction.
 
     Returns
     -------
     list of Contact
         On a plane or a ground, there is one contact for each end of a capsule and each corner of a
         box or mesh. Each rim of a cylinder has one contact at its moving lowest point, and `rim`
-        fixed ones. A ball has one contact, in closed form. Other pairs support a single state and
-        return the nearest points as a patch: one point, two points of an edge, or the corners of a
-        polygon.
+        fixed contacts. A ball has one contact, in closed form. Other pairs support a single state
+        and return the nearest points as a patch: one point, two points of an edge, or the corners
+        of a polygon.
 
     Notes
     -----
@@ -119,7 +120,7 @@ def contact_points(
         if fault := value_fault(f"contact_points.{name}", value):
             raise InputError("E-CONTACT-052", fault, part="contact_points")
     if torsion and not friction:
-        problem = "torsion needs sliding friction, with which it shares a cone"
+        problem = "torsion needs sliding friction (friction > 0), because both share one cone"
         raise InputError("E-CONTACT-053", problem, part="contact_points")
     over, under = (carrier(robot.mechanism, q, qd, shape.frame) for shape in (body, surface))
     if isinstance(body, Point | Sphere) or isinstance(surface, Plane | Ground):
@@ -130,7 +131,7 @@ def contact_points(
         found = patch_contacts(body, over, surface, under)
     else:
         problem = f"{type(body).__name__} on {type(surface).__name__} supports a single state only"
-        raise InputError("E-CONTACT-048", problem, "call it once per state", part="contact_points")
+        raise InputError("E-CONTACT-048", problem, "pass one state", part="contact_points")
     return [c._replace(friction=friction, torsion=torsion) for c in found]
 
 
@@ -171,7 +172,7 @@ class Outline(NamedTuple):
 
 
 def outline(shape: Extended, m: np.ndarray | None) -> Outline:
-    """Return the corner, edge or face of a shape in direction m (3,), or the whole capsule."""
+    """Return the corner, edge or face of a shape in direction m (3,). A capsule is an edge."""
     if isinstance(shape, Capsule):
         start, along = np.array(shape.start), np.subtract(shape.end, shape.start)
         size = float(np.linalg.norm(along)) + shape.radius
@@ -350,7 +351,7 @@ def _solid(shape: Extended) -> tuple[Any, np.ndarray, np.ndarray]:
         return coal.Convex.convexHull(points, True, "Qt"), np.eye(3), np.zeros(3)
     along = np.subtract(shape.end, shape.start)
     length = float(np.linalg.norm(along))
-    axes = np.linalg.svd(along[None] / length)[2]  # the axis, then two perpendicular to it
+    axes = np.linalg.svd(along[None] / length)[2]  # the axis, then two perpendicular vectors
     turn = np.column_stack([axes[1], cross(axes[0], axes[1]), axes[0]])
     kind = coal.Capsule if isinstance(shape, Capsule) else coal.Cylinder
     return kind(shape.radius, length), turn, 0.5 * np.add(shape.start, shape.end)

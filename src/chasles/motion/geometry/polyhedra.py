@@ -1,8 +1,8 @@
-"""Features of polyhedra and capsules: all pairs at once, their gaps and contacts.
+"""Feature pairs of polyhedra and capsules, with their gaps and contacts.
 
 When two convex bodies just touch, the touching features correspond to faces of the Minkowski
 difference: a corner with all its edges above a face, or two edges whose common normal is between
-the normals of their faces. The gap of such a pair is exact, whether it touches or not.
+the normals of their faces. The gap of such pairs is exact, even if they do not touch.
 
 A capsule is a segment with a radius, represented as a polyhedron with one edge and no faces.
 """
@@ -18,26 +18,25 @@ from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact
 from chasles.motion.geometry.shapes import ConvexMesh, mesh
 
 SAME = 1e-9
-"""Distance, relative to the size of the bodies, up to which a point beyond an edge counts as on the
-edge; also the sine of the angle by which features may face inward."""
+"""Tolerance of points beyond an edge, relative to the size of the bodies. Also the sine of the
+largest angle by which features may face inward."""
 
 LEANS = 1e-3
-"""Sine of the angle by which a corner may tilt on a face and still belong to the patch."""
+"""Sine of the largest tilt at which a corner on a face belongs to the patch."""
 
 PARALLEL = 1e-6
-"""Sine of the angle up to which edges count as parallel and touch only at their ends. Also the sine
-by which their common normal may lie outside the normals of their faces and still belong to the
-patch."""
+"""Sine of the largest angle between edges that are treated as parallel. Parallel edges touch only
+at their ends. The value is also the tolerance for the common normal of two edges in a patch, which
+must be between the normals of their faces."""
 
 ONE_WAY = 0.99
-"""Smallest cosine of the angle between a pair's normal and that of the patch to which it belongs.
-"""
+"""Smallest cosine of the angle between the normals of a pair and of its patch."""
 
 ALONG = 1e-4
-"""Sine e of the angle up to which the side of a capsule counts as parallel to an edge, so that both
-touch at their ends. The true gap between ends at a distance l is then smaller by up to
-(e l)^2/(8 r), about 1e-9 m. Beyond e, the capsule rocks on the edge as on a cylinder of radius
-r/e^2, which steps must resolve."""
+"""Sine e of the largest angle at which the side of a capsule is treated as parallel to an edge,
+with contacts at the ends. For ends at a distance l, the true gap is then smaller by up to (e
+l)^2/(8 r), about 1e-9 m. At larger angles, the capsule rocks on the edge as on a cylinder of radius
+r/e^2, and the steps must be small enough for this motion."""
 
 
 class Solid(NamedTuple):
@@ -71,7 +70,7 @@ class Solid(NamedTuple):
 
 
 def solid(shape: Point | Capsule | Box | ConvexMesh) -> Solid:
-    """Return a shape as a polyhedron in its frame: a point is a corner, a capsule an edge."""
+    """Return a shape as a polyhedron in its frame. A point has one corner, a capsule one edge."""
     none = np.zeros((0, 3))
     flat = none, np.zeros(0), np.zeros((0, 1, 3)), np.zeros((0, 1))
     if isinstance(shape, Point):
@@ -161,7 +160,7 @@ def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Merge contacts of the same two bodies; `order` (m,) is the index of each in the result."""
+    """Merge contacts of the same two bodies. order (m,): index of each contact in the result."""
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]
@@ -223,8 +222,8 @@ class Lines(NamedTuple):
 class Pairs(NamedTuple):
     """Pairs of features: gaps, depths inside both features (m), and normals.
 
-    outward: sine of the angle by which both bodies are behind the contact plane. lack: tolerance of
-    `outward`.
+    outward: sine of the smallest angle between the contact plane and the bodies behind it; negative
+    if a body crosses the plane. lack: tolerance of `outward`.
     """
 
     gap: np.ndarray
@@ -238,7 +237,10 @@ class Pairs(NamedTuple):
         return self._replace(normal=-self.normal)
 
     def astray(self, outward: np.ndarray) -> np.ndarray:
-        """Return n.m - `ONE_WAY` (k,), where m is the normal of the outward pair of largest gap."""
+        """Return n.m - `ONE_WAY` (k,), where n is the normal of each pair.
+
+        m is the normal of the pair with the largest gap in the mask `outward` (k,).
+        """
         highest = np.argmax(np.where(outward, self.gap, -np.inf))
         astray: np.ndarray = self.normal @ self.normal[highest] - ONE_WAY
         return astray
@@ -295,7 +297,8 @@ def _common(
 def ends_before_edges(axis: Solid, whole: Solid) -> Pairs:
     """Return the pairs of capsule ends and edges.
 
-    The capsule contains half of the ball around an end, and an edge has two faces.
+    The normal of a pair must point away from the axis of the capsule and from both faces of the
+    edge.
     """
     i, j = _all(axis.corners, whole.starts)
     edges, c, ahead = Lines(whole.starts[j], whole.alongs[j]), axis.corners[i], axis.arms[i, 0]
@@ -308,7 +311,8 @@ def ends_before_edges(axis: Solid, whole: Solid) -> Pairs:
 def ends_before_corners(axis: Solid, whole: Solid) -> Pairs:
     """Return the pairs of capsule ends and corners.
 
-    Only directions away from the capsule's axis and from all edges of the corner count.
+    The normal of a pair must point away from the axis of the capsule and from all edges of the
+    corner.
     """
     i, j = _all(axis.corners, whole.corners)
     distance, n, _ = unit(axis.corners[i] - whole.corners[j], np.zeros(3))
@@ -326,12 +330,12 @@ def corners_before_side(whole: Solid, axis: Solid) -> Pairs:
 
 
 def _pairs(gap: np.ndarray, inside: np.ndarray, outward: np.ndarray, n: np.ndarray) -> Pairs:
-    """Return pairs whose tolerance is already included in `outward`."""
+    """Return pairs with `lack` = 0, because `outward` includes the tolerance."""
     return Pairs(gap, inside, outward, n, np.zeros(len(gap)))
 
 
 def _lack(turn: np.ndarray, distance: np.ndarray) -> np.ndarray:
-    """Return the sine by which an edge may be nearer than its end while the end still counts.
+    """Return the tolerance of `outward` (a sine) for contacts at the ends of edges.
 
     The tolerance is larger for parallel edges: the normal is constant along the edge, and both ends
     belong to the patch.

@@ -29,8 +29,8 @@ from chasles.motion.geometry.closed_forms import (
 )
 
 FLAT = 1e-9
-"""Difference between normals, or between plane offsets relative to the size, up to which faces of a
-hull are merged."""
+"""Faces of a hull are merged if their normals, and their plane offsets relative to the size, differ
+by at most this value."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Cylinder:
     """Solid cylinder between two discs of `radius` around `start` and `end`.
 
     `rim` is the number of fixed contact points on each rim, in addition to its moving lowest point.
-    The fixed points are used if the cylinder stands on a disc: the disc is then a polygon with
+    If the cylinder stands on a disc, the fixed points are used, so the disc acts as a polygon with
     `rim` corners.
     """
 
@@ -60,7 +60,7 @@ class Cylinder:
 
     @cached_property
     def rims(self) -> tuple["Rim", "Rim"]:
-        """Circular edges of the cylinder, the one around `start` first."""
+        """Circular edges of the cylinder, first around `start`, then around `end`."""
         along = np.subtract(self.end, self.start)
         x, y, z = contact_axes(along / np.linalg.norm(along))
         start, end = np.array(self.start), np.array(self.end)
@@ -84,7 +84,10 @@ class Cylinder:
         return [(place(rim.at(s)[0]), 0.0) for rim in self.rims for s in angles]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: on the side, a rim or a disc; inside, on the side or a disc.
+        """Return the distance, the normal and its rate for the center of a ball.
+
+        The nearest point is on the side, a rim or a disc; for a center inside the cylinder, it is
+        on the side or a disc.
 
         Parameters
         ----------
@@ -222,7 +225,7 @@ class ConvexMesh:
         return np.array(sorted(pairs))
 
     def balls(self) -> list[tuple[Place, float]]:
-        """Return the corners, which touch a plane first.
+        """Return the corners, as balls of radius zero.
 
         Returns
         -------
@@ -239,7 +242,10 @@ class ConvexMesh:
         return [(place(p), 0.0) for p in self.points]
 
     def nearest(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point: on a face, edge or corner; for points inside, on a face.
+        """Return the distance, the normal and its rate for the center of a ball.
+
+        The nearest point is on a face, an edge or a corner; for a center inside the mesh, it is on
+        a face.
 
         Parameters
         ----------
@@ -281,7 +287,7 @@ class ConvexMesh:
         )
 
     def _from_edges(self, c: np.ndarray, v: np.ndarray) -> Nearest:
-        """Return the nearest point of all edges."""
+        """Return the distance, the normal and its rate for the nearest edge."""
         start, end = np.moveaxis(self.points[self.edges], 1, 0)
         r, rate = from_segment(c[..., None, :], v[..., None, :], start, end - start)
         best = np.argmin(np.sum(r * r, axis=-1), axis=-1)[..., None, None]

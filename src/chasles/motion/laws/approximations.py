@@ -93,7 +93,7 @@ def cone_gauss_seidel(
     sweeps: int = 2000,
     tolerance: float = ACCURATE,
 ) -> Iterated:
-    """Return contact forces of a batch by projecting each contact onto its cone in turn.
+    """Return contact forces of a batch by repeated projections onto the friction cones.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def cone_gauss_seidel(
     slip : array_like, shape (..., nc, 2), optional
         Unit directions of slip, as in `coulomb`.
     start : array_like, shape (..., nc, 3), optional
-        Initial forces, such as those of the last step.
+        Initial forces, such as the forces of the last step.
     dilates : bool, optional
         Use the convex law instead of Coulomb's.
     sweeps : int, optional

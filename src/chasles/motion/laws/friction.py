@@ -42,20 +42,20 @@ from chasles.motion.solvers import (
 Array = Any
 
 REACH = 1e-13
-"""Entries of G or c below this fraction of the largest count as rounding errors."""
+"""Entries of G or c below this fraction of the largest are treated as rounding errors."""
 
 ACCURATE = 1e-10
-"""Accuracy of Coulomb's law, relative to the largest |c|."""
+"""Tolerance of Coulomb's law, relative to the largest |c|."""
 
 ROUNDING = 4e-15
-"""Relative rounding error of forces, which matters if they are large compared with their effect."""
+"""Relative rounding error of forces. It limits the accuracy if forces are large and cancel."""
 
 ROUNDS = 100
 """Maximum number of cone programs for Coulomb's law; one to three are typical."""
 
 GRIP = 10.0
-"""Friction coefficients above this value are first reduced to it: contacts that stick then also
-stick with more friction, and wide cones are difficult for cone solvers."""
+"""Friction coefficients above this value are first reduced to it, because wide cones are difficult
+for cone solvers. Contacts that stick with the reduced friction also stick with more friction."""
 
 LIGHT = 1e-3
 """Fraction of the largest normal force below which a contact may be treated as separating."""
@@ -87,7 +87,7 @@ class Law(NamedTuple):
         dilates: bool = False,
         bound: Array = np.inf,
     ) -> "Law":
-        """Check one problem and return its law; errors name the function `name`."""
+        """Check one problem and return its law. name: function name in messages."""
         mu = np.atleast_1d(np.asarray(mu, dtype=float))
         n = len(mu)
         G, c = checked_problem(name, G, c)
@@ -95,14 +95,14 @@ class Law(NamedTuple):
         slip = np.zeros((n, wide - 1)) if slip is None else np.asarray(slip, dtype=float)
         if mu.shape != (n,) or len(c) != wide * n or slip.shape != (n, wide - 1):
             needed = f"c ({3 * n},) and slip ({n}, 2), with torsion ({4 * n},) and ({n}, 3)"
-            problem = f"{n} coefficients mu need {needed}, not {c.shape} and {slip.shape}"
+            problem = f"{n} entries of mu require {needed}, not {c.shape} and {slip.shape}"
             raise InputError("E-CONTACT-010", problem, part=name)
         if not (np.all(mu >= 0.0) and np.all(np.isfinite(mu)) and np.all(np.isfinite(slip))):
-            problem = "mu must be finite and non-negative, and slip finite"
+            problem = "mu must be finite and non-negative, and slip must be finite"
             raise InputError("E-CONTACT-011", problem, part=name)
         bound = np.broadcast_to(np.asarray(bound, dtype=float), (n,))
         if not np.all((bound >= 0.0) & (np.isinf(bound) | (mu == 0.0))):
-            problem = "a bound must be non-negative, and mu must be 0 where it is finite"
+            problem = "bound must be non-negative, and mu must be 0 for entries with a finite bound"
             raise InputError("E-CONTACT-089", problem, part=name)
         for k in out_of_reach(G, c, wide)[np.isinf(bound[out_of_reach(G, c, wide)])]:
             problem = f"contact {k} approaches, and no contact force can move it along its normal"
@@ -112,7 +112,7 @@ class Law(NamedTuple):
 
     @property
     def sticks(self) -> np.ndarray:
-        """Mask of the contacts with a friction cone: those with friction and without slip."""
+        """Mask of the contacts with a friction cone, which have friction and do not slip."""
         return (self.mu > 0.0) & ~np.any(self.slip != 0.0, axis=-1)
 
     @property
@@ -148,7 +148,7 @@ class Law(NamedTuple):
         return scaled - self.allowed(self.target(scaled, self.accelerations(f)))
 
     def target(self, scaled: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Return the point to project: scaled forces minus a and minus the correction."""
+        """Return the point to project: scaled forces minus accelerations and correction."""
         target = scaled - a
         target[..., -1] -= self.dilation(a)
         return target
@@ -347,7 +347,7 @@ def _solved(law: Law) -> np.ndarray:
         problem = (
             f"{found}, where some contacts slide and others do not (most likely Painleve's paradox)"
         )
-        remedy = "reduce the friction (contact_dynamics also has friction='polyhedral')"
+        remedy = "reduce the friction, or use contact_dynamics with friction='polyhedral'"
         raise NoUniqueMotion("E-CONTACT-018", problem, remedy, part="friction")
     remedy = "reduce the friction or the mass ratio, or use friction='polyhedral'"
     raise ConvergenceError("E-CONTACT-019", found, remedy, part="friction")
@@ -378,10 +378,10 @@ def _stuck(law: Law) -> np.ndarray:
 
 
 def _parted(law: Law, f: np.ndarray) -> np.ndarray:
-    """Return polished forces without the contacts that carry almost no load.
+    """Return refined forces, without contacts that have almost no normal force.
 
     A cone program leaves a small force at a contact that separates with an acceleration near zero,
-    and Newton's method would continue to hold it.
+    and Newton's method would keep this contact closed.
     """
     on = np.abs(f[:, -1]) > LIGHT * np.max(np.abs(f[:, -1]))
     rows, bound = np.repeat(on, law.width), np.broadcast_to(law.bound, law.mu.shape)
@@ -393,7 +393,7 @@ def _parted(law: Law, f: np.ndarray) -> np.ndarray:
 
 
 def _polished(law: Law, f: np.ndarray) -> np.ndarray:
-    """Refine forces f by Newton's method until the residual vanishes, if it converges."""
+    """Refine forces f by Newton's method until the residual is small, if it converges."""
     for _ in range(POLISH):
         if _holds(law, f, 1e-3):
             break

@@ -8,10 +8,10 @@ no impulse. `derivatives` returns the derivatives of the impulse.
 
 | law | the impact ends when | friction |
 |---|---|---|
-| `Newton` | the normal velocity is -e times that before impact | Coulomb's, or none |
-| `Sticking` | the normal velocity is -e times that before impact | unlimited: slip stops |
-| `Poisson` | the normal impulse is 1 + e times that of compression | Coulomb's |
-| `Stronge` | the normal work of expansion is e^2 times that of compression | Coulomb's |
+| `Newton` | the normal velocity is -e times its value before impact | Coulomb's, or none |
+| `Sticking` | the normal velocity is -e times its value before impact | unlimited: slip stops |
+| `Poisson` | the normal impulse is 1 + e times the impulse of compression | Coulomb's |
+| `Stronge` | the normal work of expansion is e^2 times the work of compression | Coulomb's |
 
 Coefficients are numbers or arrays (...). `Moreau` handles several points at once.
 """
@@ -35,8 +35,8 @@ DIFFERENCE = 1e-6
 """Relative step of central differences: truncation and rounding errors are both about 1e-10."""
 
 SINGULAR = 1e-12
-"""Eigenvalues of W up to this fraction of the largest belong to directions in which a point cannot
-move."""
+"""Eigenvalues of W up to this fraction of the largest are treated as zero: the point cannot move in
+these directions."""
 
 
 @runtime_checkable
@@ -112,7 +112,7 @@ class _PointLaw(ImpactLaw):
             raise InputError("E-CONTACT-066", fault, part=type(self).__name__)
 
     def derivatives(self, W: Array, zeta: Array) -> tuple[np.ndarray, np.ndarray]:
-        # By central differences, one for each of the nine independent entries of zeta and W.
+        # Take central differences for each of the nine independent entries of zeta and W.
         W, zeta, _ = _arrays(self, W, zeta)
         pairs = np.zeros((9, 3, 3))
         for n, (j, k) in enumerate(zip(*np.triu_indices(3), strict=True), start=3):
@@ -163,16 +163,17 @@ def _turned(e: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Slipping(_PointLaw):
-    """Compression until the normal velocity is zero, then expansion until a quantity is reached.
+    """Impact law with Coulomb friction, in two phases.
 
-    If slip reverses, it can press the bodies together again during expansion. Expansion then lasts
-    until they separate.
+    Compression ends when the normal velocity is zero. Expansion ends when `_quantity` reaches
+    `_goal`. If slip reverses, it can press the bodies together again during expansion. Expansion
+    then lasts until they separate.
     """
 
     friction: Array
     _quantity: ClassVar[Quantity]
     _goal: ClassVar[Callable[..., np.ndarray]]
-    """Goal of expansion, given e, impulse and work of compression, and initial normal velocity."""
+    """Final value of `_quantity` for e, impulse and work of compression, and initial velocity."""
 
     def impulse(self, W: Array, zeta: Array) -> np.ndarray:
         W, zeta, e = _arrays(self, W, zeta)
@@ -193,7 +194,7 @@ class _Slipping(_PointLaw):
 class Newton(_Slipping):
     """Law that reverses the normal velocity and scales it by e (Featherstone 2008, Eq 11.65).
 
-    restitution: e, from 0 to 1. friction: Coulomb's coefficient; with 0, it is the law of the book,
+    restitution: e, from 0 to 1. friction: Coulomb's coefficient; without friction, the impulse is
     lambda_z = -(1 + e) zeta_z / W_zz. With friction, the law can create energy if slip reverses
     (Kane and Levinson 1985), so use it with care.
     """
@@ -252,7 +253,7 @@ class Poisson(_Slipping):
 class Stronge(_Slipping):
     """Law with Coulomb friction: expansion returns e^2 times the work of compression.
 
-    restitution: e, from 0 to 1. friction: mu. The work is that of the normal impulse. The
+    restitution: e, from 0 to 1. friction: mu. The work is the work of the normal impulse. The
     losses due to impact and due to friction are therefore separate, and neither is negative: energy
     is never created (Stronge 1990; 2000, *Impact Mechanics*). Without friction, or if slip neither
     stops nor changes direction, Newton's, Poisson's and Stronge's laws agree.
@@ -291,12 +292,12 @@ class Moreau:
     """Coulomb's law for the mean velocity (after + e before)/(1 + e) of all contacts together.
 
     restitution: e, from 0 to 1, for all contacts. friction: mu, for all contacts. As in Newton's
-    law, each contact separates at least as fast as e requires, and has an impulse only if it does
-    not separate faster. Friction is within the cone. It either opposes the mean slip or makes it
-    zero; in the latter case, slip is also reversed and multiplied by e. The impulse opposes the
-    mean velocity, so that energy is never created: the change of energy is
-    lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without friction,
-    this is Newton's law for simultaneous impacts. With friction, it needs Clarabel (extra
+    law, each normal velocity after impact is at least -e times the velocity before impact; a
+    contact with a larger velocity has no impulse. Friction is within the cone. It either opposes
+    the mean slip or makes the mean slip zero. In the latter case, slip is reversed and multiplied
+    by e. The impulse opposes the mean velocity, so that energy is never created: the change of
+    energy is lambda.mean - (1 - e)/(1 + e) lambda'W lambda/2 (Moreau 1988; Glocker 2001). Without
+    friction, this is Newton's law for simultaneous impacts. With friction, it needs Clarabel (extra
     `contact`).
     """
 

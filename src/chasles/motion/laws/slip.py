@@ -1,13 +1,13 @@
 """Collisions with Coulomb friction: slip as a function of the growing normal impulse.
 
 At one contact point, in (tangent, tangent, normal) axes, velocities are zeta = zeta0 + W lambda,
-with W the inverse inertia of the point (1/kg) and lambda the impulse so far (N s). Friction opposes
-slip: d lambda = (-mu s, 1) dp, where p is the normal impulse and s the current direction of slip.
-After slip stops, the contact either sticks or slips again in the only direction that persists
+with W the inverse inertia of the point (1/kg) and lambda the accumulated impulse (N s). Friction
+opposes slip: d lambda = (-mu s, 1) dp, where p is the normal impulse and s the current direction of
+slip. After slip stops, the contact either sticks or slips again in the only direction that persists
 (Keller 1986; Stronge 2000, *Impact Mechanics*, chapter 4).
 
-Slip is integrated with dp/|slip| as the time increment, which makes the equations smooth, by the
-Runge-Kutta method of order 8 (Dormand and Prince). Once the direction of slip has settled, the
+Slip is integrated by the Runge-Kutta method of order 8 (Dormand and Prince), with dp/|slip| as the
+time increment, which makes the equations smooth. Once the direction of slip has settled, the
 remaining path is straight and has a closed form. In the plane, the entire path has a closed form.
 All collisions of a batch are integrated together.
 """
@@ -26,19 +26,19 @@ from chasles.expr import RULES, Arena, Program, Variable
 from chasles.motion.geometry.closed_forms import applied, sqrt
 
 STEP = 0.3
-"""Step size, relative to the time in which slip can turn or stop; errors are about 1e-12."""
+"""Step size as a fraction of the time in which slip can turn or stop. Errors are about 1e-12."""
 
 STEPS = 20_000
 """Maximum number of steps. Typically, a few tens are needed."""
 
 SETTLED = 1e-13
-"""Fraction of the initial velocity, or of the rate of change, that counts as zero."""
+"""Values below this fraction of the initial velocity, or of its largest rate, are zero."""
 
 HALVINGS = 60
-"""Maximum number of bisections of an interval around a root, down to rounding."""
+"""Maximum number of bisections, which is sufficient for rounding accuracy."""
 
 EPS = 4.0 * float(np.finfo(float).eps)
-"""Change of a step size, relative to the full step, below which the change is a rounding error."""
+"""Tolerance of a step size, relative to the full step. Smaller changes are rounding errors."""
 
 Quantity = Literal["impulse", "velocity", "work"]
 """Quantity that ends a path: the normal impulse, velocity, or work (N s, m/s, J)."""
@@ -49,8 +49,8 @@ class Slip:
     """Batch of n collisions: W (n, 3, 3), initial velocities zeta0 (n, 3), friction mu (n,).
 
     A path (n, 7) holds the current values of lambda, the work of its normal component (J), and
-    zeta. zeta is integrated as well because computing it as a difference of large numbers would
-    hide when slip stops.
+    zeta. zeta is integrated as well, because a difference of large numbers would not be accurate
+    enough to detect the end of slip.
     """
 
     W: np.ndarray
@@ -131,7 +131,7 @@ class Slip:
     def _reach(
         self, path: np.ndarray, h: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Take the step, between 0 and h, that ends on the goal.
+        """Take a step of size up to h that ends at the goal.
 
         Newton's method finds the step in a few iterations. If an iterate would leave the interval
         around the root, the interval is bisected.
@@ -147,10 +147,10 @@ class Slip:
             moved, step = np.abs(after - step), after
             if np.all(moved <= EPS * h):
                 break
-        return _stepped(self, path, np.minimum(step + EPS * h, high))  # not before the goal
+        return _stepped(self, path, np.minimum(step + EPS * h, high))  # at or just beyond the goal
 
     def _straight(self, path: np.ndarray, quantity: Quantity, goal: np.ndarray) -> np.ndarray:
-        """Return the path at the goal: constant direction until slip stops, then `_held`."""
+        """Return the path at the goal. Slip has a constant direction until it stops."""
         size, s, change = self._direction(path)
         growth = np.sum(s * change, axis=1)
         first = np.linalg.norm(self.zeta0, axis=1)
@@ -174,7 +174,7 @@ class Slip:
         sizes, axes = np.linalg.eigh(Wtt)
         part = applied(np.swapaxes(axes, 1, 2), pull)
         moves = sizes > SETTLED * np.trace(self.W, axis1=1, axis2=2)[:, None]
-        part = np.where(moves, part, 0.0)  # no pull in directions in which the point cannot move
+        part = np.where(moves, part, 0.0)  # the point cannot move in these directions
         still = part / np.where(moves, sizes, 1.0)
         sticks = np.linalg.norm(still, axis=1) <= self.mu
         low, high = np.zeros(len(pull)), np.linalg.norm(pull, axis=1)
@@ -199,7 +199,7 @@ class Slip:
     def _needed(
         self, path: np.ndarray, direction: np.ndarray, quantity: Quantity, goal: np.ndarray
     ) -> np.ndarray:
-        """Return the normal impulse after which a quantity reaches its goal, or inf if never."""
+        """Return the normal impulse at which a quantity reaches its goal, or inf if it does not."""
         normal, gain = path[:, 6], applied(self.W, direction)[:, 2]
         none, one = np.zeros_like(gain), np.ones_like(gain)
         a, b = {"impulse": (one, none), "velocity": (gain, none), "work": (normal, gain)}[quantity]

@@ -24,9 +24,9 @@ Response = tuple[Value, list[Any]]
 """Force, and the rates of the states."""
 
 CLOSE = 1e-4
-"""Distance, as a fraction of the compression, up to which a body still counts as touching. Without
-this tolerance, rounding errors (especially in float32) would count as loss of contact, and the
-force would jump."""
+"""Largest distance between a body and the surface in contact, as a fraction of the compression.
+Without this tolerance, rounding errors (especially in float32) would end the contact, and the force
+would jump."""
 
 
 @runtime_checkable
@@ -38,7 +38,7 @@ class NormalLaw(Protocol):
         """Number of state variables."""
 
     def touches(self, state: Values, gap: Value) -> Value:
-        """Return 1.0 where there may be a force, 0.0 where the surface is out of reach.
+        """Return 1.0 if a contact force is possible, else 0.0.
 
         Parameters
         ----------
@@ -136,7 +136,7 @@ class NormalLaw(Protocol):
         """
 
     def settled(self, state: Values, force: Value, gap: Value) -> list[Value]:
-        """Correct integrated states so that the surfaces lie on the gap if there is a force.
+        """Correct integrated states so that the surfaces touch the bodies if there is a force.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class NormalLaw(Protocol):
 
 
 class _InSeries(NormalLaw):
-    """Surfaces in series, pressed by one force; the state of each is its position (m)."""
+    """Soft surfaces in series under the same force. The states are their positions (m)."""
 
     @property
     def _surfaces(self) -> tuple["SoftSurface", ...]:
@@ -190,8 +190,8 @@ class _InSeries(NormalLaw):
         return sum(0.5 * s.stiffness * z * z for s, z in zip(self._surfaces, state, strict=True))
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        # In closed form (Featherstone 2008, 11.8). If there was a force, the surfaces shift onto
-        # the gap; otherwise each decays as exp(-K t / D).
+        # The step has a closed form (Featherstone 2008, 11.8). If there was a force, the positions
+        # are corrected to add up to the gap. Otherwise, each decays as exp(-K t / D).
         parts = zip(self._surfaces, state, strict=True)
         return self.settled([_decayed(s, z, force, dt) for s, z in parts], force, gap)
 
@@ -203,11 +203,11 @@ class _InSeries(NormalLaw):
 
 @dataclass(frozen=True)
 class SoftSurface(_InSeries):
-    """Massless surface on a spring and a damper: first order (Featherstone 2008, 11.8).
+    """First-order surface: massless, on a spring and a damper (Featherstone 2008, 11.8).
 
     stiffness: K (N/m). damping: D (N s/m). The state is z, the position of the surface (m, negative
     if it is pressed in). A body at p (the gap) touches the surface if p = z. The force is then
-    max(0, -K p - D pdot). If it is zero, contact is lost and the surface recovers on its own, with
+    max(0, -K p - D pdot). If the force is zero, contact is lost, and the surface recovers with
     zdot = -(K z + force)/D (Eq 11.73, 11.74).
 
     The force is computed from p, not from z, so that errors in z decay with the time constant D/K
@@ -228,10 +228,11 @@ class SoftSurface(_InSeries):
 
 @dataclass(frozen=True)
 class TwoSoftSurfaces(_InSeries):
-    """Two soft bodies: each surface has its spring, damper and state, and one force presses both.
+    """Two soft bodies in contact. Each surface has a spring, a damper and a state.
 
-    The bodies touch if the gap is z1 + z2, and both z follow Eq 11.73. If K/D is the same for both
-    surfaces, `lumped` returns one surface with the same forces.
+    The contact force is the same for both surfaces. The bodies touch if the gap is z1 + z2, and
+    both z follow Eq 11.73. If K/D is the same for both surfaces, `lumped` returns one surface with
+    the same forces.
     """
 
     first: SoftSurface
@@ -249,7 +250,9 @@ class TwoSoftSurfaces(_InSeries):
         return self.first, self.second
 
     def lumped(self) -> SoftSurface:
-        """Return one surface for both, K1 K2/(K1 + K2) and D1 D2/(D1 + D2), if K1/D1 = K2/D2.
+        """Return an equivalent single surface, if K1/D1 = K2/D2.
+
+        Its stiffness is K1 K2/(K1 + K2), and its damping is D1 D2/(D1 + D2).
 
         Returns
         -------
@@ -300,7 +303,7 @@ class _Stateless(NormalLaw):
 
 @dataclass(frozen=True)
 class HuntCrossley(_Stateless):
-    """Spring and damper whose forces both grow with depth: f = K d^n (1 + a ddot), d = -gap.
+    """Spring and damper with forces that grow with depth: f = K d^n (1 + a ddot), d = -gap.
 
     stiffness: K (N/m^n). damping: a (s/m); slow impacts have a restitution of about 1 - 2 a v / 3.
     exponent: n, a multiple of 0.5 and at least 1; 3/2 is Hertz's law for spheres. The law has no
@@ -321,7 +324,7 @@ class HuntCrossley(_Stateless):
         return maximum(spring * (1.0 - self.damping * rate), 0.0), []
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """Return K d^(n+1) / (n+1).
+        """Return the energy of the spring, K d^(n+1) / (n+1).
 
         Parameters
         ----------
@@ -362,7 +365,7 @@ class AzadFeatherstone(_Stateless):
         return maximum(_power(d, 0.5) * (self.stiffness * d - self.damping * rate), 0.0), []
 
     def energy(self, state: Values, gap: Value) -> Value:
-        """Return 2/5 K d^(5/2).
+        """Return the energy of the spring, 2/5 K d^(5/2).
 
         Parameters
         ----------
@@ -494,8 +497,8 @@ class SoftFriction:
 class SoftContact:
     """Normal law with or without friction: the forces at one contact point.
 
-    tangents: 2 in space, 1 in the plane. The states are those of the normal law, followed by one
-    friction state for each tangent. Forces are in the order of the contact axes: tangents, then
+    tangents: 2 in space, 1 in the plane. The states are the states of the normal law, followed by
+    one friction state for each tangent. Forces are in the order of the contact axes: tangents, then
     normal.
     """
 
@@ -522,7 +525,7 @@ class SoftContact:
         return self.normal.states + (self.tangents if self.friction is not None else 0)
 
     def touches(self, state: Values, gap: Value) -> Value:
-        """Return 1.0 where there may be a force, 0.0 where the surface is out of reach.
+        """Return 1.0 if a contact force is possible, else 0.0.
 
         Parameters
         ----------
@@ -650,7 +653,7 @@ class SoftContact:
         return [*after, *self.friction.advanced(sideways, forces[:-1], dt)]
 
     def settled(self, state: Values, forces: Values, gap: Value) -> list[Value]:
-        """Correct integrated states so that the surfaces lie on the gap if there is a force.
+        """Correct integrated states so that the surfaces touch the bodies if there is a force.
 
         Parameters
         ----------

@@ -41,8 +41,8 @@ class StandardSolid(NormalLaw):
         return 0.5 * (self.stiffness * z * z + self.series * pressed * pressed)
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        # At a constant gap, or without contact if the force is zero. The step is stable for any dt,
-        # and accurate if dt is short compared with D/K_s.
+        # The gap is assumed to be constant; if the force is zero, there is no contact. The step is
+        # stable for any dt, and accurate if dt is small compared with D/K_s.
         (z,) = state
         both = self.stiffness + self.series
         rest = self.series / both * gap

@@ -1,1 +1,1 @@
-"""Time step: the next state from the current one, on arrays or on symbols."""
+"""Time steps from one state to the next, for arrays and for symbols."""

@@ -129,7 +129,7 @@ def solved_square(
     """Solve A x = b by elimination, starting from the last index in `order`.
 
     A may be asymmetric, but its pattern of zeros must be symmetric. Pivots smaller than `floor` are
-    replaced by it.
+    replaced by `floor`.
     """
     n, places = len(order), list(order)
     rows = [[A[i, j] for j in places] for i in places]

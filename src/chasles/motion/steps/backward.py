@@ -1,4 +1,4 @@
-"""Adjoint of a time step with contact: covectors before the step, given those after it.
+"""Adjoint of a time step with contact, which maps covectors after the step to covectors before it.
 
 The velocities v at the end of a step balance the momentum, g(v, x) = 0, where x are the state,
 torques and parameters at its beginning. By the implicit function theorem, covectors y of the
@@ -6,9 +6,10 @@ results are pulled back to
 
     x' = (dy/dx)' y - (dg/dx)' z,    (dg/dv)' z = (dy/dv)' y
 
-which takes one solve with the transposed Jacobian at the solution; iterations are not
-differentiated. Contacts that act, stick or slide are assumed to do so for small changes of x, too.
-Where this does not hold, the result is the derivative on the side of the solution that was found.
+This requires one solve with the transposed Jacobian at the solution; iterations are not
+differentiated. It is assumed that small changes of x do not alter which contacts act, stick or
+slide. Where this assumption does not hold, the result is the derivative on the side of the solution
+that was found.
 """
 
 from collections.abc import Sequence
@@ -36,7 +37,8 @@ class Backward:
 
     along: inputs that vary from step to step. Inputs and outputs are the covectors of these inputs
     at this step, the covectors of the states, and the sums of covectors of all other inputs.
-    Further inputs are those of the step, and weights that are added to the covectors of the states.
+    Further inputs are the inputs of the step, and weights that are added to the covectors of the
+    states.
     """
 
     def __init__(self, steps: Steps, along: Sequence[str]) -> None:
@@ -50,12 +52,12 @@ class Backward:
         self.weights = [Variable(f"weight_{name}", (sizes[name],)) for name in self.states]
 
     def begin(self, tolerance: float = TOLERANCE) -> Program:
-        """Return the beginning of the step, with the inputs of the adjoint."""
+        """Return the program that begins the step, with the inputs of the adjoint."""
         return self.steps.begin(tolerance, self.bars, self.weights)
 
     @property
     def end(self) -> Program:
-        """Program of the covectors before the step, given the solution."""
+        """Program that computes the covectors before the step, given the solution."""
         steps, arena, model = self.steps, self.steps._arena, self.steps.model
         point, memory, _ = steps._between
         own = {x.name: symbols(arena, x.name, x.shape) for x in (point, memory)}
@@ -85,7 +87,7 @@ class Backward:
         return steps._tiled(Program.from_outputs("backward", inputs, found))
 
     def _after(self, v: Any, brake: np.ndarray) -> dict[str, list[Any]]:
-        """Return the states after a step with end velocities v. The brake counts as constant."""
+        """Return the states after a step with end velocities v. The brake is constant."""
         steps, given, arena = self.steps, self.steps._given, self.steps._arena
         way = steps._way(given["qd"], v, steps.early, steps._rate)
         if steps._reduced is None:

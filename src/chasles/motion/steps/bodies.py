@@ -204,5 +204,5 @@ def unheated(inertia: np.ndarray, w: np.ndarray, dt: float) -> np.ndarray:
     ahead = w - dt * solved(inertia, cross(w, momentum), (0, 1, 2), None)
     before, after = dot(w, momentum), dot(ahead, inertia @ ahead)
     ratio = minimum(before / maximum(after, SLOW), 1.0)
-    part = sqrt(select(less(SLOW, after), ratio, 1.0))  # differentiable at rest
+    part = sqrt(select(less(SLOW, after), ratio, 1.0))  # keeps the result differentiable at rest
     return (part - 1.0) * ahead

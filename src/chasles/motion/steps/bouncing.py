@@ -1,9 +1,9 @@
 """Restitution in a time step: impacts within the step, their times and rebound velocities.
 
 The impacts in a step are simultaneous, unless the law of a contact has `sequence`. Such impacts
-occur one after another, so that a blow passes through bodies that touch, as in Newton's cradle. The
-normal velocities after the last impact are lower bounds of those at the end of the step. The step
-then finds the impulses that cause these velocities, together with friction.
+occur one after another, so that an impulse passes through bodies in contact, as in Newton's cradle.
+The normal velocities after the last impact are lower bounds of the normal velocities at the end of
+the step. The step then computes the impulses that cause these velocities, together with friction.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from chasles.motion.steps.impulses import IMPACT, SLOW
 from chasles.motion.steps.touching import Touch
 
 ROUNDS = 16
-"""Number of rounds of sequential impacts. In a round, each contact can strike once."""
+"""Number of rounds of sequential impacts. In a round, each contact has at most one impact."""
 
 
 class Bounces(NamedTuple):
@@ -29,7 +29,7 @@ class Bounces(NamedTuple):
 
 
 class Free(NamedTuple):
-    """Step without contact: velocities before and after, matrix H, its order, and dt (s)."""
+    """Step without contact: velocities before and after, matrix H, elimination order, dt (s)."""
 
     v: np.ndarray
     ahead: np.ndarray
@@ -39,7 +39,7 @@ class Free(NamedTuple):
 
 
 class Strike(NamedTuple):
-    """Slot that may strike, with its motion in a step without contact.
+    """Slot with a possible impact, and its motion in a step without contact.
 
     e: coefficient of restitution. row: Jacobian of the normal velocity. after: normal velocity at
     the end of the step. a: normal acceleration. when: time of the impact (s). hit: speed of
@@ -64,7 +64,7 @@ def bouncing(
 ) -> Bounces:
     """Return slots with bounds that include restitution, and the time of the first impact.
 
-    Stored velocities are those in the middle of the previous step, so that a free-fall parabola is
+    Stored velocities refer to the middle of the previous step, so that a free-fall parabola is
     exact.
     """
     dt, fall = free.dt, IMPACT * gravity * free.dt
@@ -109,7 +109,7 @@ def _struck(slot: Strike, change: Number, dt: float, fall: Number) -> Number:
 def _in_sequence(
     free: Free, strikes: dict[int, Strike], fall: Number
 ) -> dict[int, tuple[Number, Number]]:
-    """Return, for each slot, 1 if it has struck, else 0, and the change of its normal velocity.
+    """Return, for each slot, 1 after an impact (else 0), and the change of the normal velocity.
 
     Each impact reverses one normal velocity, reduced by its restitution, as if no other contact
     existed. The order of the slots alternates from round to round.

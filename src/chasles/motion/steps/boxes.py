@@ -3,7 +3,7 @@
 The normal is the axis, of six faces and nine pairs of edges, along which the boxes overlap least
 (Gottschalk, Lin and Manocha 1996, *OBBTree*). If it belongs to a face, the opposite face of the
 other box is clipped to that face (Ericson 2005, sections 4.4.1 and 5.5.4). The result is a
-polygon with at most eight corners, in twelve slots: the first and the last point of each of
+polygon with at most eight corners. It uses twelve slots: the first and the last point of each of
 four edges within the rectangle, and the corners of the rectangle. All functions support floats and
 symbols.
 """
@@ -39,13 +39,13 @@ plus `PART` times the overlap, because a slightly tilted face touches in a line,
 """
 
 PARALLEL = 1e-6
-"""Edges count as parallel if the squared sine of the angle between them is below this value."""
+"""Edges are parallel if the squared sine of the angle between them is below this value."""
 
 SLACK = 1e-6
-"""Rectangles are enlarged by this fraction, so that equal faces meet despite rounding."""
+"""Rectangles are enlarged by this fraction, so that faces of equal size overlap completely."""
 
 FLAT = 1e-12
-"""Extent (m) below which an edge counts as parallel to a side of the rectangle."""
+"""Extent (m) below which an edge is treated as parallel to a side of the rectangle."""
 
 
 class Face(NamedTuple):

@@ -10,7 +10,7 @@ velocities:
     T(q1, v1) <= T(q0, v0) + v1 . (dt (tau - g) + dt D (v0 - v1) - dt^2 K v1 + J' gamma)
 
 If it is larger, a brake slows down the motion relative to the centers of mass. Only the program
-`rescue` computes brakes, so that they cost no time in other steps.
+`rescue` computes brakes, so other steps take no additional time.
 """
 
 from typing import NamedTuple
@@ -28,7 +28,7 @@ from chasles.motion.steps.bodies import Own, computed
 from chasles.motion.steps.impulses import SLOW
 
 FAST = 0.2
-"""Angle (rad) by which a joint must turn in a step with fast rotation."""
+"""A step has fast rotation if a joint turns by more than this angle (rad)."""
 
 
 class Start(NamedTuple):
@@ -85,8 +85,8 @@ def brake(
     """Return the brake of a step that ends at q and v. allowed: largest kinetic energy (J).
 
     The first entry is the fraction of the velocity relative to the centers of mass to remove. The
-    others are the velocities of the centers of mass of floating robots, along the axes of their
-    base.
+    other entries are the velocities of the centers of mass of floating robots, along the axes of
+    their base.
     """
     momentum = _inertial(model, arena, q, zeros(model.nv), v, own)
     here = connected(substituted(model.source, own), mimic=model.mimics) if own else model
@@ -99,12 +99,12 @@ def brake(
         centers += list(mean)
     relative = 0.5 * dot(v, momentum) - carried
     part = _slower(allowed - carried, relative)
-    whole = _slower(allowed, carried)  # below 1 only if errors of the step move the centers
+    whole = _slower(allowed, carried)  # less than 1 only due to errors of the step
     return [select(turns_far(model, v, dt), 1.0 - part, 0.0), *(whole * x for x in centers)]
 
 
 def _slower(allowed: Number, energy: Number) -> Number:
-    """Return the factor, at most 1, by which velocities must shrink for the allowed energy."""
+    """Return the factor, at most 1, that scales velocities down to the allowed energy."""
     return sqrt(minimum(maximum(allowed, 0.0) / maximum(energy, SLOW), 1.0))
 
 

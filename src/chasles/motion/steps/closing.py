@@ -1,4 +1,4 @@
-"""Closed loops in a step: velocities v = G y by independent coordinates, and closed positions.
+"""Closed loops in a step: reduction to independent velocities, v = G y, and closed positions.
 
 The step is solved for the velocities y of the independent coordinates, so that velocities satisfy
 the loops exactly and contacts act on the closed mechanism (Featherstone 2008, section 8.11):
@@ -41,7 +41,7 @@ class Reduction(NamedTuple):
     independent: tuple[int, ...]
 
     def columns(self, J: np.ndarray) -> np.ndarray:
-        """Convert a Jacobian with respect to v (k, nv) to one with respect to y (k, m)."""
+        """Convert a Jacobian (k, nv) with respect to v to a Jacobian (k, m) with respect to y."""
         return _product(J, self.G)
 
     def vector(self, x: np.ndarray) -> np.ndarray:
@@ -131,7 +131,7 @@ def closed(
 ) -> tuple[np.ndarray, np.ndarray, Number]:
     """Return the closed position after a displacement, its velocity, and the smallest margin.
 
-    v: velocities, of which only the independent ones are used. The margin, as in `closing_step`, is
+    v: velocities; only the independent entries are used. The margin, as in `closing_step`, is
     1 where the closure was chosen and 0 at a singular position.
     """
     integrate = program(model, "integrate")

@@ -4,15 +4,15 @@ Friction is bounded by the normal impulse at the same velocities, so the derivat
 is not symmetric: friction grows as the bodies approach each other. Newton's method with that
 derivative converges to velocities that satisfy Coulomb's law at the end of the step. The laws are
 piecewise linear, except for the direction of sliding. Once it is known which contacts act and
-stick, one step is exact for all that stick. The first step predicts this: contacts act if gravity
-would close them, and stick or slide along their current velocity (`touching.expected`).
+stick, one step is exact for all contacts that stick. The first step predicts this: contacts act if
+gravity would close them, and stick or slide along their current velocity (`touching.expected`).
 
 If full Newton steps do not converge, steps end where the power of the unbalanced momentum vanishes
 (`Newton.part_step`), and use only a fraction of the derivatives of friction (`Slope`), so that they
 resemble steps for a convex problem. Finally, the normal impulses that bound friction are fixed
 (`fixed`). That problem is convex, and its impulses add no energy. States that are solved only in
-this way, and the few whose residual is still above the tolerance after the last iteration, count as
-unsolved.
+this way, and states with a residual above the tolerance after the last iteration, are reported
+as unsolved.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ SEARCHED = 12
 """Number of points at which the search along a step evaluates the power."""
 
 NARROW = 1e-4
-"""Square of the smallest fraction of the upper end to which one bisection reduces the interval."""
+"""Smallest ratio of the lower to the upper end of the interval in logarithmic bisection."""
 
 Motions = Sequence[tuple[np.ndarray, np.ndarray]]
 
@@ -104,7 +104,7 @@ class Newton:
     # Impulses -----------------------------------------------------------------------------------
 
     def _twists(self, v: np.ndarray) -> list[np.ndarray]:
-        """Return the relative twists of all carriers, with partial sums along the tree shared."""
+        """Return the relative twists of all carriers. Partial sums along the tree are shared."""
         found = []
         for J in self.p.carriers:
             twist: np.ndarray = zeros(len(J))
@@ -174,7 +174,7 @@ class Newton:
     # Balance of momentum ------------------------------------------------------------------------
 
     def _found(self, v: np.ndarray, at: Motions, directions: list[Number]) -> Refined:
-        """Return velocities v with their unbalanced momentum. at: velocities of the slots."""
+        """Return the result of a step with end velocities v. at: velocities of the slots."""
         impulses = self._impulses(at)
         g = self._balance(v, impulses)
         pushes = [linear[2] for linear, _ in impulses]
@@ -185,7 +185,7 @@ class Newton:
         return sqrt(np.sum(gradient * gradient * self.p.inverse) / self.p.scale)
 
     def _balance(self, v: np.ndarray, impulses: Motions) -> np.ndarray:
-        """Return the unbalanced momentum: that of v minus that of smooth forces and impulses."""
+        """Return the unbalanced momentum: H v minus the momentum of smooth forces and impulses."""
         p = self.p
         g = np.array([dot(row, v) for row in p.H], dtype=object) - p.p - self._applied(impulses)
         for stop in p.stops:
@@ -308,7 +308,7 @@ class Newton:
         return self._found(v + d, _ahead(at, self.velocities(d), 1.0), along)
 
     def part_step(self, v: np.ndarray, g: np.ndarray, slope: Slope) -> Refined:
-        """Take a step from v with gradient g that ends where its power vanishes."""
+        """Take a step from v with gradient g that ends at zero power."""
         at = self.velocities(v)
         slots = [
             linearized(touch, u, w, self._limiting, slope)
@@ -351,7 +351,7 @@ class Newton:
 
         For a convex problem, the potential decreases up to this fraction. The power may stay small
         and then rise steeply where a contact closes, at any fraction. Therefore, the search
-        alternates between regula falsi and bisection of orders of magnitude.
+        alternates between regula falsi and bisection on a logarithmic scale.
         """
         p = self.p
         inertia = dot(d, [dot(row, d) for row in p.H])

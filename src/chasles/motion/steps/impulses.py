@@ -6,9 +6,9 @@ normal impulse that bounds friction (Castro and others 2024, *Irrotational conta
     normal    (bound - v_n)+ / R_n
     friction  -v_t min(1 / R_t, limit / |v_t|), limit = mu times the fixed normal impulse
 
-A bound is the velocity at which a gap closes within the step, so that nothing penetrates. If shapes
-overlap, the bound releases a fraction of the overlap. Compliances R are fractions of the inverse
-mass at a contact, or follow from a given stiffness and dissipation.
+A bound is the velocity at which a gap closes within the step, so that shapes do not overlap. If
+shapes overlap, the bound releases a fraction of the overlap. Compliances R are fractions of the
+inverse mass at a contact, or follow from a given stiffness and dissipation.
 """
 
 from typing import Any, NamedTuple
@@ -32,7 +32,7 @@ LIGHTEST, HEAVIEST = 1e12, 1e-12
 limits keep compliances and their squares finite and nonzero, even in float32."""
 
 NEGLIGIBLE = 1e-9
-"""Coefficients of friction (1 or m) below this value count as zero, for the same reason."""
+"""Coefficients of friction (1 or m) below this value are ignored, to avoid underflow."""
 
 IMPACT = 2.0
 """Restitution acts above this multiple of the speed that gravity adds in a step."""
@@ -82,7 +82,7 @@ class Friction(NamedTuple):
     def factor(self, v: Any) -> tuple[Number, Number, Number]:
         """Return k in the impulse -k v, the inverse speed, and 1 if the contact slides, else 0.
 
-        Speeds below that at which sliding begins are replaced by it.
+        Speeds below the speed at which sliding begins are replaced by that speed.
         """
         square, slow = _square(v), self.limit * (1.0 / self.stiffness)
         least = maximum(slow * slow, SLOW)

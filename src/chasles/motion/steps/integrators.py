@@ -45,7 +45,7 @@ class Table:
         return not self.own
 
     def __call__(self, system: System, h: Any, y: Any) -> Advanced:
-        """Take a step of h seconds, with the vector-space method for y (Munthe-Kaas 1998)."""
+        """Take a Runge-Kutta step of h seconds for the vector y (Munthe-Kaas 1998)."""
         k = system.stages(len(self.c), y)
         newton = Newton(system) if self.own else None
         for i, (c, row) in enumerate(zip(self.c, self.A, strict=True)):
@@ -124,8 +124,8 @@ HEUN_2 = Table(
     Weights.exact("1/4 3/4"),
     dense=_matrix("1 -3/4", "0 3/4"),
 )
-"""Heun's two-stage method of second order. The interpolant is the integral of the line through its
-rates (Featherstone 2008, section 11.5).
+"""Heun's two-stage method of second order. The interpolant is the integral of the line through the
+rates of its stages (Featherstone 2008, section 11.5).
 """
 
 HEUN_3 = Table(
@@ -134,8 +134,8 @@ HEUN_3 = Table(
     Weights.exact("1/4 0 3/4"),
     dense=_matrix("1 -9/4 3/2", "0 3 -3", "0 -3/4 3/2"),
 )
-"""Heun's three-stage method of third order. The interpolant is the integral of the parabola through
-its rates, of second order (Featherstone 2008, section 11.5).
+"""Heun's three-stage method of third order. The second-order interpolant is the integral of the
+parabola through the rates of its stages (Featherstone 2008, section 11.5).
 """
 
 RUNGE_KUTTA_4 = Table(
@@ -173,7 +173,7 @@ interpolant of fourth order (Shampine 1986; Hairer, Norsett and Wanner 1993, sec
 """
 
 IMPLICIT_EULER = Table((1.0,), _rows(""), ONE, own=1.0)
-"""Backward Euler method: first order, damps all stiff modes (L-stable)."""
+"""Backward Euler method of first order. It is L-stable: it damps all stiff modes."""
 
 _GAMMA = 1.0 - 0.5**0.5
 
@@ -183,14 +183,14 @@ SDIRK_2 = Table(
     Weights(np.array([1.0 - _GAMMA, _GAMMA])),
     own=_GAMMA,
 )
-"""Second-order method with two implicit stages, L-stable (Alexander 1977)."""
+"""L-stable second-order method with two implicit stages (Alexander 1977)."""
 
 
 # Semi-implicit Euler -----------------------------------------------------------------------------
 
 
 def semi_implicit(system: System, h: Any, y: Any) -> Advanced:
-    """Take a semi-implicit step, qd1 = qd + h qdd and q1 = integrate(q, h qd1): first order."""
+    """Take a first-order semi-implicit step: qd1 = qd + h qdd, q1 = integrate(q, h qd1)."""
     return Advanced(system.led(system.moved(y, h, ONE, [system.first(y)]), h))
 
 
@@ -242,7 +242,7 @@ about h times the fastest rate.
 """
 
 ROUNDED = 1e-11
-"""Change, relative to the step, below which iterations end once the change stops decreasing."""
+"""Tolerance of the change of a step. Iterations end below it when the change no longer halves."""
 
 
 def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
@@ -255,10 +255,10 @@ def variational(local: Local, h: float, y: np.ndarray) -> Advanced:
 
         p0 = D(q1, q0)' (p_m - h/2 D(q1, q_m)^-T f),  p1 = D(q0, q1)' (p_m + h/2 D(q0, q_m)^-T f).
 
-    The first equation determines the step d; qd = M^-1 p is accurate to second order. The energy
-    stays within a band, and momenta on which no forces act are conserved: for a floating robot, the
-    linear momentum p and the angular momentum L about fixed points. The angular momentum about the
-    center of mass c is L - c x p; like c, it is accurate to second order.
+    The first equation determines the step d; qd = M^-1 p is accurate to second order. The error
+    of the energy is bounded, and momenta that no force changes are conserved: for a floating robot,
+    the linear momentum p and the angular momentum L about fixed points. The angular momentum about
+    the center of mass c is L - c x p; like c, it is accurate to second order.
     """
     mechanism, q, n = local.mechanism, local.q, local.nv
     mass = mechanism.mass_matrix
@@ -311,8 +311,8 @@ def _solved(matrix: np.ndarray, vector: np.ndarray) -> np.ndarray:
 # The table ---------------------------------------------------------------------------------------
 
 Free = Literal["body", "mixed"]
-"""Axes along which the linear velocity of a free joint is integrated: the body's or the parent's.
-"""
+"""Axes along which the linear velocity of a free joint is integrated: body axes ("body") or the
+axes of the parent ("mixed")."""
 
 
 class Integrator(NamedTuple):
@@ -362,7 +362,7 @@ def known(name: str) -> Integrator:
 
 
 def chosen(mechanism: Mechanism, name: str, free: Free) -> tuple[Integrator, Advance]:
-    """Return an integrator and its step function. Raise an error if it does not fit the robot."""
+    """Return an integrator and its step function. Raise an error if the robot is not supported."""
     integrator = known(name)
     if free not in get_args(Free):
         problem = f"free must be 'body' or 'mixed', not {free!r}"

@@ -45,7 +45,7 @@ class Stop(NamedTuple):
 class Dry(NamedTuple):
     """Dry friction of a joint or tendon.
 
-    row: velocity. limit: largest impulse. stiffness: impulse per unit of velocity while it sticks.
+    row: velocity. limit: largest impulse. stiffness: impulse per unit of velocity without slip.
     """
 
     row: Row

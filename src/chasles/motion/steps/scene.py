@@ -38,7 +38,7 @@ class Scene:
 
     @property
     def unseen(self) -> list[Unseen]:
-        """Groups of pairs whose contacts are inputs of the step."""
+        """Groups of pairs with contacts that are inputs of the step."""
         return unseen([p for p in self.pairs if meeting(p.body, p.surface) is None])
 
     def spots(

@@ -1,8 +1,9 @@
-"""Contact slots that many pairs share: in each step, the closest points of all pairs.
+"""Contact slots that are shared by many pairs and hold the closest points of all pairs in a step.
 
-A robot may have hundreds of pairs of its own shapes, of which few touch at a time. With a slot for
-each of them, the step would be too large to compile. Instead, the gaps of all pairs are computed,
-and the closest points enter the step, with Jacobians assembled from those of the bodies.
+A robot may have hundreds of pairs of its own shapes, but only a few touch at the same time. With
+one slot per pair, the step would be too large to compile. Instead, the gaps of all pairs are
+computed, and only the closest points enter the step. Their Jacobians are assembled from the
+Jacobians of the bodies.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,12 +20,12 @@ from chasles.motion.steps.spots import FAR, Spot
 from chasles.motion.steps.touching import Coefficients, Touch, touched
 
 ROW = 10
-"""Number of inputs per slot whose contact is not compiled: gap, point, normal, inverse mass, and
-the indices of two frames.
+"""Number of inputs of a slot that is not compiled: gap, point, normal, inverse mass, and the
+indices of two frames.
 """
 
 MOST_SLOTS = 16
-"""Number of slots of pairs whose contacts are not compiled, unless `shared` is larger."""
+"""Maximum number of slots of pairs that are not compiled, unless `shared` is larger."""
 
 
 class Shared(NamedTuple):
@@ -45,9 +46,9 @@ class Shared(NamedTuple):
         return touched(carrier, self.spot, origin, self.law, self.weight, dt, self.own)
 
     def jacobian(self, bodies: Sequence[np.ndarray]) -> np.ndarray:
-        """Return the relative Jacobian (6, nv), body minus surface, from those of all frames.
+        """Return the Jacobian (6, nv) of the body relative to the surface.
 
-        Joints that move all frames equally do not contribute.
+        bodies: Jacobians of all frames. Joints that move all frames equally do not contribute.
         """
         signs = [
             equal(self.over, float(f)) - equal(self.under, float(f)) for f in range(len(bodies))
@@ -63,7 +64,7 @@ class Shared(NamedTuple):
 
 
 class Unseen(NamedTuple):
-    """Pairs with the same law whose contacts are inputs of a step."""
+    """Pairs with the same law. Their contacts are inputs of a step."""
 
     slots: int
     law: Rigid | Compliant
@@ -71,7 +72,7 @@ class Unseen(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of inputs: those of all slots, and the smallest gap without a slot."""
+        """Number of inputs: `ROW` per slot, and the smallest gap without a slot."""
         return self.slots * ROW + 1
 
     @property
@@ -88,7 +89,7 @@ class Unseen(NamedTuple):
 
 
 def unseen(pairs: Sequence[Pair]) -> list[Unseen]:
-    """Group pairs whose contacts are not compiled by their law."""
+    """Group pairs by law, for pairs whose contacts are not compiled."""
     found: dict[Any, Unseen] = {}
     for pair in pairs:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -117,7 +118,7 @@ class Crowd(NamedTuple):
 
 
 def crowds(spots: Sequence[tuple[Pair, Spot]]) -> list[Crowd]:
-    """Group points whose pairs share slots, by the law and number of shared slots."""
+    """Group points of pairs that share slots, by law and number of shared slots."""
     found: dict[Any, Crowd] = {}
     for pair, spot in spots:
         assert isinstance(pair.law, Rigid | Compliant), "checked before"
@@ -168,7 +169,7 @@ def smallest(crowd: Crowd) -> list[Number]:
 
 
 def _least(gaps: Sequence[Number], rows: Sequence[list[Any]]) -> tuple[Number, list[Any]]:
-    """Return the index of the smallest gap, and its row with that gap as the first entry."""
+    """Return the index of the smallest gap, and the row at this index with that gap."""
     which: Number = 0.0
     best = [gaps[0], *rows[0][1:]]
     for k, (gap, row) in enumerate(zip(gaps[1:], rows[1:], strict=True), 1):

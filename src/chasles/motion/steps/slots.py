@@ -80,7 +80,7 @@ def cylinder_on_plane(body: Cylinder, over: Placed, plane: Plane, under: Placed)
 
 
 def hull_on_plane(body: ConvexMesh | Box, over: Placed, plane: Plane, under: Placed) -> list[Spot]:
-    """Return the slots of a box or hull: all corners, or the lowest along four tilted axes."""
+    """Return slots at all corners of a box or hull, or at the lowest along four tilted axes."""
     if isinstance(body, Box) or len(body.points) <= MOST_CORNERS:
         return balls_on_surface(body, over, plane, under)
     normal = applied(under.R, np.array(plane.normal) / np.linalg.norm(plane.normal))
@@ -116,7 +116,7 @@ def round_on_round(body: Any, over: Placed, surface: Any, under: Placed) -> list
     """Return one slot between the nearest points of the axes of spheres and capsules.
 
     For two segments, see Ericson (2005), section 5.1.9; if they are parallel, the search starts at
-    the middle of the first.
+    the middle of the first segment.
     """
     (p, d, r), (q, e, t) = _segment(body, over), _segment(surface, under)
     a, b, between = np.sum(d * d), np.sum(e * e), p - q

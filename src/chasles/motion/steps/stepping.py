@@ -11,7 +11,7 @@ another Newton step. `rescue` takes a step with a line search, for states that N
 not solve. `end` moves the robot. Free joints keep their linear velocity along the world axes, so
 that spinning adds no energy to the linear motion.
 
-Long because the programs share one problem and the data that pass between them.
+Long because all programs share one problem and exchange data.
 """
 
 from collections.abc import Mapping, Sequence
@@ -72,16 +72,16 @@ from chasles.motion.steps.spots import FAR
 from chasles.motion.steps.touching import Slope, Touch, direct, touched
 
 TOLERANCE, ROUGH = 1e-6, 1e-3
-"""Residual of the momentum balance, relative to the momentum, at which a problem counts as solved.
+"""Residual of the momentum balance, relative to the momentum, at which a problem is solved.
 The second value is for float32, because stiff contacts amplify the rounding of velocities.
 """
 
 FLOOR = 1e-9
-"""Velocity (m/s or rad/s) whose momentum is added to the reference momentum of residuals."""
+"""The momentum at this velocity (m/s or rad/s) is added to the reference of residuals."""
 
 MEMORY = 5
-"""Number of leading entries of the memory: status, iterations, residual, and the last two residuals
-before it.
+"""Number of leading entries of the memory: status, iterations, residual, and the two previous
+residuals.
 
 These entries are followed by the gradient, the normal impulses that bound friction after `HOLD`
 iterations, the directions of sliding, and the brake. Status: 0 in progress, 1 solved, 2 solved only
@@ -97,19 +97,19 @@ fixed normal impulses in the bounds of friction.
 """
 
 STATISTICS = (*EFFORT, "singular")
-"""Entries of the state "effort": those of `EFFORT`, and 1 minus the smallest margin of loops."""
+"""Entries of the state "effort": `EFFORT`, and 1 minus the smallest margin of loops."""
 
 QUICK = 5
 """Number of iterations that take full Newton steps."""
 
 REPEATED = 1e-3
-"""Relative difference of residuals two steps apart below which steps count as alternating."""
+"""Relative difference of residuals two steps apart below which steps are treated as alternating."""
 
 LARGEST = 1e30
 """Residual above which a step is rejected."""
 
 LATE = ((0, Slope()), (8, Slope(0.9, 0.5)), (24, Slope(1.0, 0.0)))
-"""Numbers of iterations, and the fractions of friction derivatives that `rescue` then uses."""
+"""Iteration numbers, and the fractions of friction derivatives in `rescue` from there on."""
 
 HOLD, MOST = 60, 100
 """Number of iterations after which the normal impulses that bound friction are fixed, and number of
@@ -117,8 +117,8 @@ iterations after which a step ends.
 """
 
 SLACK = 0.5
-"""Contacts are expected to act in a step if this multiple of the velocity that gravity adds would
-close them.
+"""The first Newton step assumes that a contact acts if this multiple of the velocity that gravity
+adds in a step would close it.
 """
 
 
@@ -220,7 +220,7 @@ class Steps:
         H: np.ndarray,
         p: np.ndarray,
     ) -> None:
-        """Set up the problem, and the data of restitution that affect the displacement."""
+        """Set up the problem, and the restitution data that affect the displacement."""
         model, scene, dt = self.model, self.scene, self.dt
         mass = self._inverse
         places = [k for i in model.in_tree_order for k in range(*span_of(model, i))]
@@ -311,7 +311,7 @@ class Steps:
     ) -> Program:
         """Return the program that sets up a step and takes the first Newton step.
 
-        Its outputs are point, memory and data. before, after: further inputs, which it ignores.
+        Its outputs are point, memory and data. before, after: further inputs that are not used.
         """
         fall = self._free.fall(self.model, self.own)
         newton = Newton(self._problem)
@@ -461,9 +461,9 @@ class Steps:
         new: list[Number],
         fine: Number = 1.0,
     ) -> Program:
-        """Return the program of an iteration, which leaves states that are done unchanged.
+        """Return the program of an iteration. It does not change states that are done.
 
-        fine: 0 for a step that is counted but not taken.
+        done: 1 if the state must not change. fine: 0 for a rejected step, which is only counted.
         """
         stays = maximum(done, 1.0 - fine)
         kept = [select(stays, old, now) for old, now in zip(v, point, strict=True)]
@@ -473,7 +473,7 @@ class Steps:
         return self._tiled(Program.from_outputs(name, self._between, outputs))
 
     def _tiled(self, program: Program) -> Program:
-        """Return the program with tiled arrays for the values that pass between programs."""
+        """Return the program with tiled arrays for the values that are passed between programs."""
         return replace(program, tiled=frozenset(x.name for x in self._between))
 
     # The end ------------------------------------------------------------------------------------

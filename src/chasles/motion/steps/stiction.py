@@ -1,4 +1,4 @@
-"""Dry friction of joints, in steps at whose end joints that friction can hold are exactly at rest.
+"""Dry friction of joints. Joints that friction can hold are exactly at rest at the end of a step.
 
 Friction is -f sign(qd) while a joint moves, and between -f and f while it rests. A step is taken in
 a mode without discontinuities: moving joints keep the sign of their friction, and joints at rest
@@ -38,7 +38,7 @@ def check_tendons(model: Model) -> None:
     rubbed = [data.name for data in model.source.rotors if data.friction]
     if rubbed:
         problem = f"tendon {rubbed[0]!r} has dry friction"
-        remedy = "use integrator='time-stepping', or leave out dissipation"
+        remedy = "use integrator='time-stepping', or omit dissipation"
         raise ModelError("E-MOTION-147", problem, remedy, part="simulate")
 
 
@@ -75,7 +75,7 @@ class Ending(NamedTuple):
     def of(
         h: Any, v0: np.ndarray, v1: np.ndarray, mode: Mode, friction: np.ndarray, holding: Any
     ) -> "Ending":
-        """Return the end of a step of h seconds from v0. holding: forces that hold held joints."""
+        """Return the end of a step of h seconds from v0. holding: forces on held joints."""
         crossed = less(0.0, friction) * less(v0 * v1, 0.0)
         late = -crossed * v1 / select(crossed, v0 - v1, 1.0)  # 1 - theta
         rest = h * (mode.held + late)
@@ -123,7 +123,7 @@ class Sticking:
     def told(
         self, system: System, h: Any, y: np.ndarray, found: Advanced, last: np.ndarray, end: Ending
     ) -> Advanced:
-        """Return the step from y after impulses have changed its end to `last`."""
+        """Return the result of a step from y. last: y at the end of the step, after impulses."""
         return Advanced(last)
 
     def speed(self, system: System, h: Any, y: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Interface between integrators and the motion that they integrate, and its version for arrays.
+"""Interface between integrators and motions, with an implementation for arrays.
 
 All integrators use the interface `System`, a first-order motion near a position. `Local` implements
 it for numbers, and `Traced` for symbols. Drivers use it to compute the state after a step, and
@@ -37,10 +37,10 @@ ONE = Weights.exact("1")
 class System:
     """Motion y = (d, v, s, x) near the position q where a step begins, on numbers or symbols.
 
-    d: displacement from q, as in `integrate(q, d)`; a vector for all joint types, so that methods
-    for vectors apply (Munthe-Kaas 1998). v: velocities. s: states appended to q. x: entries of q
-    that depend on the path (such as the position of a rolling sphere, at the indices `path`); these
-    are integrated separately.
+    d: displacement from q, as in `integrate(q, d)`; a vector for all joint types, so that
+    integrators for vectors can be used (Munthe-Kaas 1998). v: velocities. s: states appended to q.
+    x: entries of q that depend on the path (such as the position of a rolling sphere, at the
+    indices `path`); these are integrated separately.
     """
 
     t: Any
@@ -49,7 +49,7 @@ class System:
     nv: int
 
     def first(self, y: np.ndarray) -> np.ndarray:
-        """Return the rates of y at the beginning of the step, where the position is known."""
+        """Return the rates of y at the beginning of the step, where the position is q."""
         raise NotImplementedError
 
     def rates(self, s: Any, y: np.ndarray) -> np.ndarray:
@@ -74,7 +74,7 @@ class System:
         return np.empty((count, *y.shape), y.dtype)
 
     def moved(self, y: np.ndarray, h: Any, weights: Weights, k: Any) -> np.ndarray:
-        """Return y after h seconds at the weighted sum of the rates in k."""
+        """Return y plus h times the weighted sum of the rates k."""
         if weights is ONE:
             return y + h * k[0]
         n = len(weights.parts)
@@ -88,7 +88,10 @@ class System:
 
 
 def path(model: Model) -> list[int]:
-    """Return the entries of q that depend on the path, such as the position of a rolling sphere."""
+    """Return the indices of the entries of q that depend on the path.
+
+    An example is the position of a rolling sphere.
+    """
     slots = model.position_slices.items()
     return [slot.start + k for i, slot in slots for k in model.bodies[i].joint.path]
 
@@ -117,7 +120,7 @@ class State(NamedTuple):
 
 
 Placed = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Position, its velocity, and the rate of the displacement that leads to it."""
+"""Position, velocity, and the rate of the displacement from the start of the step."""
 
 Place = Callable[[float, np.ndarray, np.ndarray, np.ndarray], Placed]
 """place(t, q, d, v): the position integrate(q, d) at time t, its velocity, and the rate of d."""

@@ -36,7 +36,7 @@ at which it sticks under its load.
 """
 
 FEW = 1
-"""Maximum number of slots between two bodies for which each slot has its own Jacobian."""
+"""Maximum number of slots between two bodies for which each slot has a separate Jacobian."""
 
 
 class Touch(NamedTuple):
@@ -218,10 +218,10 @@ def linearized(
     """Return a slot linearized about its velocities.
 
     limiting: function that maps the slot and its normal impulse to the impulse that bounds
-    friction, and to the derivative of that bound. last: directions of sliding in the last step. A
-    slot whose direction has reversed sticks, because the last step went past the point where it
-    comes to rest. again: 1 if steps alternate between the same states. Then a slot that opened
-    while sticking is treated as closed and sliding.
+    friction, and to the derivative of that bound. last: directions of sliding in the last step. If
+    the direction of a slot has reversed, the slot is treated as sticking, because it came to rest
+    within the last step. again: 1 if steps alternate between the same states. In this case, a slot
+    that opened while sticking is treated as closed and sliding.
     """
     push, grown = touch.normal.impulse(u[2]), touch.normal.slope(u[2])
     limit, rate = limiting(touch, push)
@@ -269,10 +269,10 @@ def expected(touch: Touch, u: np.ndarray, w: np.ndarray, slack: Number) -> Near:
 
 
 class Rows(NamedTuple):
-    """Stiffness of a direct slot along joint velocities: l'n plus the sum of k r'r over (k, r).
+    """Stiffness matrix of a direct slot along joint velocities: l'n + sum of k r'r.
 
-    symmetric: pairs (k, r); with friction, the rows r are along and across the direction of
-    sliding. left: l, or None if there is no friction. normal: n.
+    symmetric: list of (k, r). With friction, the rows r are along and across the direction of
+    sliding. left: the row l, or None without friction. normal: the row n.
     """
 
     symmetric: list[tuple[Number, np.ndarray]]

@@ -1,4 +1,4 @@
-"""Time step as a program, and its adjoint: integrators, contacts and controller on symbols.
+"""Programs of a time step and its adjoint, with integrator, contacts and controller on symbols.
 
 Positions move along the configuration space, so that quaternions keep their length.
 """
@@ -203,7 +203,7 @@ def _dynamics(
         found = program(model, "forward_dynamics", dissipation=dissipation, **loaded)
         return lambda run, q, qd, tau, wrenches: run(found, q=q, qd=qd, tau=tau, **wrenches, **own)
     smooth, still = model.frictionless(damped=True), np.zeros(model.nv)
-    if own:  # programs with parameters are made from the description
+    if own:  # parameters need a model from the description
         smooth = connected(_frictionless(model.source), mimic=model.mimics)
     mass = program(smooth, "mass_matrix", **free)
     inverse = program(smooth, "inverse_dynamics", dissipation=True, **loaded)
@@ -247,10 +247,10 @@ class RolloutGradient(NamedTuple):
 
 
 def adjoint_program(model: Model, step: Program, along: Sequence[str]) -> Program:
-    """Return the program of an adjoint step: covectors before a step, given those after it.
+    """Return the program of an adjoint step, which computes covectors before a step.
 
     Inputs and outputs are the covectors of this step for each name in `along`, the covectors of the
-    states (for q, with respect to displacements), and the sum of covectors so far for every other
+    states (for q, with respect to displacements), and the accumulated covectors of every other
     input except t and h. Further inputs are the inputs of the step, and weights that are added to
     the covectors of the states after it.
     """
