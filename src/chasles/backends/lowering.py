@@ -252,8 +252,7 @@ def _heights(code: Sequence[Instruction]) -> list[int]:
     """Return the length of the longest chain of instructions up to each instruction."""
     height = [0] * len(code)
     for k in _depth_first(code, range(len(code))):
-        args = code[k].args
-        if args:  # inputs and constants have no arguments
+        if args := code[k].args:  # inputs and constants have no arguments
             height[k] = 1 + max([height[a] for a in args])
     return height
 
@@ -268,8 +267,7 @@ def _alive(
             last[a] = time
     ends, alive = [0] * len(order), 0
     for time, k in enumerate(order):
-        end = last[k]
-        if end >= 0 and code[k].op not in elsewhere:
+        if (end := last[k]) >= 0 and code[k].op not in elsewhere:
             alive += 1
             ends[end] += 1
         before, alive = alive, alive - ends[time]

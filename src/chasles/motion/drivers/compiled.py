@@ -22,7 +22,7 @@ from chasles.motion.contact.pairs import Contacts, given_pairs
 from chasles.motion.contract import Machine
 from chasles.motion.controllers import checked_parameters, traced
 from chasles.motion.controls import Controls
-from chasles.motion.drivers.places import Place, place_of
+from chasles.motion.drivers.places import Place, constant_rows, given_rows, place_of
 from chasles.motion.drivers.running import check_resolution
 from chasles.motion.options import MOST_STEPS
 from chasles.motion.records import End, Touching, Trajectory
@@ -489,29 +489,3 @@ def check_given(course: Course, states: Collection[str], rows: Collection[str]) 
         if getattr(course, name) is not None and name not in known:
             problem = f"{name} was given, but no actuator uses it"
             raise InputError("E-MOTION-142", problem, "omit it", part=course.function)
-
-
-def constant_rows(place: Place, lead: tuple[int, ...], name: str, size: int) -> Any:
-    """Return parameters of a motion with shape (count or 1, 1, size)."""
-    own = place.given[name]
-    return place.flat(own[..., None, :], (1,) if own.ndim == 1 else lead, (1, size))
-
-
-def given_rows(place: Place, lead: tuple[int, ...], steps: int, nv: int, name: str = "tau") -> Any:
-    """Return joint torques or controls with shape (count or 1, steps or 1, size)."""
-    array = place.given[name]
-    if array is None:
-        return place.sent(np.zeros((1, 1, nv)))
-    if array.ndim == 1:
-        return place.flat(array, (1,), (1, nv))
-    if array.shape[-2] not in (1, steps):
-        problem = f"{name} must have shape ({nv},) or (..., {steps}, {nv}), not {array.shape}"
-        raise InputError("E-MOTION-023", problem, part=place.function)
-    if array.ndim == 2:
-        return place.flat(array, (1,), array.shape)
-    try:
-        return place.flat(array, lead, array.shape[-2:])
-    except ValueError:
-        shape = array.shape[:-2]
-        problem = f"leading shape {shape} of {name} does not broadcast to {lead} of q, qd"
-        raise InputError("E-MOTION-024", problem, part=place.function) from None

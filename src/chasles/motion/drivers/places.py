@@ -148,3 +148,29 @@ class _GPU(Place):
 
     def check(self, records: Sequence[Any]) -> None:
         """Do nothing: non-finite values remain in the records."""
+
+
+def constant_rows(place: Place, lead: tuple[int, ...], name: str, size: int) -> Any:
+    """Return parameters of a motion with shape (count or 1, 1, size)."""
+    own = place.given[name]
+    return place.flat(own[..., None, :], (1,) if own.ndim == 1 else lead, (1, size))
+
+
+def given_rows(place: Place, lead: tuple[int, ...], steps: int, nv: int, name: str = "tau") -> Any:
+    """Return joint torques or controls with shape (count or 1, steps or 1, size)."""
+    array = place.given[name]
+    if array is None:
+        return place.sent(np.zeros((1, 1, nv)))
+    if array.ndim == 1:
+        return place.flat(array, (1,), (1, nv))
+    if array.shape[-2] not in (1, steps):
+        problem = f"{name} must have shape ({nv},) or (..., {steps}, {nv}), not {array.shape}"
+        raise InputError("E-MOTION-023", problem, part=place.function)
+    if array.ndim == 2:
+        return place.flat(array, (1,), array.shape)
+    try:
+        return place.flat(array, lead, array.shape[-2:])
+    except ValueError:
+        shape = array.shape[:-2]
+        problem = f"leading shape {shape} of {name} does not broadcast to {lead} of q, qd"
+        raise InputError("E-MOTION-024", problem, part=place.function) from None

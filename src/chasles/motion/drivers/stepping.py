@@ -29,13 +29,11 @@ from chasles.motion.drivers.compiled import (
     check_given,
     check_threads,
     compiled_kernel,
-    constant_rows,
-    given_rows,
     kept_steps,
     pulled_back,
 )
 from chasles.motion.drivers.loops import CONSISTENT, FALLEN
-from chasles.motion.drivers.places import Place, place_of
+from chasles.motion.drivers.places import Place, constant_rows, given_rows, place_of
 from chasles.motion.drivers.unseen import Contacts
 from chasles.motion.geometry.kinematics import symbols
 from chasles.motion.options import Plan
