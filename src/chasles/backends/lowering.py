@@ -17,8 +17,7 @@ FREE = ("const", "input")
 """Operations whose values every part can use without a place in the scratch array."""
 
 FAST = 512
-"""Number of live values (vectors of 64 bytes) that fit in the first-level cache. If more values are
-live, the program is reordered to reduce their number."""
+"""Number of live values (vectors of 64 bytes) that fit in L1; with more, programs are reordered."""
 
 COMPARED = ("less", "less_equal", "equal")
 """Operations whose results are masks, which are held in separate mask registers."""
@@ -337,9 +336,7 @@ class _Scratch:
 
 def _resting(code: Sequence[Instruction], stages: Iterable[Stage], far: int) -> dict[int, int]:
     """Return the time of last use of each value that is unused for more than `far` instructions."""
-    touched: dict[int, int] = {}
-    found: set[int] = set()
-    time = 0
+    touched, found, time = dict[int, int](), set[int](), 0
     for stage in stages:
         for k in (*stage.code, None):
             for a in stage.angles if k is None else code[k].args:
@@ -419,7 +416,7 @@ def _freeing(
 
     If no instruction can run without adding a live value, the given order decides.
     """
-    place = {k: time for time, k in enumerate(order)}
+    place, found = {k: time for time, k in enumerate(order)}, list[int]()
     users: dict[int, list[int]] = {k: [] for k in order}
     needs = {k: set(code[k].args) for k in order}
     for k in order:
@@ -429,9 +426,7 @@ def _freeing(
     waiting = {k: len(needs[k]) for k in order}
     held = {k: code[k].op not in elsewhere for k in order}
     gain = {k: -int(held[k] and bool(users[k])) for k in order}
-    done: set[int] = set()
-    by_gain: list[tuple[int, int, int]] = []
-    by_place: list[tuple[int, int]] = []
+    done, by_gain, by_place = set[int](), list[tuple[int, int, int]](), list[tuple[int, int]]()
 
     def offer(k: int) -> None:
         if gain[k] >= 0:
@@ -453,7 +448,6 @@ def _freeing(
         if not waiting[k]:
             heapq.heappush(by_place, (place[k], k))
             offer(k)
-    found: list[int] = []
     while by_place:
         k = heapq.heappop(by_gain)[2] if by_gain else heapq.heappop(by_place)[1]
         if k in done:
