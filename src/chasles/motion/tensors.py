@@ -20,7 +20,7 @@ from chasles.motion.drivers.stepping import Stepped
 from chasles.motion.records import Trajectory
 
 GIVEN = ("q", "qd", "tau", "contact_states", "parameters", "ctrl", "act")
-"""Arguments of a motion that may be arrays."""
+"""Arguments of a motion that may be PyTorch or JAX arrays."""
 
 SHAPING = ("q", "qd", "contact_states", "parameters", "act")
 """Arguments whose leading shapes determine the leading shape of the motion."""

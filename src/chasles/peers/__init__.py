@@ -30,16 +30,16 @@ STATES = 20
 """Largest number of states of a motion at which robots are compared."""
 
 State = tuple[np.ndarray | None, np.ndarray | None]
-"""A position and a velocity, or None for random ones."""
+"""A position and a velocity; None stands for a random value."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library: its adapter, its package, and the file formats it reads, preferred first.
+    """A library: its adapter, its package, and the file formats that it reads, preferred first.
 
-    `motors` is True if the library counts armature only at joints driven by a motor. `weightless`
-    is True if the library does not read gravity from files, so that gravity is set to the
-    robot's value.
+    `motors` is True if the library uses the armature only of joints that a motor drives.
+    `weightless` is True if the library does not read gravity from files; its gravity is then set to
+    the robot's value.
     """
 
     source: str
@@ -64,7 +64,7 @@ LIBRARIES: dict[str, Library] = {
 
 @dataclass(frozen=True)
 class Agreement:
-    """The worst difference of each term, the `first` difference, and its likely `cause`.
+    """Result of a comparison: worst difference of each term, and the `first` and its `cause`.
 
     `uncompared` lists parts of the robot or of its file that no term covers.
     """
@@ -181,7 +181,7 @@ def _known_here(robot: Robot, name: str) -> str:
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
-    """Return the robot with the library's kind of coordinates for revolute joints."""
+    """Return the robot with continuous or bounded revolute joints as in the library."""
     source = robot.model.source
     joints = tuple(
         replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))
@@ -240,7 +240,7 @@ def _by_terms(
             return None
 
     known = {joint.name for joint in robot.model.source.joints}
-    named = all(peer.joints) and bool(known & set(peer.joints))  # otherwise only the order is known
+    named = all(peer.joints) and bool(known & set(peer.joints))  # else match by order
     by_name = library.convention(robot, list(peer.joints) if named else None)
     sides = [side(seed + k, by_name) for k in range(2)]
     every = [sides[0], *(side(seed, by_name, state) for state in states[1:])]

@@ -88,7 +88,7 @@ class Drake:
         return moments(whole.get_mass(), whole.CalcComMoment(), about_origin)
 
     def _name(self, part: Any) -> str:
-        """Return the name of a body or joint, with the model's name if there are several."""
+        """Return the name of a body or joint, with the model name if there are several models."""
         model = self.plant.GetModelInstanceName(part.model_instance())
         if part.model_instance() == self._default:
             return str(part.name())

@@ -20,7 +20,7 @@ class MuJoCo:
 
         self._mujoco, self.model = mujoco, _read(mujoco, path)
         if floating and not np.any(self.model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
-            problem = "MuJoCo supports a free joint only if the file has one"
+            problem = "MuJoCo cannot add a floating base to a file without a free joint"
             remedy = "add a free joint to the file, or omit --floating"
             raise InputError("E-PEER-005", problem, remedy, file=path)
         self.data = mujoco.MjData(self.model)

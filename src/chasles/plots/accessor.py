@@ -52,7 +52,7 @@ class Plots:
     def torque(
         self, q: Array, qd: Array, qdd: Array, *, t: Array = None, axes: Axes | None = None
     ) -> Axes:
-        """Plot the joint torques of inverse dynamics along a motion.
+        """Plot the joint torques along a motion, computed by inverse dynamics.
 
         Parameters
         ----------
@@ -198,7 +198,7 @@ class Plots:
             drawn.set_ylim(bottom=0.0)
             return finish(drawn, title, across)
         if t is not None:
-            raise InputError("E-PLOT-009", "t requires a path", "omit t, or joints")
+            raise InputError("E-PLOT-009", "t and joints cannot both be given", "omit one of them")
         first, second, states = swept(robot, q, joints, points)
         values = np.prod(singular_values(robot, states, chosen, rows), axis=-1)
         drawn = new(axes)
@@ -265,7 +265,7 @@ class Plots:
         else:
             raise InputError("E-PLOT-012", f"of must be 'mass_matrix' or 'jacobian', not {of!r}")
         if not values.shape[-1]:
-            problem = f"robot {robot.name!r} has no degrees of freedom and therefore no mass matrix"
+            problem = f"robot {robot.name!r} has no degrees of freedom"
             raise InputError("E-PLOT-013", problem)
         low = values[..., -1] > np.finfo(float).eps * values[..., 0]
         ratio = np.divide(values[..., 0], values[..., -1], out=np.full(len(low), np.nan), where=low)
@@ -342,7 +342,9 @@ class Plots:
         axes: Axes | None = None,
         **options: Any,
     ) -> Axes:
-        """Plot the multiplications and additions of each method of a function against n joints.
+        """Plot the number of operations of each method of a function over the number of joints.
+
+        Operations are multiplications and additions.
 
         Parameters
         ----------
@@ -351,7 +353,7 @@ class Plots:
         methods : sequence of str, optional
             Names of methods. Default: all except those with cubic or higher growth.
         lengths : sequence of int, optional
-            Numbers n of joints. Default: all.
+            Numbers of joints n. Default: from 1 to the number of joints of the robot.
         axes : matplotlib Axes, optional
             Axes to draw in. Default: a new figure.
         **options
@@ -360,8 +362,7 @@ class Plots:
         Returns
         -------
         axes : matplotlib Axes
-            The axes. The first n joints of the robot are free, and the others are held at their
-            neutral position.
+            The axes. For each n, all joints after the first n are fixed at their neutral position.
 
         Examples
         --------
@@ -371,7 +372,7 @@ class Plots:
         1
         """
         robot = self._robot
-        remedy = "chains of this robot cannot be counted, because its joints depend on each other"
+        remedy = "use a robot without loops and couplings"
         robot.mechanism.refuse_loops("cost", remedy)
         checked_options(robot.model, function, options)
         known = [m.name for m in METHODS[function] if not m.steep]
@@ -387,7 +388,7 @@ class Plots:
         possible = {m: found for m, found in values.items() if any(x is not None for x in found)}
         drawn = new(axes)
         for k, (method, found) in enumerate(possible.items()):
-            heights = [x or float("nan") for x in found]  # zero has no place on a logarithmic axis
+            heights = [x or float("nan") for x in found]  # a logarithmic axis cannot show zero
             look = {"color": f"C{k % 10}", "marker": ".v^s"[k // 10 % 4]}
             drawn.plot(counts, heights, label=method, **look)
         drawn.set_yscale("log")
@@ -405,7 +406,7 @@ def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.n
     if not robot.nv:
         raise InputError(
             "E-PLOT-008",
-            f"robot {robot.name!r} has no degrees of freedom and therefore no Jacobian",
+            f"robot {robot.name!r} has no degrees of freedom",
         )
     J = robot.jacobian(q, frame=frame)[..., ROWS[rows], :]
     return np.linalg.svd(J, compute_uv=False)
@@ -429,7 +430,10 @@ def swept(
 def _count(
     robot: Robot, function: str, method: str, named: bool, options: dict[str, Any]
 ) -> int | None:
-    """Count the operations for one state; None if a method that was not named does not apply."""
+    """Return the operation count for one state.
+
+    If the method does not support the robot, raise an error if `named`, otherwise return None.
+    """
     chosen = dict(checked_options(robot.model, function, options))
     try:
         return program(robot.model, function, method=method, **chosen).count.flops

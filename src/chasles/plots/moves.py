@@ -11,7 +11,7 @@ from chasles.plots.paper import Axes, curves, finish
 from chasles.trajectory import Move
 
 INSTANTS = 401
-"""Number of instants drawn, in addition to both sides of every jump."""
+"""Number of evenly spaced times of a curve. Times on both sides of every break are added."""
 
 TITLES = ("position", "velocity", "acceleration", "jerk")
 
@@ -61,7 +61,7 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
             labels = [
                 name.rpartition(".")[0] + name.rpartition(".")[2].lstrip("qd") for name in known
             ]
-        labels = [shown(label, 24) for label in labels]  # longer labels leave no room to draw
+        labels = [shown(label, 24) for label in labels]  # longer labels would cover the plot
         curves(drawn, t, dict(zip(labels, rows, strict=True)))
         unit = ("rad, m", "rad/s, m/s", "rad/s², m/s²", "rad/s³, m/s³")[k]
         finish(drawn, f"{TITLES[k]} ({unit})", "time (s)")

@@ -105,7 +105,7 @@ class Editing(Parametric):
         fault = inertia_fault(float(mass), tensor)
         if fault is not None and fault.check == "not-positive":
             raise InputError(
-                "E-ROBOT-042", fault.what, "check the signs of the inertia", part="attach"
+                "E-ROBOT-042", fault.what, "check the signs of `inertia`", part="attach"
             )
         entries = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
         about = Symmetric(*(float(tensor[entry]) for entry in entries))
@@ -126,9 +126,9 @@ class Editing(Parametric):
         Returns
         -------
         Robot
-            Robot without the coordinates of these joints (rheonomic, Featherstone 2008, section
-            3.5); `driving_forces` gives the torques of the prescribed motions. Evaluate it with
-            `at_time`.
+            Robot without the coordinates of these joints (rheonomic constraints, Featherstone 2008,
+            section 3.5). `driving_forces` returns the torques of the prescribed motions. Use
+            `at_time` before calling functions of the robot.
 
         Examples
         --------
@@ -141,7 +141,7 @@ class Editing(Parametric):
         return self._changed(edit.drive(self.model, {n: motion(f, joint=n) for n, f in each}))
 
     def with_parameters(self, values: Mapping[str, Any]) -> Self:
-        """Return the robot with other model parameters.
+        """Return the robot with changed model parameters.
 
         Parameters
         ----------
@@ -149,8 +149,8 @@ class Editing(Parametric):
             `<link>.mass` (kg), `<link>.center` (3, m, link frame), `<link>.inertia` (3x3, kg m2,
             about the center of mass along the link's axes), `<joint>.placement` (4x4, pose of the
             joint in its parent link), `<joint>.armature`, `<joint>.damping`, `<joint>.friction`,
-            and `gravity` (3, m/s2). These include the names of `chasles.compile(parameters=)`. A
-            result of `chasles.identify` is also accepted.
+            and `gravity` (3, m/s2). All names of `chasles.compile(parameters=)` are
+            accepted. A result of `chasles.identify` is also accepted.
 
         Returns
         -------
@@ -219,7 +219,7 @@ class Editing(Parametric):
         return self._changed(edit.subtree(self.model, link, floating=floating))
 
     def with_gravity(self, gravity: Array) -> Self:
-        """Return the robot with another acceleration of gravity.
+        """Return the robot with a new gravity vector.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class Editing(Parametric):
         if not _is_finite(g, 3):
             problem = f"gravity must be three finite numbers, not {gravity!r}"
             raise InputError("E-ROBOT-009", problem, part="with_gravity")
-        return self._changed(gravity=Vector(tuple(float(x) + 0.0 for x in g)))  # no -0.0
+        return self._changed(gravity=Vector(tuple(float(x) + 0.0 for x in g)))  # + 0.0 avoids -0.0
 
     def simplified(self) -> Self:
         """Return a robot with the same equations of motion and fewer nonzero inertial parameters.
@@ -256,8 +256,8 @@ class Editing(Parametric):
         -----
         This is dynamic equivalence (Featherstone 2008, section 9.7). Joint torques, accelerations
         and kinetic energy are unchanged, as `is_equivalent` checks. Reactions, momentum, center of
-        mass and a constant of the potential energy change. Functions with method="fastest" apply it
-        automatically; use it for other programs and for inspection.
+        mass and a constant of the potential energy change. Functions with method="fastest" simplify
+        the robot automatically. Call `simplified` to export the parameters or to inspect them.
 
         Examples
         --------
@@ -269,7 +269,7 @@ class Editing(Parametric):
         return self._changed(edit.simplified(self.model))
 
     def with_independent(self, *freedoms: str) -> Self:
-        """Return the robot with other independent coordinates.
+        """Return the robot with the given independent coordinates.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ class Editing(Parametric):
         Returns
         -------
         Robot
-            Robot with these independent coordinates, in the order of the coordinates.
+            Robot with these independent coordinates, sorted in the order of all coordinates.
 
         Raises
         ------
@@ -359,7 +359,7 @@ class Editing(Parametric):
         return self._changed(couplings=more, independent=())
 
     def _changed(self, source: Description | None = None, **fields: Any) -> Self:
-        """Return a robot with another description, or with other fields of its own description."""
+        """Return a robot with a new description, or with changed fields of its description."""
         changed = replace(source or self.model.source, **fields)
         changed = replace(changed, sensors=edit.sensors_left(changed))
         return rebuilt(type(self), changed, self.mimic, self.mechanism.t)

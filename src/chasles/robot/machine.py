@@ -62,7 +62,7 @@ class Keyframe(NamedTuple):
 
 
 def start(model: Model) -> np.ndarray:
-    """Return the initial configuration (nq,) from the file. By default, joint frames coincide."""
+    """Return the initial configuration (nq,): from the file, or the neutral joint positions."""
     q = np.zeros(model.nq)
     for i, place in model.position_slices.items():
         body = model.bodies[i]

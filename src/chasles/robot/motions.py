@@ -34,10 +34,10 @@ class Moving(Configuring):
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
         *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, qddd, ..., in this order or by these names. Their number is
-            the order.
+            Time derivatives qd, qdd, qddd, ..., in this order or by these names. The number of
+            rates is the order of the result.
         frame : str
-            Name of a link or frame; may follow the rates by position.
+            Name of a link or frame. It may be the last positional argument, after the rates.
         axes : {"world", "frame"}, optional
             Axes along which the components are given.
         at : {"frame", "world"} or (3,) array_like, optional
@@ -89,8 +89,8 @@ class Moving(Configuring):
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
         *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, ..., in this order or by these names; n of them give the n-th
-            derivative.
+            Time derivatives qd, qdd, ..., in this order or by these names. With n of them, the
+            result is the n-th derivative.
         frame : str
             Name of a link or frame.
         axes, at

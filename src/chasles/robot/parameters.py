@@ -52,13 +52,14 @@ class Parametric(Deriving):
         Returns
         -------
         BaseParameters
-            The base parameters, and a measure of how clear the numerical choice was.
+            The base parameters, and the margins of the numerical rank decision.
 
         Notes
         -----
         The choice uses QR with column pivoting (Gautier 1991) on regressors of random states, which
-        ignore joint limits. It is the same for robots that differ only in size. For a robot with
-        loops, the parameters are those of its tree; closed motions may depend on fewer.
+        ignore joint limits. Robots that differ only in size have the same base parameters. For a
+        robot with loops, they are the base parameters of its tree; closed motions may depend on
+        fewer.
 
         Examples
         --------

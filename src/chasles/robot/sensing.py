@@ -117,7 +117,7 @@ class Sensing(Editing):
         return values if noise is None else with_errors(asked, values, noise)
 
     def with_sensors(self, *sensors: SensorData) -> Self:
-        """Return the robot with additional sensors, which replace those of the same name.
+        """Return the robot with additional sensors; sensors with the same name are replaced.
 
         Parameters
         ----------

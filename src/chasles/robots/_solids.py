@@ -1,4 +1,4 @@
-"""Inertias of uniform solids (m, kg) about the origin, and poses of shapes that show them.
+"""Inertias of uniform solids (m, kg) about the origin, and poses of their visual shapes.
 
 along: index of the axis of symmetry (0, 1 or 2).
 """
@@ -67,7 +67,7 @@ def rod(mass: float, length: float) -> RigidInertia:
 
 
 def points(masses: list[float], places: list[Vector]) -> RigidInertia:
-    """Return the inertia of point masses, which is valid for four or more in general position."""
+    """Return the inertia of point masses: four or more, in general position."""
     total = RigidInertia.zero()
     for mass, place in zip(masses, places, strict=True):
         total = total + RigidInertia.from_center(mass, place, Symmetric.zero())

@@ -22,7 +22,7 @@ _X, _Y, _Z = _at(1.0, 0.0, 0.0), _at(0.0, 1.0, 0.0), _at(0.0, 0.0, 1.0)
 
 
 class Solid(NamedTuple):
-    """A uniform solid: its inertia, and its shape with sizes (m), axis (0 to 2) and center."""
+    """A uniform solid: inertia, kind of shape, sizes (m), axis (0, 1 or 2) and center."""
 
     inertia: RigidInertia
     kind: str
@@ -226,9 +226,9 @@ def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False)
 def _drawn(link: str, part: Part, solid: Solid) -> list[ShapeData]:
     """Return the shapes of a link: its solid, and its motor, a cylinder about the joint's axis.
 
-    The motor's volume is proportional to the torque. The motor encloses a bone along its axis. A
-    cylindrical link smaller than the motor has the same color, so that no surfaces of two colors
-    coincide.
+    The motor's volume is proportional to the torque. If a capsule lies along the joint axis, the
+    motor is large enough to enclose it. A cylindrical link smaller than the motor has the color of
+    the motor, so that coincident surfaces have the same color.
     """
     radius = 0.0115 * part.effort ** (1.0 / 3.0)
     if solid.kind == "capsule" and part.axis == _Z:

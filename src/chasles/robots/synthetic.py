@@ -23,7 +23,7 @@ from chasles.robots._solids import points, rod
 T = TypeVar("T")
 _TIP = Vector.of(1.0, 0.0, 0.0)
 _SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
-"""Joint types with one degree of freedom, which can mimic and be mimicked."""
+"""Joint types with one degree of freedom, which mimic joints and their leaders must have."""
 
 
 def planar(n: int) -> Description:
@@ -81,7 +81,7 @@ def zigzag(n: int) -> Description:
     Notes
     -----
     Rods are as in `planar` (moment 1/12 about the center). At q = 0, joint angles alternate between
-    +75 and -75 degrees, so that the book's numbers are those of the neutral configuration.
+    +75 and -75 degrees, so that the results in the book are for the neutral configuration.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
     n : int
         Number of joints, at least 1.
     right_angles : bool, optional
-        Use a twist of 90 degrees at every joint, as in the other column of the book's tables.
+        Use a twist of 90 degrees at every joint, as in the corresponding column of the book's tables.
 
     Returns
     -------
@@ -127,9 +127,9 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
 
     Notes
     -----
-    No length, twist, moment or product is 0, 1 or equal to another, so that only operations due to
-    the D-H structure are simplified away (Balafoutis and Patel 1991 count "general" arms this way).
-    Gravity is along -z.
+    All lengths, twists, moments and products of inertia are different and not 0 or 1, so that only
+    the D-H structure reduces the number of operations. Balafoutis and Patel (1991) count operations
+    of "general" arms in this way. Gravity is along -z.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
 
 def _require(name: str, n: int) -> None:
     if n < 1:
-        problem = f"it has {n} joints"
+        problem = f"the number of joints is {n}"
         raise ModelError("E-ROBOT-032", problem, "give at least one", part=f"robot {name!r}")
 
 
@@ -226,7 +226,7 @@ def random_tree(
     fixed: bool = True,
     mimics: bool = False,
 ) -> Description:
-    """Return a tree of n moving joints, the same for the same arguments.
+    """Return a random tree of n moving joints, determined by its seed.
 
     Parameters
     ----------
@@ -241,7 +241,8 @@ def random_tree(
     fixed : bool, optional
         Add links on fixed joints; some have no inertia, and some carry other joints.
     mimics : bool, optional
-        Let some joints with one degree of freedom follow another one, if there are at least two.
+        Make some joints with one degree of freedom mimic another, if there are at least two of
+        them.
 
     Returns
     -------
@@ -266,7 +267,7 @@ def random_tree(
     18
     """
     if n < 1:
-        problem = f"it has {n} joints"
+        problem = f"the number of joints is {n}"
         raise ModelError("E-ROBOT-033", problem, "give at least one", part="robot 'random_tree'")
     rng = random.Random(seed)
     chance = rng.random() < 0.5
@@ -327,7 +328,10 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
-    """Return the last joint; it mimics an earlier one if no joint does yet, else at random."""
+    """Return the last joint as a mimic joint of an earlier one, if possible.
+
+    If there is a mimic joint already, the last joint stays unchanged with probability 1/2.
+    """
     leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
     first = not any(joint.mimic for joint in joints)
     if not leaders or (rng.random() < 0.5 and not first):
