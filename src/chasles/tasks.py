@@ -30,7 +30,7 @@ TOGETHER = 16
 """Largest number of items per task on a cluster. With few items, each is a separate task."""
 
 ATTEMPTS = 10
-"""Number of times that a task is submitted if its workers die.
+"""Largest number of times that a task is submitted after workers have died.
 
 Each time, Dask tries several workers.
 """

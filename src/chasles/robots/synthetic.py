@@ -113,7 +113,7 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
     n : int
         Number of joints, at least 1.
     right_angles : bool, optional
-        Use a twist of 90 degrees at every joint, as in the corresponding column of the book's tables.
+        Use a twist of 90 degrees at every joint, as in a separate column of the book's tables.
 
     Returns
     -------

@@ -21,7 +21,7 @@ NEAR = 16
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Space, points in it, and the robot that moves.
+    """A configuration space, points in it, and the robot that moves.
 
     given: configurations (m, nq) of the robot. rows: indices of the independent velocities, if
     loops determine the others.
@@ -67,7 +67,7 @@ class Chart:
         last = np.abs(near[-1] - self.given[-1]).max()
         if last > SAMES:
             problem = (
-                f"the loops close at a configuration {last:.3g} (rad or m) from the last one given"
+                f"the loops close {last:.3g} (rad or m) away from the last given configuration"
             )
             remedy = "give configurations of one branch, or more points between them"
             raise InputError("E-PATH-015", problem, remedy, part="trajectory")

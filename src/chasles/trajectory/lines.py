@@ -163,8 +163,8 @@ def _begin(name: str, robot: Robot, frame: str, start: Array) -> tuple[np.ndarra
     check_robot(name, robot)
     q = finite("start", start, robot.nq, name)
     for body in robot.model.bodies:
-        if not (body.joint.additive or robot.model.constraints):  # with loops they depend on others
-            problem = f"joint {body.data.name!r} has coordinates that are not a vector"
+        if not (body.joint.additive or robot.model.constraints):  # allowed with loops
+            problem = f"the coordinates of joint {body.data.name!r} do not form a vector space"
             remedy = "lock it: robot.lock({...})"
             raise InputError("E-PATH-039", problem, remedy, part=name)
     if robot.model.constraints:
@@ -278,7 +278,7 @@ def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
 
 @dataclass(frozen=True)
 class Guided:
-    """A frame of a robot that follows routes. `name` is the function named in errors."""
+    """A frame of a robot that follows routes. `name` is the function name shown in errors."""
 
     robot: Robot
     frame: str

@@ -19,7 +19,7 @@ Ends = Literal["natural", "clamped", "periodic"]
 """"natural": zero accelerations at the ends; "clamped": zero velocities; "periodic": repeated."""
 
 MOST_STEPS, SETTLED = 200, 1e-13
-"""Largest number of iterations for the velocities at rotations, and their tolerance."""
+"""Largest number of iterations that find the velocities at rotations, and their tolerance."""
 
 ORTHOGONAL = 1e-6
 """Largest deviation of entries of R'R from the identity."""
@@ -48,7 +48,7 @@ def spline(
         accelerations; degree 7: also zero jerks). "periodic": the last point equals the first one.
     degree
         3; or 5 or 7 for vectors and joints with one coordinate. With ends="clamped", degree 5
-        minimizes the integral of squared jerk, and degree 7 that of squared snap.
+        minimizes the integral of squared jerk, and degree 7 the integral of squared snap.
     robot
         The robot that moves. Joints with quaternions follow the exponential map; loops stay closed.
 

@@ -38,7 +38,7 @@ HEADERS = {
 """Headers of every response; the content security policy is added to them."""
 
 FRAMES = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "vscode-webview:")
-"""Origins of notebooks. A page that embeds the view must also know its token."""
+"""Origins of notebooks that may embed the page. They also need its token."""
 
 
 def served() -> Path:
@@ -58,8 +58,8 @@ class Door:
 
     A request is served if its address contains the token, its `Host` header names this machine or a
     host in `allow`, and its `Origin` header, if any, names the same host or one in `allow`. A page
-    of another origin can guess the port, but not the token, and DNS rebinding cannot give it an
-    allowed host.
+    from another origin can guess the port, but not the token. DNS rebinding fails, because the
+    `Host` header is checked.
     """
 
     host: str
@@ -128,7 +128,7 @@ def checked(allow: Sequence[str]) -> tuple[str, ...]:
     for host in hosts:
         if not isinstance(host, str) or not _HOST.fullmatch(host):
             problem = f"{host!r} is not a host that can be allowed"
-            remedy = "give the host of the browser's address bar, for example hub.example.org:8000"
+            remedy = "give the host in the browser's address bar, for example hub.example.org:8000"
             raise InputError("E-VIEW-006", problem, remedy, part="show")
     return tuple(host.lower() for host in hosts)
 
@@ -212,7 +212,7 @@ def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
             if not why:
                 return letter
             await self.close(1008, why.encode()[:120].decode(errors="ignore"))
-            return await super().recv(decode)  # raises: the connection is closed
+            return await super().recv(decode)  # raises, because the connection is closed
 
     return Connection
 

@@ -306,7 +306,7 @@ class Playback:
             self.graphs.draw(self.clock)
 
     def stop(self) -> None:
-        """End the thread that plays."""
+        """Stop the playback thread."""
         self._end.set()
         self._thread.join(timeout=2.0)
 

@@ -139,7 +139,7 @@ def page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
 
 
 def _client(viewer: Viewer, browser: Any, known: set[int]) -> Any:
-    """Wait for the browser to open the page and to have a size."""
+    """Wait until the browser has opened the page and reported its size."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and browser.poll() is None:
         for number, client in viewer.server.get_clients().items():
@@ -151,7 +151,7 @@ def _client(viewer: Viewer, browser: Any, known: set[int]) -> Any:
 
 
 def command_name(browser: Any) -> str:
-    """Return the name of a started program."""
+    """Return the file name of the program that a process runs."""
     return os.path.basename(browser.args[0])
 
 
