@@ -24,13 +24,13 @@ THREADS = 2
 """Number of tasks that run at the same time in this process."""
 
 WINDOW, LEAST = 8, 16
-"""Number of pending tasks on a cluster per worker thread, and the smallest number of them."""
+"""Number of pending tasks per worker thread of a cluster, and their smallest total number."""
 
 TOGETHER = 16
 """Largest number of items per task on a cluster. With few items, each is a separate task."""
 
 ATTEMPTS = 10
-"""Largest number of times that a task is submitted after workers have died.
+"""Largest number of times that a task is submitted if its workers die.
 
 Each time, Dask tries several workers.
 """
@@ -149,7 +149,7 @@ def _remembered(recipe: bytes, version: str) -> Portable:
     """Return the function for pickled bytes, deserialized once in each process."""
     if version != VERSION:
         problem = f"a worker has chasles {VERSION}, but this is chasles {version}"
-        raise InputError("E-CLUSTER-003", problem, "install one version everywhere")
+        raise InputError("E-CLUSTER-003", problem, "install the same version everywhere")
     with _MAKING:
         return _made(recipe)
 

@@ -75,7 +75,7 @@ def moved(place: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
 
 
 def composed(first: Numbers, second: Numbers) -> list[Numbers]:
-    """Combine two steps along the chain into one: X2 X1 and X2 v1 + v2."""
+    """Compose the transforms and velocities of two successive parts: X2 X1 and X2 v1 + v2."""
     X = _transform(second)
     return [(*_flat(X @ _transform(first)), *(X @ _motion(first[12:]) + _motion(second[12:])))]
 
@@ -96,7 +96,7 @@ def loaded(
 
 
 def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
-    """Join two pieces; also return the record for `parted` (Eq 7.57 to 7.63).
+    """Return the piece that joins two pieces, and a record for `parted` (Eq 7.57 to 7.63).
 
     The joint is between handle 2 of A and handle 1 of B. Its force on B is f = Y (g + S qdd) with
     Y = (Phi_B + X Phi_A X')^-1 and S'f = tau - armature qdd, so f = W g + Y S tau / D.
@@ -120,7 +120,7 @@ def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Number
 def parted(
     A: Numbers, B: Numbers, hinge: Numbers, record: Numbers, force: Numbers
 ) -> list[Numbers]:
-    """Return forces on the handles of two joined pieces, and qdd, from the outer forces."""
+    """Return qdd and the forces on all handles of two pieces, from forces on the outer handles."""
     X = _transform(hinge)
     W, y, over = _symmetric(record[:21]), Vector(tuple(record[21:27])), record[27]
     across, B12 = _carried(X, _piece(A)[1].T), _piece(B)[1]

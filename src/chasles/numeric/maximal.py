@@ -53,7 +53,7 @@ UNITS = Motions(
 """Unit motions about and along the axes."""
 
 Entries = dict[tuple[int, int], Number]
-"""Entries of a matrix by row and column; others are zero."""
+"""Nonzero entries of a matrix, by row and column."""
 
 
 class Bridge(NamedTuple):
@@ -70,7 +70,7 @@ class Bridge(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Equations: the sum of A a over some bodies is `value`, one equation per row of A."""
+    """Equations (sum of A a over some bodies) = `value`, one for each row of A."""
 
     terms: tuple[tuple[int, Matrix], ...]
     value: Vector
@@ -79,8 +79,9 @@ class Row(NamedTuple):
 class Equations(NamedTuple):
     """Equations of motion M a - K' lam = f and of joints K a = k, with six accelerations per body.
 
-    The last rows of K belong to loops and couplings. qdd = J a - d. residual: closure errors of
-    loops and couplings, in rad or m. opening: their rates, in rad/s or m/s.
+    The last rows of K belong to loops and couplings. Joint accelerations are qdd = J a - d.
+    residual: closure errors of loops and couplings, in rad or m. opening: time derivatives of
+    these errors, in rad/s or m/s.
     """
 
     M: Entries
@@ -103,7 +104,7 @@ def equations(
     """Return the equations of one state. f_ext: forces on bodies, in body coordinates.
 
     For a model that depends on time, pass `model.at(t)`. A joint with a prescribed motion
-    determines all six accelerations across it.
+    constrains all six components of the relative acceleration.
     """
     x, xd = model.positions(q), model.velocities(qd, 1)
     given = {i: Vector(tuple(tau[s])) for i, s in model.velocity_slices.items()}

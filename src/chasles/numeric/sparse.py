@@ -29,9 +29,9 @@ class Operations(NamedTuple):
     """Operation counts of table 6.6 for a tree of n rows.
 
     D1, D2: sums over all rows of d - 1 and of d (d - 1) / 2, where d is the number of rows on the
-    path to the root (Eq 6.26 and 6.27). Factors take D2 multiplications and additions, and D1
-    divisions; LTL also n square roots. Each solve takes 2 D1 multiplications and additions, and n
-    divisions (LTL: 2 n).
+    path to the root (Eq 6.26 and 6.27). A factorization takes D2 multiplications, D2 additions and
+    D1 divisions, and LTL also takes n square roots. A solution takes 2 D1 multiplications, 2 D1
+    additions and n divisions (2 n for LTL).
     """
 
     n: int
@@ -505,7 +505,7 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """Return a copy of H's lower triangle, and the rows. Check the zeros that the tree implies."""
+    """Return a copy of H's lower triangle, and the rows, after checking the sparsity pattern."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))

@@ -1,4 +1,4 @@
-"""Subspaces of motions and forces, and one body under constraints (Featherstone 2008, chapter 3).
+"""Subspaces of motions and forces, and constrained bodies (Featherstone 2008, chapter 3).
 
 A motion subspace S (6, m) and a force subspace T (6, k) are given by columns that span them. The
 two kinds are dual: the entries of T' S are powers. Inner products of motions with motions are never
@@ -114,7 +114,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
 
 
 def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Split f = f_a + f_c into the active force along S and the constraint force (Eq 3.28).
+    """Split a force f = f_a + f_c into active force and constraint force (Eq 3.28).
 
     Parameters
     ----------
@@ -128,9 +128,9 @@ def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     f_a : ndarray, shape (6,)
-        Force in I S, the forces that cause motion in S.
+        Active force, which is in the range of I S and accelerates the body along S.
     f_c : ndarray, shape (6,)
-        Constraint force, which does no work on S.
+        Constraint force, which does no work on motions in S.
 
     Examples
     --------
@@ -216,7 +216,7 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
     p : array_like, shape (6,)
         Bias force.
     c : array_like, shape (6,)
-        Acceleration that depends on velocities only.
+        Velocity-dependent part of the acceleration.
 
     Returns
     -------
@@ -258,7 +258,7 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
     p : array_like, shape (6,)
         Bias force.
     c : array_like, shape (6,)
-        Acceleration that depends on velocities only.
+        Velocity-dependent part of the acceleration.
 
     Returns
     -------
@@ -302,7 +302,7 @@ def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, 
     p : array_like, shape (6,)
         Bias force.
     c : array_like, shape (6,)
-        Acceleration that depends on velocities only.
+        Velocity-dependent part of the acceleration.
 
     Returns
     -------

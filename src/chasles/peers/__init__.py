@@ -64,9 +64,10 @@ LIBRARIES: dict[str, Library] = {
 
 @dataclass(frozen=True)
 class Agreement:
-    """Result of a comparison: worst difference of each term, and the `first` and its `cause`.
+    """Result of a comparison, with the worst difference of each term.
 
-    `uncompared` lists parts of the robot or of its file that no term covers.
+    `first` is the first difference above the tolerance, and `cause` its likely cause. `uncompared`
+    lists parts of the robot or of its file that no term covers.
     """
 
     robot: str
@@ -92,7 +93,7 @@ def compare(
     tolerance: float = TOLERANCE,
     motion: str | os.PathLike[str] | None = None,
 ) -> Agreement:
-    """Compare a robot with another library's reading of its file, term by term.
+    """Compare a robot, term by term, with the same file loaded by another library.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def compare(
         Largest difference relative to the largest entry.
     motion : str or path, optional
         Folder or file of `chasles simulate`, or a motion file. Terms are compared at up to 20 of
-        its states, evenly spread, instead of at a random one.
+        its states, evenly spread, instead of at a random state.
 
     Returns
     -------
@@ -175,7 +176,7 @@ def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
 
 
 def _known_here(robot: Robot, name: str) -> str:
-    """Return the robot's name of a library's joint; free joints may be named after their link."""
+    """Return the robot's name for a joint; a library may name a free joint after its link."""
     longer = f"{name}_free"
     return longer if name not in robot.joints and longer in robot.joints else name
 

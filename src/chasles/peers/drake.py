@@ -15,7 +15,7 @@ STEP = 1e-3
 
 
 class Drake:
-    """A file as Drake reads it: all joints are independent; the mass matrix includes geared rotors.
+    """A robot loaded by Drake. All joints are independent; the mass matrix includes geared rotors.
 
     Drake treats mimic joints and loops as constraints, but does not expose their equations in
     Python.

@@ -13,7 +13,7 @@ from chasles.peers.terms import Answers, Machine, ten
 
 
 class MuJoCo:
-    """A file as MuJoCo reads it; its equality constraints count as loops."""
+    """A robot loaded by MuJoCo. Its equality constraints are compared as loops."""
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         import mujoco
@@ -65,7 +65,7 @@ class MuJoCo:
         )
 
     def _machine(self) -> Machine:
-        """Return accelerations with controls and activations between -1 and 1."""
+        """Return the accelerations for some controls and activations between -1 and 1."""
         model, data = self.model, self.data
         data.ctrl[:], data.act[:] = np.cos(np.arange(model.nu)), np.sin(np.arange(model.na))
         self._mujoco.mj_forward(model, data)

@@ -10,7 +10,7 @@ from chasles.peers.terms import Answers, ten
 
 
 class Pinocchio:
-    """A file as Pinocchio reads it: all joints are independent, and loops are ignored.
+    """A robot loaded by Pinocchio. All joints are independent, and loops are ignored.
 
     Continuous joints of a URDF use a cosine and a sine as coordinates.
     """

@@ -180,7 +180,7 @@ def gravities(side: Side) -> Iterator[Term]:
 
 
 def biases(side: Side) -> Iterator[Term]:
-    """Compare bias forces; zero acceleration in one library may be nonzero in the other."""
+    """Compare bias forces, converted between the acceleration conventions of the libraries."""
     convention, qd = side.convention, side.at.qd
     v = convention.to_velocity(side.q, qd)
     zero = convention.from_acceleration(side.x, v, np.zeros(convention.nv))
@@ -233,7 +233,7 @@ TERMS: dict[str, Callable[[Side], Iterator[Term]]] = {
     "accelerations": machines,
     "loops": loops,
 }
-"""Terms to compare, in the order in which one difference causes the next."""
+"""Terms to compare. A difference in one term causes differences in the terms after it."""
 
 
 def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 0.0) -> Term:
@@ -255,7 +255,7 @@ SNAPPED = 1e-3
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
-    """Explain why joints or degrees of freedom of the two sides differ; "" if they agree."""
+    """Return the reason why joints or degrees of freedom differ; "" if they agree."""
     source = robot.model.source
     known = {joint.name: joint for joint in source.joints}
     followers = [name for name in peer.joints if name not in robot.joints and name in known]

@@ -1,4 +1,4 @@
-"""`robot.plot`: all plots of a robot, by name."""
+"""The accessor `robot.plot`, with one method for each plot."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -42,7 +42,7 @@ class Plots:
     """Plots of a robot. Each method draws one plot and returns its Matplotlib axes.
 
     axes: Matplotlib axes to draw in; if None, a new pyplot figure is created. Paths are arrays with
-    one row per instant; t (n,) are their times in s, by default the indices. Units are SI units and
+    one row per instant; t (n,) holds the times in s (default: row indices). Units are SI units and
     radians.
     """
 
@@ -151,7 +151,7 @@ class Plots:
         Parameters
         ----------
         q : array_like, shape (n, nq) or (nq,)
-            A path, or with `joints`, the state of the other joints.
+            A path, or, with `joints`, one configuration for the other joints.
         frame : str, optional
             The frame. Default: `robot.tool`.
         joints : sequence of str, optional
@@ -223,7 +223,7 @@ class Plots:
         q : array_like, shape (n, nq)
             Joint positions (rad or m).
         of : {"mass_matrix", "jacobian"}, optional
-            The matrix. For closed loops the mass matrix is in independent coordinates.
+            The matrix. For a robot with loops, the mass matrix is in independent coordinates.
         frame : str, optional
             Frame of the Jacobian. Default: `robot.tool`.
         rows : {"linear", "angular", "all"}, optional
@@ -283,20 +283,20 @@ class Plots:
         plane: Plane = "xz",
         axes: Axes | None = None,
     ) -> Axes:
-        """Plot points that a frame's origin reaches, in m along the world axes.
+        """Plot reachable positions of a frame's origin, in world coordinates (m).
 
         Parameters
         ----------
         frame : str, optional
             The frame. Default: `robot.tool`.
         q : array_like, shape (n, nq), optional
-            Configurations. Default: random ones between the joint limits.
+            Configurations. Default: random configurations between the joint limits.
         samples : int, optional
             Number of random configurations.
         seed : int, optional
             Seed of the random configurations.
         plane : {"xy", "xz", "yz", "3d"}, optional
-            Plane of the plot, or "3d" for a plot in space.
+            Plane of the plot, or "3d" for a three-dimensional plot.
         axes : matplotlib Axes, optional
             Axes to draw in. Default: a new figure.
 
@@ -317,7 +317,7 @@ class Plots:
         robot = self._robot
         chosen = frame_of(robot, frame)
         if q is None:
-            remedy = "pass positions that close the loops as q (robot.assemble)"
+            remedy = "pass closed configurations as q; robot.assemble computes them"
             robot.mechanism.refuse_loops("workspace", remedy)
             if samples < 2:
                 raise InputError("E-PLOT-015", f"samples must be at least 2, not {samples}")
@@ -351,7 +351,7 @@ class Plots:
         function : str, optional
             Name of a function of the robot.
         methods : sequence of str, optional
-            Names of methods. Default: all except those with cubic or higher growth.
+            Names of methods. Default: all methods with less than cubic growth.
         lengths : sequence of int, optional
             Numbers of joints n. Default: from 1 to the number of joints of the robot.
         axes : matplotlib Axes, optional

@@ -1,4 +1,4 @@
-"""Common parts of plots: axes in one style, curves over time, files, and checked input."""
+"""Common parts of plots: style of axes, curves over time, files, and checks of arguments."""
 
 import math
 import os
@@ -14,7 +14,7 @@ from chasles.functions.doors import numbers
 from chasles.robot import Robot
 
 Axes = Any
-"""`matplotlib.axes.Axes`; Any, so that Matplotlib is imported only on use."""
+"""Stands for `matplotlib.axes.Axes`, so that Matplotlib is imported only on use."""
 
 PICTURES = (".png", ".svg", ".pdf")
 """Suffixes of plot files."""

@@ -26,10 +26,10 @@ from chasles.robot.machine import start
 
 
 class Configuring(Computing):
-    """Configurations, mobility, closed loops and inverse kinematics."""
+    """Methods for configurations, mobility, closed loops and inverse kinematics."""
 
     def neutral(self, *, within: bool = False) -> np.ndarray:
-        """Return the initial configuration from the file, (nq,).
+        """Return the initial configuration (nq,) from the file.
 
         Parameters
         ----------
@@ -39,9 +39,9 @@ class Configuring(Computing):
         Returns
         -------
         q : ndarray, shape (nq,)
-            Configuration (rad or m), MuJoCo's qpos0. If the file gives no initial position for a
-            joint, the joint's two frames coincide. Without `within`, the configuration may violate
-            joint limits.
+            Configuration (rad or m), called qpos0 in MuJoCo. If the file gives no initial position
+            for a joint, the two frames of the joint coincide. Without `within`, the configuration
+            may violate joint limits.
 
         Examples
         --------
@@ -322,7 +322,8 @@ class Configuring(Computing):
             Obstacles by name, or `chasles.distances.Avoid`. The configuration avoids collisions
             with them and self-collisions.
         guess
-            Configuration (..., nq) of the first attempt, and of fixed joints.
+            Configuration (..., nq) from which the first attempt starts. It also gives the positions
+            of fixed joints.
         near
             Configuration (..., nq); the solution nearest to it, among those found, is returned.
         fixed
@@ -355,13 +356,14 @@ class Configuring(Computing):
         -----
         The solver takes damped Gauss-Newton steps on the configuration space (Sugihara, IEEE
         Transactions on Robotics 27, 2011), with an active set of joint limits, from starting
-        configurations near the targets. Results of a problem are bitwise identical alone, in any
-        batch and with any number of threads. With closed loops, the targets and the loops are one
-        system of equations. For arms with six joints, three consecutive axes of which intersect or
-        are parallel, all solutions are found in closed form (Pieper 1968; Elias and Wen 2022); for
-        seven joints, this is done for sampled positions of one joint. For other arms, only the
-        solutions reached from the starting configurations are found. Without a guess, the search
-        for one pose starts at a closed-form solution, if there is one.
+        configurations near the targets. The result of a problem is bitwise identical whether it is
+        solved alone or in a batch, with any number of threads. For a robot with loops, the
+        equations of targets and loops are solved together. For arms with six joints, if three
+        consecutive axes intersect or are parallel, all solutions are found in closed form (Pieper
+        1968; Elias and Wen 2022). For arms with seven joints, these solutions are computed for
+        sampled positions of one joint. For other arms, only the solutions reached from the starting
+        configurations are found. Without a guess, the search for one pose starts at a closed-form
+        solution, if there is one.
 
         Examples
         --------

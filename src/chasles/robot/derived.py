@@ -364,7 +364,7 @@ class Deriving(Moving):
         """
         packs = [name for name in METHODS if "packed" in spaces(name).options]
         if a_name("a function", function, "packed_entries") not in packs:
-            problem = f"{function!r} has no packed form"
+            problem = f"{function!r} has no packed result"
             raise InputError("E-CALL-097", problem, f"use one of {', '.join(packs)}")
         matrix, *_ = spaces(function).outputs
         rows, columns = np.array(matrix.packed(self.model)).reshape(-1, 2).T

@@ -1,4 +1,4 @@
-"""Modified robots: every edit returns a new robot."""
+"""Methods that modify a robot; each of them returns a new robot."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -149,8 +149,8 @@ class Editing(Parametric):
             `<link>.mass` (kg), `<link>.center` (3, m, link frame), `<link>.inertia` (3x3, kg m2,
             about the center of mass along the link's axes), `<joint>.placement` (4x4, pose of the
             joint in its parent link), `<joint>.armature`, `<joint>.damping`, `<joint>.friction`,
-            and `gravity` (3, m/s2). All names of `chasles.compile(parameters=)` are
-            accepted. A result of `chasles.identify` is also accepted.
+            and `gravity` (3, m/s2). All names of `chasles.compile(parameters=)` are accepted, and
+            also a result of `chasles.identify`.
 
         Returns
         -------
@@ -196,19 +196,19 @@ class Editing(Parametric):
                     )
 
     def subtree(self, link: str, *, floating: bool = False) -> Self:
-        """Return the part of the robot from a link outward.
+        """Return the subtree of the robot that starts at a link.
 
         Parameters
         ----------
         link : str
-            Root link of the part.
+            Root link of the subtree.
         floating : bool, optional
             Let the link float. Default: it is fixed to the world.
 
         Returns
         -------
         Robot
-            The part of the robot.
+            Robot that consists of the subtree.
 
         Examples
         --------
@@ -254,10 +254,11 @@ class Editing(Parametric):
 
         Notes
         -----
-        This is dynamic equivalence (Featherstone 2008, section 9.7). Joint torques, accelerations
-        and kinetic energy are unchanged, as `is_equivalent` checks. Reactions, momentum, center of
-        mass and a constant of the potential energy change. Functions with method="fastest" simplify
-        the robot automatically. Call `simplified` to export the parameters or to inspect them.
+        The robots are dynamically equivalent (Featherstone 2008, section 9.7). Joint torques,
+        accelerations and kinetic energy are unchanged, as `is_equivalent` checks. Reactions,
+        momentum, center of mass and a constant of the potential energy change. Functions with
+        method="fastest" simplify the robot automatically. Call `simplified` to export the
+        parameters or to inspect them.
 
         Examples
         --------
@@ -338,8 +339,8 @@ class Editing(Parametric):
         Returns
         -------
         Robot
-            Robot with these couplings. Their rows follow those of the loops in `loop_residual` and
-            similar functions. Evaluate a robot with a time-dependent coupling with `at_time`.
+            Robot with these couplings. Their rows follow the rows of the loops in `loop_residual`
+            and similar functions. Evaluate a robot with a time-dependent coupling with `at_time`.
 
         Examples
         --------

@@ -379,7 +379,7 @@ class Computing(Identity):
     def loop_residual(
         self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
-        """Return the closure error of the loops, which is zero for closed loops.
+        """Return the closure errors of the loops, which are zero if the loops are closed.
 
         The rows of each loop are the errors in the directions that its joint constrains: rotations,
         then translations, along the axes of the joint's frame on its child link.
@@ -396,7 +396,7 @@ class Computing(Identity):
         Returns
         -------
         r : ndarray, shape (..., rows)
-            Closure error (rad and m).
+            Closure errors (rad and m).
 
         Examples
         --------
@@ -1233,9 +1233,9 @@ class Computing(Identity):
         Notes
         -----
         For a robot with loops, "tree" gives the matrix of M qdd + h = tau + A' multipliers;
-        "independent" gives the matrix of the `independent` coordinates (Featherstone 2008, Eq
-        8.44), for which 1/2 yd' M yd is the kinetic energy. A packed matrix is the lower triangle,
-        row by row, at the entries `packed_entries("mass_matrix")`.
+        "independent" gives the mass matrix of the `independent` coordinates y (Featherstone 2008,
+        Eq 8.44), for which yd' M yd / 2 is the kinetic energy. A packed matrix is the lower
+        triangle, row by row, at the entries `packed_entries("mass_matrix")`.
 
         Methods: "spatial" (composite rigid bodies, Featherstone 2008, table 6.2), "homogeneous"
         (joint actions) and "lagrange" (traces, both Legnani et al. 1996, part II), "parallel-axes",
@@ -1337,7 +1337,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         frame : str or sequence of str, optional
-            Name of a link or frame, or of several. Default: `robot.tool`.
+            Names of one or several links or frames. Default: `robot.tool`.
         axes : {"world", "frame"}, optional
             Axes along which vectors are expressed: the axes of the world (default) or of the frame.
         at : {"frame", "world"} or (3,) array_like, optional
@@ -1355,7 +1355,7 @@ class Computing(Identity):
         Returns
         -------
         L : ndarray, shape (..., 6, 6)
-            Inverse inertia; (..., 6k, 6k) for k frames, in the order of their names.
+            Inverse inertia; (..., 6k, 6k) for k frames, in the order given.
 
         Notes
         -----
@@ -1544,8 +1544,8 @@ class Computing(Identity):
         Returns
         -------
         f : ndarray, shape (..., moving joints, 6)
-            Moment (N m), then force (N) at the joint, along the axes of the child link; rows as in
-            `moving_joints`.
+            Moment (N m), then force (N) at the joint, along the axes of the child link, one row for
+            each of `moving_joints`.
 
         Notes
         -----
@@ -1750,7 +1750,7 @@ class Computing(Identity):
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """Return the kinetic energy, half of qd' M qd.
+        """Return the kinetic energy qd' M qd / 2.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ class Identity(Named):
     def _begin(self, mechanism: Mechanism) -> None:
         """Initialize the robot from a mechanism. Subclasses may have a different `__init__`."""
         self.mechanism: Mechanism = mechanism
-        """Mechanism that evaluates the functions: a tree, closed loops, or time-dependent."""
+        """Mechanism that evaluates the functions."""
         self.model = mechanism.model
         self.mimic: bool = mechanism.model.mimic
         """True if mimic joints follow their leader; False if they have independent coordinates."""
@@ -48,7 +48,7 @@ class Identity(Named):
     if not TYPE_CHECKING:  # type checkers report unknown names themselves
 
         def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError; for a name from another library, suggest the name used here."""
+            """Raise AttributeError; for a name in another library, suggest the name in chasles."""
             kind = type(self).__name__
             problem = f"{kind!r} object has no attribute {name!r}"
             if not name.startswith("_") and hasattr(type(self), ours := FOREIGN.get(name, "_")):
@@ -66,17 +66,17 @@ class Identity(Named):
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """All links, in file order."""
+        """Names of all links, in file order."""
         return tuple(link.name for link in self.model.source.links)
 
     @property
     def moving_joints(self) -> tuple[str, ...]:
-        """Moving joints in file order, including mimic joints: the rows of `joint_reactions`."""
+        """Names of the moving joints in file order, including mimic joints."""
         return tuple(self.model.bodies[i].data.name for i in self.model.in_file_order)
 
     @property
     def loops(self) -> tuple[str, ...]:
-        """The joints that close loops; they have no coordinates."""
+        """Names of the joints that close loops. These joints have no coordinates."""
         return tuple(loop.name for loop in self.model.loops)
 
     @property
@@ -112,12 +112,12 @@ class Identity(Named):
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Names that `frame=` accepts: links and named frames."""
+        """Names of all links and named frames, which `frame=` accepts."""
         return tuple(self.model.frames)
 
     @property
     def tool(self) -> str:
-        """Name of the frame that functions use if none is given.
+        """Name of the default frame of functions with a `frame` argument.
 
         It is a frame named tool, tcp or end_effector (or similar, with any prefix), otherwise the
         platform of a parallel robot, otherwise the last frame at the end of the longest chain.
@@ -253,7 +253,7 @@ class Identity(Named):
         return clusters(self.model)
 
     def at_time(self, t: Array) -> Self:
-        """Return the robot at a time, for a robot that depends on time.
+        """Return a time-dependent robot at a given time.
 
         Parameters
         ----------
@@ -263,8 +263,8 @@ class Identity(Named):
         Returns
         -------
         Robot
-            Robot at this time. Choices made once, such as the independent coordinates, are made at
-            t = 0.
+            Robot at this time. The independent coordinates and similar choices are made at t = 0
+            and do not depend on `t`.
 
         Examples
         --------
@@ -402,7 +402,7 @@ def rebuilt(kind: type[Kind], source: Description, mimic: bool, t: np.ndarray | 
 
 
 def of_mechanism(kind: type[Kind], mechanism: Mechanism) -> Kind:
-    """Return a robot of the given class with a mechanism."""
+    """Return a robot of the given class, made from a mechanism."""
     made = object.__new__(kind)
     made._begin(mechanism)
     return made

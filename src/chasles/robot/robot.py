@@ -1,4 +1,4 @@
-"""The public robot: one mechanism, with its functions compiled on first use."""
+"""The public class `Robot`: a mechanism and its functions, compiled on first use."""
 
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
@@ -165,7 +165,7 @@ class Robot(Sensing):
         ----------
         srdf
             Path of an SRDF file. None (default) uses the SRDF file next to the URDF file, if any;
-            False uses none.
+            False uses no SRDF file.
 
         Returns
         -------
@@ -176,9 +176,9 @@ class Robot(Sensing):
 
         Notes
         -----
-        An SRDF file is found in the folder of the URDF file, in `srdf` there, or in `../srdf` and
-        `../config`, under the name of the URDF file or of the robot. As in MuJoCo, a body of an
-        MJCF file that is connected to the world may collide with shapes of the world.
+        The SRDF file must be in the folder of the URDF file, in its subfolder `srdf`, or in
+        `../srdf` or `../config`, and have the name of the URDF file or of the robot. As in MuJoCo,
+        a body of an MJCF file that is connected to the world may collide with shapes of the world.
 
         Examples
         --------
@@ -228,7 +228,7 @@ class Robot(Sensing):
     # Checks -----------------------------------------------------------------------------------
 
     def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> "Verification":
-        """Check this robot's functions against each other and against physics, at random states.
+        """Check the functions of this robot for consistency with each other and with physics.
 
         Parameters
         ----------
@@ -254,7 +254,7 @@ class Robot(Sensing):
         return entry_point("verify")(self, seed=seed, states=states, full=full)
 
     def explain(self, function: str, **options: Any) -> Explanation:
-        """Explain what runs when a function is called: method, passes, operations, source, program.
+        """Return a report on a function: method, passes, operations, source, program.
 
         Parameters
         ----------
@@ -266,7 +266,7 @@ class Robot(Sensing):
         Returns
         -------
         Explanation
-            Report; if printed, a long program is shortened. `.text(full=True)` returns every line.
+            Report. Printing it shortens a long program; `.text(full=True)` returns every line.
 
         Examples
         --------

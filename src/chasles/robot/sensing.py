@@ -1,4 +1,4 @@
-"""Sensors of a robot: their values in a motion, optionally with measurement errors."""
+"""Sensors of a robot, and their values during a motion, with optional measurement errors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -16,7 +16,7 @@ from chasles.robot.identity import Array
 
 
 class Sensing(Editing):
-    """Sensors and their values."""
+    """Methods for sensors and their values."""
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class Sensing(Editing):
         noise: "np.random.Generator | int | None" = None,
         threads: int | None = None,
     ) -> dict[str, Any]:
-        """Return the values of the sensors in a motion: {name: array (..., size)}.
+        """Return the values of the sensors for a given motion: {name: array (..., size)}.
 
         Parameters
         ----------
@@ -97,7 +97,7 @@ class Sensing(Editing):
 
         Notes
         -----
-        Definitions are those of MuJoCo. One compiled function computes all sensors:
+        Sensors are defined as in MuJoCo. One compiled function computes all sensors:
         `chasles.compile(robot, "sensor_values")`, whose result concatenates the values of all
         sensors.
 

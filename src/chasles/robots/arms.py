@@ -25,7 +25,7 @@ def puma560() -> Description:
     Returns
     -------
     robot : Robot
-        The arm, nq = nv = 6. At q = 0 the upper arm points along x and the forearm up.
+        The arm, nq = nv = 6. At q = 0 the upper arm points along x and the forearm points up.
 
     Notes
     -----
@@ -82,7 +82,7 @@ def microbot() -> Description:
     -----
     As the paper states, the theta of the first four rows and the s of the fifth row are values of
     the joint variables, not offsets. The examples use q = (30, 60, -30, 0 degrees, 0.097 m). The
-    paper does not give masses and inertias; the robot has those of cylinders of plausible size.
+    paper does not give masses and inertias; the robot uses cylinders of plausible size.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def microbot() -> Description:
 
 
 def _read(name: str) -> Description:
-    """Return the arm in the data file `<name>.toml` of this package. The file explains its keys."""
+    """Return the arm in the data file `<name>.toml`, whose comments explain its keys."""
     text = resources.files("chasles.robots").joinpath(f"{name}.toml").read_text("utf-8")
     data = tomllib.loads(text)
     rows = [_row(joint, data["inertia_about"]) for joint in data["joint"]]

@@ -93,7 +93,7 @@ def zigzag(n: int) -> Description:
 
 
 def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
-    """Return rods along the x axes of their links, each rotated by an angle at q = 0."""
+    """Return an arm of rods along the x axes of their links, with given angles at q = 0."""
     _require(name, len(angles))
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, angle in enumerate(angles, start=1):
@@ -106,7 +106,7 @@ def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
 
 
 def general_chain(n: int, *, right_angles: bool = False) -> Description:
-    """Return n revolute joints with arbitrary modified D-H parameters and full inertias.
+    """Return an arm of n revolute joints with general modified D-H parameters and inertias.
 
     Parameters
     ----------
@@ -171,10 +171,10 @@ def general_tree(n: int, children: int) -> Description:
 
     Notes
     -----
-    These are the trees of Featherstone's counts (2008, section 10.3): one child per link gives the
-    chain GU(n), two give the binary tree. The child of the base and the first child of each link
-    have a Denavit-Hartenberg placement: d along z and a along x of the parent, rotated about x
-    only. Other children have general placements. Gravity is along -z.
+    Featherstone (2008, section 10.3) counts operations for these trees: one child per link gives
+    the chain GU(n), and two children give the binary tree. The child of the base and the first
+    child of each link have a Denavit-Hartenberg placement: d along z and a along x of the parent,
+    rotated about x only. Other children have general placements. Gravity is along -z.
 
     Examples
     --------
@@ -236,8 +236,8 @@ def random_tree(
     seed : int
         Seed of the random numbers.
     floating : bool, optional
-        Use a free joint at the root (True), another type (False), or let the seed decide (None, the
-        default).
+        True for a free joint at the root, False for another type. None (default): the choice is
+        random.
     fixed : bool, optional
         Add links on fixed joints; some have no inertia, and some carry other joints.
     mimics : bool, optional
@@ -256,9 +256,9 @@ def random_tree(
 
     Notes
     -----
-    Some joints have axes and poses along the coordinate axes, and the others have general ones.
-    Inertias are those of point masses, so they are valid. Some joints have armature, damping and
-    friction.
+    Some joints have axes and poses along the coordinate axes; others have general axes and poses.
+    Inertias are computed from point masses, so they are physically valid. Some joints have
+    armature, damping and friction.
 
     Examples
     --------
@@ -290,7 +290,7 @@ def random_tree(
 
 
 def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
-    """Return all joint types in random order, then random types; free first if `floating`."""
+    """Return all joint types in random order, then random types; "free" is first if `floating`."""
     left, kinds = list(JOINTS), []
     while left:
         kinds.append(left.pop(int(rng.random() * len(left))))
@@ -304,7 +304,7 @@ def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
 
 
 def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
-    """Return the parent of joint k: link1 for k = 2 and 3, else a random link, often a late one."""
+    """Return the parent of joint k: link1 for k = 2 and 3, else a random link, often one of the last."""
     if k in (2, 3):
         return "link1"
     return _pick(rng, links[-3:] if rng.random() < 0.6 else links).name

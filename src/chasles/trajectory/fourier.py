@@ -14,9 +14,10 @@ from chasles.trajectory.moves import Array, Move
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fourier(Move):
-    """center + sum over k of sines[k-1] sin(k w t) + cosines[k-1] cos(k w t), w = 2 pi / duration.
+    """Fourier series center + sum of sines[k-1] sin(k w t) + cosines[k-1] cos(k w t).
 
-    center (n,); sines, cosines (harmonics, n).
+    The sum is over k = 1, 2, ..., and w = 2 pi / duration. The shapes are center (n,) and sines,
+    cosines (harmonics, n).
     """
 
     center: np.ndarray

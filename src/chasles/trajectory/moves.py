@@ -171,7 +171,7 @@ class Move:
         """
         moved = self.robot if robot is None else robot
         if moved is None:
-            problem = "a motion file names joints, but the trajectory has no robot"
+            problem = "a motion file contains joint names, but the trajectory has no robot"
             raise InputError("E-PATH-051", problem, "give robot=", part="save")
         if PurePath(os.fsdecode(path)).suffix.lower() != ".csv":
             raise InputError(
@@ -233,7 +233,7 @@ class Polynomial(Move):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Timed(Move):
-    """A path with another timing: path(s(t)), where s is a piecewise polynomial."""
+    """A path with a new timing: path(s(t)), where s is a piecewise polynomial."""
 
     path: Move
     profile: "scipy.interpolate.PPoly"

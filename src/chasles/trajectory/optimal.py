@@ -128,7 +128,7 @@ def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
         else:
             row[...] = bounds(name, value, robot.nv, "time_optimal", infinite=True)
     every = found.ravel().tolist()
-    if not all(map((0.0).__lt__, every)):  # False for NaN, too
+    if not all(map((0.0).__lt__, every)):  # also False for NaN
         for name, row in zip(given, found, strict=True):
             bounds(name, row, robot.nv, "time_optimal", infinite=True)  # the error names the entry
     if every.count(math.inf) == len(every):

@@ -242,13 +242,13 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""Step of each loop, and the sizes of its inputs; 0 stands for the number of rows."""
+"""Step of each loop, and the sizes of its inputs, where 0 means the number of rows."""
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
-    """Return n polynomials with the given number of terms at the places, with two derivatives.
+    """Return the values and two derivatives of n polynomials at the places.
 
-    The anchor is added to their values. No interval contains a break of the curve.
+    The anchor is added to the values. No interval contains a break of the curve.
     """
     *rows, anchor, (start,), (d,) = given
     times = [start + (0.5 * p) * d for p in range(PLACES)]

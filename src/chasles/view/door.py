@@ -127,7 +127,7 @@ def checked(allow: Sequence[str]) -> tuple[str, ...]:
     hosts = (allow,) if isinstance(allow, str) else tuple(allow)
     for host in hosts:
         if not isinstance(host, str) or not _HOST.fullmatch(host):
-            problem = f"{host!r} is not a host that can be allowed"
+            problem = f"{host!r} in `allow` is not a valid host"
             remedy = "give the host in the browser's address bar, for example hub.example.org:8000"
             raise InputError("E-VIEW-006", problem, remedy, part="show")
     return tuple(host.lower() for host in hosts)
@@ -161,7 +161,7 @@ def open_server(door: Door, port: int) -> Any:
     import websockets.asyncio.server
 
     quiet = logging.getLogger("chasles.view")
-    quiet.propagate = False  # do not log foreign requests to the terminal
+    quiet.propagate = False  # do not print log messages of rejected requests
     quiet.addHandler(logging.NullHandler())
     hashes(served())
     inputs = Inputs()
@@ -178,7 +178,7 @@ def open_server(door: Door, port: int) -> Any:
     known = getattr(server.gui, "_gui_input_handle_from_uuid", None)
     if not started or known is None:
         server.stop()
-        problem = f"viser {viser.__version__} is not known to be safe"
+        problem = f"viser {viser.__version__} is not supported"
         raise ModelError("E-VIEW-007", problem, "run pip install 'chasles[view]'")
     inputs.known = known
     return server
@@ -229,7 +229,7 @@ class _Over:
 
 @contextmanager
 def _replaced(serve: Any) -> Iterator[None]:
-    """Make viser start its server with `serve`; viser has no option for this."""
+    """Replace the function with which viser starts its server; viser has no option for this."""
     from viser.infra import _infra as infrastructure
 
     before = infrastructure.websockets

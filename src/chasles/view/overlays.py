@@ -204,7 +204,7 @@ class Reactions(Arrows):
 class ContactForces(Arrows):
     """Contact forces on the robot during a simulated motion.
 
-    The robot's weight would be an arrow of the length `LONGEST`.
+    An arrow of length `LONGEST` corresponds to the robot's weight.
     """
 
     label = "Contact forces"

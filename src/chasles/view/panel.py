@@ -132,7 +132,7 @@ class Panel:
             self.refresh(trouble)
 
     def refresh(self, trouble: str = "") -> None:
-        """Update the sliders to the figure, and the texts of overlays."""
+        """Update the sliders to match the figure, and the texts of overlays."""
         values = displacement(self.figure.robot, self.figure.q)
         for slider, freedom, value in zip(self.sliders, self.freedoms, values, strict=True):
             slider.value = freedom.shown(float(value))

@@ -68,7 +68,7 @@ def quaternions(R: np.ndarray) -> np.ndarray:
 
 
 def displacement(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Return the displacement of each degree of freedom from neutral (nv,)."""
+    """Return the displacements (nv,) from the neutral configuration."""
     return robot.difference(robot.neutral(), q)
 
 

@@ -22,7 +22,7 @@ MOST_TRIANGLES = 400_000
 """Largest number of triangles drawn without simplification (docs/view.md)."""
 
 CREASE = math.radians(35.0)
-"""Angle between triangles above which their common edge is drawn sharp."""
+"""Angle between triangles above which their common edge is drawn as a sharp edge."""
 
 FEW = 100
 
@@ -283,7 +283,7 @@ def _clustered(
 
 
 def _different(faces: np.ndarray, count: int) -> np.ndarray:
-    """Remove duplicate triangles, after rotating corners so that the lowest comes first."""
+    """Remove duplicate triangles, after rotating corners so that the lowest index is first."""
     first = np.argmin(faces, axis=1)[:, None]
     turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
     _, kept = np.unique(turned @ [count**2, count, 1], return_index=True)

@@ -215,16 +215,16 @@ def show(
         Motion to play: a file, the folder of a simulation, or a trajectory. The second robot plays
         it too if its joints have the same names.
     host : str
-        Address of the network interface to listen on. Other machines can open the page only through
-        an interface on their network.
+        Address of the network interface to listen on. Other machines can open the page only if
+        this interface is on their network.
     port : int
         First port to try; if it is in use, the next free port is used. 0 chooses any free port.
     allow : sequence of str
         Further hosts through which browsers reach the page, such as a reverse proxy or a notebook
         server: "hub.example.org" or "hub.example.org:8000".
     triangles : int
-        Number of triangles to draw per robot. Larger meshes are simplified, and the viewer's
-        `notes` list them. Fewer triangles help on a machine without a graphics card.
+        Number of triangles to draw per robot. If the meshes have more, they are simplified, and the
+        viewer's `notes` report this. Fewer triangles help on a machine without a graphics card.
     shadows : bool, optional
         Draw shadows and reflections. By default they are drawn if the browser is fast enough, which
         requires a graphics card.
@@ -261,7 +261,8 @@ def show(
     at = None if q is None else numbers("q", q, robot.nq)
     if at is not None and at.ndim != 1:
         problem = f"q must be one configuration of {robot.nq} numbers, not shape {at.shape}"
-        raise InputError("E-VIEW-030", problem, "pass several as `motion`", part="show")
+        remedy = "show several configurations with `motion`"
+        raise InputError("E-VIEW-030", problem, remedy, part="show")
     robots = [robot] if beside is None else [robot, beside]
     look = Look(triangles, shadows)
     return Viewer(robots, q=at, motion=motion, host=host, port=port, allow=allow, look=look)
