@@ -19,7 +19,7 @@ from chasles.errors import ExistingFileError, FileError, said
 
 try:
     import fcntl
-except ImportError:  # on Windows
+except ImportError:  # Windows has no fcntl
     fcntl: Any = None  # type: ignore[no-redef]
 
 TEMPORARY = re.compile(r"\.chasles-[0-9]+-[0-9a-f]{16}\.part")
@@ -87,7 +87,7 @@ def held(folder: AnyPath) -> int | None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:  # some file systems have no locks
+    except OSError as error:  # some file systems do not support locks
         os.close(descriptor)
         if isinstance(error, BlockingIOError):
             raise
@@ -106,7 +106,7 @@ def _temporary(target: Path) -> Iterator[Path]:
     try:
         if target.is_file() and hasattr(os, "fchmod"):
             os.fchmod(descriptor, stat.S_IMODE(target.stat().st_mode))
-        if fcntl is None:  # Windows, where an open file cannot be renamed
+        if fcntl is None:  # Windows cannot rename an open file
             os.close(descriptor)
             descriptor = -1
         yield Path(path)
@@ -186,8 +186,8 @@ def _resolved(path: AnyPath) -> Path:
     try:
         target = Path(os.path.realpath(path))
         special = target.exists() and not (target.is_file() or target.is_dir())
-    except ValueError as error:  # the path has a zero byte
-        raise FileError("E-FILE-062", said(error), "name another file", file=repr(path)) from None
+    except ValueError as error:  # the path contains a zero byte
+        raise FileError("E-FILE-062", said(error), "use another name", file=repr(path)) from None
     if special:
         problem = "the path is a device or a pipe, not a file"
         raise FileError("E-FILE-010", problem, "choose another place", file=path)

@@ -119,7 +119,7 @@ class Deriving(Moving):
         if isinstance(function, str):
             if shapes is not None:
                 problem = f"shapes= applies to Python functions, not to {function!r}"
-                raise ArgumentError("E-GPU-029", problem, "omit it", part="graph")
+                raise ArgumentError("E-GPU-029", problem, "omit shapes", part="graph")
             self.mechanism.refuse_open("graph", function)
             run: Callable[..., Any] = self.function(function, **options)
             known = {v.name: v.shape for v in run.interface.inputs}  # type: ignore[attr-defined]

@@ -119,9 +119,9 @@ class Editing(Parametric):
         ----------
         motions : mapping from str to callable
             For each joint, a function of the time (s) that returns its coordinate in rad or m (or
-            all coordinates of the joint). It is traced once, and must use arithmetic and the
-            functions of `chasles.expr`. A single degree of freedom of a universal, cylindrical or
-            yaw_pitch_roll joint is named "joint[0]".
+            all coordinates of the joint). The function is traced once, and may use only arithmetic
+            and functions of `chasles.expr`. A single degree of freedom of a universal, cylindrical
+            or yaw_pitch_roll joint is named "joint[0]".
 
         Returns
         -------

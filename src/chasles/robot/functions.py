@@ -15,7 +15,7 @@ from chasles.robot.numbers import Numbers
 
 
 class Computing(Identity):
-    """Functions of a robot's state, for one state or for any batch shape that broadcasts."""
+    """Functions of a robot's state, for one state or for a batch of any shape."""
 
     def integrate(
         self, q: Numbers, v: Numbers, *, out: Array = None, threads: int | None = None

@@ -276,7 +276,7 @@ class Identity(Named):
         held = self.at(t)
         if held is self:
             problem = f"robot {self.name!r} does not depend on time"
-            raise ModelError("E-ROBOT-008", problem, "use it directly", part="at_time")
+            raise ModelError("E-ROBOT-008", problem, "omit at_time", part="at_time")
         return held
 
     def at(self, t: Array) -> Self:
@@ -357,7 +357,7 @@ class Identity(Named):
             entry = ready.entry(method=method, **facts)
         else:
             entry = entry_of(method, function, **facts)
-        if entry is not facts["fallback"]:  # fast entries are supported
+        if entry is not facts["fallback"]:  # this system supports fast entries
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:

@@ -308,7 +308,7 @@ class Robot(Sensing):
         return entry_point("show")(self, q, **options)
 
 
-for _room in Robot.__mro__[1:-1]:  # tracebacks and help name Robot, not its base classes
+for _room in Robot.__mro__[1:-1]:  # tracebacks and help show Robot, not its base classes
     for _name, _member in vars(_room).items():
         if isinstance(_member, FunctionType):
             _member.__qualname__, _member.__module__ = f"Robot.{_name}", __name__

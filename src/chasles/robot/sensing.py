@@ -73,7 +73,7 @@ class Sensing(Editing):
             Positions (..., nq), velocities and accelerations (..., nv).
         forces
             External forces on the robot: {frame: Wrench}, as in `inverse_dynamics(f_ext=)`, or a
-            list of `ContactForce`, which touch sensors measure.
+            list of `ContactForce`. Touch sensors measure only contact forces.
         sensors
             Names of the sensors to compute, in order. Default: all.
         ctrl, act
@@ -92,8 +92,8 @@ class Sensing(Editing):
         Returns
         -------
         dict
-            Values in the order of the sensors. Vectors are along the axes of the sensor, unless its
-            kind states otherwise; `chasles.model.SENSORS` lists sizes and units.
+            Values in the order of the sensors. Vectors are along the axes of the sensor, unless the
+            kind of sensor defines other axes. `chasles.model.SENSORS` lists sizes and units.
 
         Notes
         -----

@@ -88,7 +88,7 @@ def four_bar(
     Raises
     ------
     ModelError
-        If a length is not positive, or one bar is longer than the others together.
+        If a length is not positive, or one bar is not shorter than the other bars together.
 
     Notes
     -----
@@ -108,8 +108,8 @@ def four_bar(
     _check("four_bar", **lengths)
     longest = max(lengths, key=lambda name: lengths[name])
     if lengths[longest] >= sum(lengths.values()) - lengths[longest]:
-        problem = f"{longest} ({lengths[longest]:g} m) is longer than the other bars together"
-        raise ModelError("E-ROBOT-028", problem, "shorten it", part="robot 'four_bar'")
+        problem = f"{longest} ({lengths[longest]:g} m) must be shorter than the other bars together"
+        raise ModelError("E-ROBOT-028", problem, "shorten this bar", part="robot 'four_bar'")
     bars = {
         "crank": (crank, "base", 0.0),
         "coupler": (coupler, "crank", crank),
@@ -207,8 +207,8 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     """
     _check("five_bar", ground=ground, crank=crank, coupler=coupler)
     if ground >= 2.0 * (crank + coupler):
-        problem = f"ground ({ground:g} m) is longer than both cranks and couplers together"
-        raise ModelError("E-ROBOT-029", problem, "shorten it", part="robot 'five_bar'")
+        problem = f"ground ({ground:g} m) must be shorter than both cranks and couplers together"
+        raise ModelError("E-ROBOT-029", problem, "reduce ground", part="robot 'five_bar'")
     bars = {
         "left": (crank, "base", 0.0),
         "left_coupler": (coupler, "left", crank),

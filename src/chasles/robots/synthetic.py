@@ -304,7 +304,7 @@ def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
 
 
 def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
-    """Return the parent of joint k: link1 for k = 2 and 3, else a random link, often one of the last."""
+    """Return the parent of joint k: link1 for k = 2 and 3, else a random link."""
     if k in (2, 3):
         return "link1"
     return _pick(rng, links[-3:] if rng.random() < 0.6 else links).name

@@ -100,7 +100,7 @@ def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
     for row, name in zip(rows, robot.independent, strict=True):
         if row not in places:
             problem = f"independent coordinate {name!r} belongs to a joint with several coordinates"
-            remedy = "choose others with robot.with_independent"
+            remedy = "choose other coordinates with robot.with_independent"
             raise InputError("E-PATH-017", problem, remedy, part=part)
     return rows, [places[row] for row in rows]
 

@@ -130,7 +130,7 @@ def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
     every = found.ravel().tolist()
     if not all(map((0.0).__lt__, every)):  # also False for NaN
         for name, row in zip(given, found, strict=True):
-            bounds(name, row, robot.nv, "time_optimal", infinite=True)  # the error names the entry
+            bounds(name, row, robot.nv, "time_optimal", infinite=True)  # raises an error
     if every.count(math.inf) == len(every):
         problem = f"robot {robot.name!r} has no velocity or torque limits"
         remedy = "give `velocity`, `acceleration` or `effort`"

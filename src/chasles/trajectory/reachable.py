@@ -60,7 +60,7 @@ It is larger than 1 because the errors change slightly with the speeds.
 """
 
 SMALL = 1e-11
-"""Smallest coefficient of u relative to the coefficient of x, and smallest slope of a row."""
+"""Smallest ratio of the coefficients of u and x, and smallest slope of a row."""
 
 SLACK = 5e-7
 """Fraction of every limit reserved for rounding and for errors of the parabolas."""
@@ -128,7 +128,7 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
     high.append(2.0 * top)
     low.append(0.0)
     slope.append(-1.0 + 0.0 * d)
-    rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible
+    rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible;
     bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # 0 if a row is NaN
     point = [most, most, -1.0 + 0.0 * d]
     return [point, [0.0 * d, 0.0 * d], [*high, *low, *slope, bottom, rests, bounded]]

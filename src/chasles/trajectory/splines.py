@@ -85,9 +85,7 @@ def spline(
     gap = np.abs(at.space.difference(at.points[-1], at.points[0])).max()
     if ends == "periodic" and gap > 1e-9:
         problem = f"the last point is {gap:.3g} from the first"
-        raise InputError(
-            "E-PATH-020", problem, "repeat the first point at the end", part="spline"
-        )
+        raise InputError("E-PATH-020", problem, "repeat the first point at the end", part="spline")
     curved = [row for where, _ in at.space.brackets for row in range(where.start, where.stop)]
     if degree > 3 and curved:
         problem = "rotations, poses and joints with quaternions support only degree 3"

@@ -38,7 +38,7 @@ HEADERS = {
 """Headers of every response; the content security policy is added to them."""
 
 FRAMES = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "vscode-webview:")
-"""Origins of notebooks that may embed the page. They also need its token."""
+"""Origins of notebooks that may embed the page; a notebook also needs the token of the page."""
 
 
 def served() -> Path:

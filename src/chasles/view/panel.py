@@ -26,7 +26,7 @@ RESOLUTION = 1000
 """Number of steps of a slider."""
 
 RATE = 30.0
-"""Pictures per second, and samples per second of a motion without times."""
+"""Frame rate (1/s) of playback, and sampling rate (1/s) of a motion without times."""
 
 PANEL_RATE = 3.0
 """Rate (1/s) at which sliders follow a motion. At 30/s they would slow down drawing."""
@@ -120,7 +120,7 @@ class Panel:
             self.refresh()
 
     def _dragged(self, k: int, event: Any) -> None:
-        if event.client is None:  # set by `refresh`, not by a user
+        if event.client is None:  # `refresh` set the value, not a user
             return
         with self.lock:
             figure, trouble = self.figure, ""
@@ -232,7 +232,7 @@ class Playback:
         for panel in panels:
             panel.figure.felt = motion.felt
             if motion.points is not None:
-                panel.boxes[ContactForces.label].value = True  # calls `show`
+                panel.boxes[ContactForces.label].value = True  # this calls `show`
         with server.gui.add_folder("Motion"):
             self.button = server.gui.add_button("Play")
             self.bar = server.gui.add_slider(

@@ -44,7 +44,7 @@ def check_video(path: str | os.PathLike[str], *, overwrite: bool = False) -> Pat
         )
     if not file.absolute().parent.is_dir():
         raise FileError(
-            "E-VIEW-021", "the folder does not exist", "create it first", file=file.parent
+            "E-VIEW-021", "the folder does not exist", "create the folder first", file=file.parent
         )
     check_target(file, overwrite=overwrite)
     _writer_package(file)
@@ -122,7 +122,7 @@ def record(
 def page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
     """Open the page of a viewer in a headless browser; yield its viser client."""
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
-    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # a new window has bars at its top
+    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # room for toolbars
     known = set(viewer.server.get_clients())
     viewer.stage.expect_recording(size)
     with tempfile.TemporaryDirectory(prefix="chasles-", ignore_cleanup_errors=True) as profile:

@@ -278,7 +278,7 @@ def _size(client: Any) -> tuple[int, int]:
 def _suit(stage: Stage, shaded: Any, client: Any) -> None:
     """Switch on shadows if the client is fast enough, unless the stage is being recorded."""
     if not stage.recorded and is_quick(client):
-        shaded.value = True  # calls `Stage.shadows`
+        shaded.value = True  # this calls `Stage.shadows`
 
 
 @contextmanager
