@@ -57,9 +57,9 @@ class Parametric(Deriving):
         Notes
         -----
         The choice uses QR with column pivoting (Gautier 1991) on regressors of random states, which
-        ignore joint limits. Robots that differ only in size have the same base parameters. For a
-        robot with loops, they are the base parameters of its tree; closed motions may depend on
-        fewer.
+        ignore joint limits. The same columns are chosen for robots that differ only in size. For a
+        robot with loops, the result contains the base parameters of its tree; closed motions may
+        depend on fewer.
 
         Examples
         --------

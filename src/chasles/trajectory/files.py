@@ -1,4 +1,4 @@
-"""Trajectories from motion files, such as those that `Move.save` writes."""
+"""Trajectories from motion files, such as files written by `Move.save`."""
 
 import os
 

@@ -246,7 +246,7 @@ class Along:
         piece = x.searchsorted(begin, "right") - 1
         c.take(piece, 1, course.pieces, "clip")
         np.subtract(begin, x[piece], out=course.start[:, 0])
-        course.anchor[0] = path.anchors[0]  # steps are additive: no brackets
+        course.anchor[0] = path.anchors[0]  # without brackets, steps are additive
 
     def torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Return joint torques, at the actuated joints if there are loops."""

@@ -44,7 +44,7 @@ PLACES = 3
 """Number of places in a grid interval where constraints are known: its ends and its middle."""
 
 NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
-"""Newton steps per call, largest number of steps, and relative change at convergence."""
+"""Newton's method: steps per call, largest number of steps, relative change at convergence."""
 
 CUBIC = 1.0 / 24.0
 """Factor of the change of second differences that bounds the error of the parabolas.

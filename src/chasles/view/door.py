@@ -218,7 +218,7 @@ def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
 
 
 class _Over:
-    """A module with some of its names replaced."""
+    """Wrapper of a module in which some names are replaced."""
 
     def __init__(self, under: Any, **names: Any) -> None:
         self.__dict__.update(names, _under=under)

@@ -122,7 +122,7 @@ def record(
 def page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
     """Open the page of a viewer in a headless browser; yield its viser client."""
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
-    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # room for toolbars
+    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # 200 for toolbars
     known = set(viewer.server.get_clients())
     viewer.stage.expect_recording(size)
     with tempfile.TemporaryDirectory(prefix="chasles-", ignore_cleanup_errors=True) as profile:
