@@ -12,8 +12,7 @@ from chasles.trajectory.moves import Closed, Move, Polynomial
 from chasles.trajectory.spaces import Space, of_robot, vectors
 
 SAMES = 1e-6
-"""Largest distance (rad or m) from a given configuration that counts as the same assembly branch.
-"""
+"""Largest distance (rad or m) between configurations on the same assembly branch."""
 
 NEAR = 16
 """Number of stored configurations per piece, used as initial guesses for closing the loops."""

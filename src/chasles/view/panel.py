@@ -176,7 +176,7 @@ class Motion:
         return robot.integrate(here, share * robot.difference(here, self.q[int(k) + 1]))
 
     def felt(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the contact points and forces (count, 3) at the last instant up to a given time."""
+        """Return the contact points and forces (count, 3) at the last instant up to t."""
         if self.points is None or self.forces is None:
             return np.zeros((0, 3)), np.zeros((0, 3))
         k = max(int(np.searchsorted(self.t, t, side="right")) - 1, 0)
@@ -274,7 +274,7 @@ class Playback:
         self.go(self.clock + pictures * float(self.speed.value) / RATE)
 
     def pictures(self, rate: float) -> Iterator[float]:
-        """Pause, then step through the motion by 1/rate s at the chosen speed, and yield the times."""
+        """Pause, then step through the motion by 1/rate s at the chosen speed; yield each time."""
         self.play(False)
         label, step = self.film.label, float(self.speed.value) / rate
         self.film.disabled = True
