@@ -48,7 +48,7 @@ from chasles.robot.numbers import Numbers
 
 
 class Computing(Identity):
-    """Functions of a robot's state, for one state or for any batch shape that broadcasts."""
+    """Functions of a robot's state, for one state or for a batch of any shape."""
 '''
 
 

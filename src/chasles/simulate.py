@@ -1,4 +1,4 @@
-"""Simulation: the motion of a robot from a state under forces."""
+"""Simulation of a robot from an initial state."""
 
 from typing import Unpack
 

@@ -1,8 +1,8 @@
 """Independent tasks on threads of this process, or on the workers of a Dask cluster.
 
 A task reads, computes and writes one item, so that only its small result is transferred. Workers
-receive the function as a recipe, from which each process makes it once. Results arrive in the order
-of the items, so that sums do not depend on the number of threads or workers.
+receive the function in serialized form, and each process deserializes it once. Results arrive in
+the order of the items, so that sums do not depend on the number of threads or workers.
 """
 
 import pickle
@@ -24,13 +24,13 @@ THREADS = 2
 """Number of tasks that run at the same time in this process."""
 
 WINDOW, LEAST = 8, 16
-"""Number of tasks sent ahead to a cluster per thread of its workers, and the smallest number."""
+"""Number of pending tasks per worker thread of a cluster, and their smallest total number."""
 
 TOGETHER = 16
 """Largest number of items per task on a cluster. With few items, each is a separate task."""
 
 ATTEMPTS = 10
-"""Number of times that a task is submitted if its workers die.
+"""Largest number of times that a task is submitted if its workers die.
 
 Each time, Dask tries several workers.
 """
@@ -47,7 +47,7 @@ Told = Callable[[int], None]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Task = Callable[[Item, Told], Result]
-"""Function of an item and of a callback, to which it reports progress while it runs."""
+"""Function of an item and of a callback that receives its progress."""
 
 
 def run(
@@ -72,8 +72,8 @@ def ahead(
 ) -> Iterator[Result]:
     """Yield a function's results for blocks, in order. Threads compute while blocks are read.
 
-    Memory holds at most one block per thread, and one that is read ahead. With one thread,
-    everything runs in the caller's thread.
+    At most `threads` + 1 blocks are in memory. With one thread, the function runs in the caller's
+    thread.
     """
     if threads < 2:
         yield from map(function, blocks)
@@ -119,9 +119,9 @@ def _here(
 
 
 class Portable:
-    """A function that is pickled as a recipe, and made from it once in each process.
+    """A function that is pickled as bytes and deserialized once in each process.
 
-    key: identifies the function in Dask graphs. The names of its tasks there begin with `__name__`.
+    key: identifies the function in Dask graphs. The names of its tasks begin with `__name__`.
     """
 
     __name__ = "chasles"
@@ -146,10 +146,10 @@ _MAKING = Lock()
 
 
 def _remembered(recipe: bytes, version: str) -> Portable:
-    """Return this process's function for a recipe, made on first use."""
+    """Return the function for pickled bytes, deserialized once in each process."""
     if version != VERSION:
         problem = f"a worker has chasles {VERSION}, but this is chasles {version}"
-        raise InputError("E-CLUSTER-003", problem, "install one version everywhere")
+        raise InputError("E-CLUSTER-003", problem, "install the same version everywhere")
     with _MAKING:
         return _made(recipe)
 
@@ -162,7 +162,7 @@ def _made(recipe: bytes) -> Portable:
 def _counted(items: Sequence[Any], recipe: bytes, version: str) -> list[tuple[Any, int]]:
     """Run a task on a worker; return its results, each with the count that it reported.
 
-    The scheduler sees the recipe only as bytes and does not unpickle it.
+    The function is passed as bytes, which the scheduler does not unpickle.
     """
     task, found = _remembered(recipe, version), []
     for item in items:

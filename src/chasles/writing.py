@@ -19,7 +19,7 @@ from chasles.errors import ExistingFileError, FileError, said
 
 try:
     import fcntl
-except ImportError:  # on Windows
+except ImportError:  # Windows has no fcntl
     fcntl: Any = None  # type: ignore[no-redef]
 
 TEMPORARY = re.compile(r"\.chasles-[0-9]+-[0-9a-f]{16}\.part")
@@ -47,7 +47,7 @@ def begun(folder: AnyPath, handle: int | None = None, mode: int = 0o666) -> tupl
         flags = _FLAGS | _BINARY | os.O_CREAT | os.O_EXCL
         descriptor = os.open(path, flags, mode, dir_fd=handle)
         if fcntl is not None:
-            with suppress(OSError):  # the file system has no locks, so nothing removes the file
+            with suppress(OSError):  # without locks, `collect` does not remove the file
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
         if fcntl is None or os.fstat(descriptor).st_nlink:
             return path, descriptor
@@ -55,7 +55,7 @@ def begun(folder: AnyPath, handle: int | None = None, mode: int = 0o666) -> tupl
 
 
 def collect(folder: AnyPath, handle: int | None = None) -> None:
-    """Remove the temporary files of killed writers from a folder; `handle` as in `begun`."""
+    """Remove the temporary files of killed writers from a folder. `handle`: see `begun`."""
     if fcntl is None:
         return
     with suppress(OSError):
@@ -87,7 +87,7 @@ def held(folder: AnyPath) -> int | None:
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:  # some file systems have no locks
+    except OSError as error:  # some file systems do not support locks
         os.close(descriptor)
         if isinstance(error, BlockingIOError):
             raise
@@ -106,7 +106,7 @@ def _temporary(target: Path) -> Iterator[Path]:
     try:
         if target.is_file() and hasattr(os, "fchmod"):
             os.fchmod(descriptor, stat.S_IMODE(target.stat().st_mode))
-        if fcntl is None:  # Windows, where an open file cannot be renamed
+        if fcntl is None:  # Windows cannot rename an open file
             os.close(descriptor)
             descriptor = -1
         yield Path(path)
@@ -121,7 +121,7 @@ def _temporary(target: Path) -> Iterator[Path]:
 
 
 def check_target(path: AnyPath, *, overwrite: bool, inputs: Iterable[AnyPath] = ()) -> None:
-    """Raise an error if a path exists, or is one of the input files under any name.
+    """Raise an error if a path exists, or if it refers to one of the input files.
 
     With `overwrite`, an existing file may be replaced unless it is one of `inputs`.
     """
@@ -186,8 +186,8 @@ def _resolved(path: AnyPath) -> Path:
     try:
         target = Path(os.path.realpath(path))
         special = target.exists() and not (target.is_file() or target.is_dir())
-    except ValueError as error:  # the path has a zero byte
-        raise FileError("E-FILE-062", said(error), "name another file", file=repr(path)) from None
+    except ValueError as error:  # the path contains a zero byte
+        raise FileError("E-FILE-062", said(error), "use another name", file=repr(path)) from None
     if special:
         problem = "the path is a device or a pipe, not a file"
         raise FileError("E-FILE-010", problem, "choose another place", file=path)
@@ -200,7 +200,7 @@ def _put(part: Path, target: Path, overwrite: bool) -> None:
         try:
             os.link(part, target)
             return
-        except OSError:  # the target exists, or the file system has no links
+        except OSError:  # the target exists, or hard links are not supported
             if os.path.lexists(target):
                 problem, remedy = (
                     "another program created this file in the meantime",
@@ -212,7 +212,7 @@ def _put(part: Path, target: Path, overwrite: bool) -> None:
 
 @contextmanager
 def _told(path: AnyPath) -> Iterator[None]:
-    """Convert system errors about a file into errors with a remedy."""
+    """Convert system errors about a file to `FileError`."""
     try:
         yield
     except FileError:

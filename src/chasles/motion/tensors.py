@@ -1,8 +1,8 @@
 """Rollouts of PyTorch and JAX arrays, with gradients by `rollout_pullback`.
 
-Array libraries have no notion of displacements along the configuration space. Covectors of q are
-converted from entries to displacements and back, so that gradients with respect to quaternions are
-tangent to the unit sphere.
+Array libraries compute gradients with respect to the entries of q, but a rollout is differentiated
+with respect to displacements in the configuration space. The covectors of q are converted between
+the two, so that gradients with respect to quaternions are tangent to the unit sphere.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,9 @@
 """Forward dynamics of a long chain with logarithmic depth (Featherstone 2008, section 7.5).
 
-All joints of one level of the assembly run the same program, as a batch in which each row is a pair
-of pieces. One state of N joints takes about 3 log2(N) batches, whose rows are distributed to SIMD
-lanes and threads. Velocities along the chain are a prefix sum with the same number of levels.
+The chain is assembled level by level. At each level, one program joins all pairs of adjacent
+subchains (pieces) as a batch with one row per pair. Forward dynamics of N joints takes about
+3 log2(N) batches per state. Their rows are distributed to SIMD lanes and threads. Velocities along
+the chain are computed as a prefix sum with the same number of levels.
 """
 
 from collections.abc import Callable, Sequence
@@ -48,11 +49,16 @@ SIZES = {
 }
 """Number of entries in a row of each array.
 
-place: E and r of a joint's frame in its parent. joint: rotation and translation per unit of q,
-offset of q, armature. state: q, qd, tau. first, second: a transform and a velocity. hinge: X, the
-angular and linear parts of S along z, and c. A, B: a piece, given by inverse inertias 11, 12 and 22
-and by the accelerations of its two handles. record: W, Y S, 1/D, g, the force due to tau alone, and
-tau. force: forces on both handles.
+- place: E and r of the joint's frame in its parent.
+- joint: rotation and translation per unit of q, offset of q, armature.
+- state: q, qd, tau.
+- first, second: a transform and a velocity.
+- inertia: mass, first moment and rotational inertia of the body.
+- inverse: upper triangle of the inverse spatial inertia.
+- hinge: X, the angular and linear entries of S along z, and c.
+- A, B: the inverse inertias 11, 12 and 22 of a piece, and the accelerations of its two handles.
+- record: W, Y S, 1/D, g, the force due to tau, and tau.
+- force: the forces on both handles.
 """
 
 
@@ -69,7 +75,7 @@ def moved(place: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
 
 
 def composed(first: Numbers, second: Numbers) -> list[Numbers]:
-    """Combine two steps along the chain into one: X2 X1 and X2 v1 + v2."""
+    """Compose the transforms and velocities of two successive parts: X2 X1 and X2 v1 + v2."""
     X = _transform(second)
     return [(*_flat(X @ _transform(first)), *(X @ _motion(first[12:]) + _motion(second[12:])))]
 
@@ -77,9 +83,9 @@ def composed(first: Numbers, second: Numbers) -> list[Numbers]:
 def loaded(
     inertia: Numbers, inverse: Numbers, joint: Numbers, first: Numbers, second: Numbers
 ) -> list[Numbers]:
-    """Return the piece of a single body, and its hinge.
+    """Return the arrays `A` and `hinge` of a single body.
 
-    first: contains the velocity of the body. second: X and the velocity of its joint.
+    first: transform and velocity of the body. second: transform X and velocity of its joint.
     """
     m, hx, hy, hz, *rest = inertia
     I = RigidInertia(m, Vector.of(hx, hy, hz), Symmetric(*rest))
@@ -90,7 +96,7 @@ def loaded(
 
 
 def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Numbers) -> list[Numbers]:
-    """Join two pieces; also return the record for `parted` (Eq 7.57 to 7.63).
+    """Return the piece that joins two pieces, and a record for `parted` (Eq 7.57 to 7.63).
 
     The joint is between handle 2 of A and handle 1 of B. Its force on B is f = Y (g + S qdd) with
     Y = (Phi_B + X Phi_A X')^-1 and S'f = tau - armature qdd, so f = W g + Y S tau / D.
@@ -114,7 +120,7 @@ def joined(A: Numbers, B: Numbers, hinge: Numbers, joint: Numbers, state: Number
 def parted(
     A: Numbers, B: Numbers, hinge: Numbers, record: Numbers, force: Numbers
 ) -> list[Numbers]:
-    """Return forces on the handles of two joined pieces, and qdd, from the outer forces."""
+    """Return qdd and the forces on all handles of two pieces, from forces on the outer handles."""
     X = _transform(hinge)
     W, y, over = _symmetric(record[:21]), Vector(tuple(record[21:27])), record[27]
     across, B12 = _carried(X, _piece(A)[1].T), _piece(B)[1]
@@ -191,7 +197,7 @@ def traced(algorithm: Callable[..., list[Numbers]]) -> Program:
     return Program.from_outputs(algorithm.__name__, inputs, outputs)
 
 
-# Numbers -----------------------------------------------------------------------------------------
+# Evaluation --------------------------------------------------------------------------------------
 
 
 class Chain:
@@ -199,8 +205,7 @@ class Chain:
 
     Parameters
     ----------
-    robot : the robot. Each joint must carry the next, and all links must have mass and moments of
-        inertia.
+    robot : the robot, a single chain of joints. All links must have mass and moments of inertia.
 
     Raises ModelError for other robots; the error names the joint.
     """
@@ -270,7 +275,7 @@ class Chain:
 def _run(
     threads: int | None, algorithm: Callable[..., list[Numbers]], *arrays: np.ndarray
 ) -> list[np.ndarray]:
-    """Return results (rows, states, size) for arrays that broadcast to (rows, states, size)."""
+    """Run a program on arrays (rows, states, size), whose first two axes broadcast."""
     compiled, shape = kernel(algorithm), np.broadcast_shapes(*(a.shape[:2] for a in arrays))
     flat = [np.broadcast_to(a, (*shape, a.shape[2])).reshape(-1, a.shape[2]) for a in arrays]
     out = [np.empty((shape[0] * shape[1], v.size)) for v in compiled.interface.outputs]

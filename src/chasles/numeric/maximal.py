@@ -32,8 +32,9 @@ from chasles.model.loads import by_body
 from chasles.model.model import Loop
 
 PROXIMAL = 1e-8
-"""Compliance of each joint equation, relative to the acceleration of the heaviest body. Refinement
-removes it; redundant equations then share one force.
+"""Compliance added to each joint equation, multiplied by the largest diagonal entry of M.
+
+Iterative refinement removes its effect on the accelerations. Redundant equations share the force.
 """
 
 STEPS = 30
@@ -52,14 +53,14 @@ UNITS = Motions(
 """Unit motions about and along the axes."""
 
 Entries = dict[tuple[int, int], Number]
-"""Entries of a matrix by row and column; others are zero."""
+"""Nonzero entries of a matrix, by row and column."""
 
 
 class Bridge(NamedTuple):
-    """A joint of the tree or of a loop: the sum of X a over its ends is S qdd + c.
+    """A joint of the tree or of a loop, with (sum of X a over its two bodies) = S qdd + c.
 
-    ends: the moving bodies that it connects, with the columns of X from their coordinates to the
-    joint's; negative for the predecessor. T: constraint forces. Ta: active forces.
+    ends: indices of the moving bodies that the joint connects, each with the transform X from body
+    to joint coordinates, negated for the predecessor. T: constraint forces. Ta: active forces.
     """
 
     ends: tuple[tuple[int, Motions], ...]
@@ -69,7 +70,7 @@ class Bridge(NamedTuple):
 
 
 class Row(NamedTuple):
-    """Equations: the sum of A a over some bodies is `value`, one equation per row of A."""
+    """Equations (sum of A a over some bodies) = `value`, one for each row of A."""
 
     terms: tuple[tuple[int, Matrix], ...]
     value: Vector
@@ -78,8 +79,9 @@ class Row(NamedTuple):
 class Equations(NamedTuple):
     """Equations of motion M a - K' lam = f and of joints K a = k, with six accelerations per body.
 
-    The last rows of K belong to loops and couplings. qdd = J a - d. residual: closure errors of
-    loops and couplings, in rad or m. opening: their rates, in rad/s or m/s.
+    The last rows of K belong to loops and couplings. Joint accelerations are qdd = J a - d.
+    residual: closure errors of loops and couplings, in rad or m. opening: time derivatives of
+    these errors, in rad/s or m/s.
     """
 
     M: Entries
@@ -102,7 +104,7 @@ def equations(
     """Return the equations of one state. f_ext: forces on bodies, in body coordinates.
 
     For a model that depends on time, pass `model.at(t)`. A joint with a prescribed motion
-    determines all six accelerations across it.
+    constrains all six components of the relative acceleration.
     """
     x, xd = model.positions(q), model.velocities(qd, 1)
     given = {i: Vector(tuple(tau[s])) for i, s in model.velocity_slices.items()}
@@ -186,7 +188,7 @@ def _held(joint: Bridge, driven: bool) -> Row:
 
 
 def _combined(parts: Sequence[tuple[Bridge, Matrix | None]], value: Vector | None = None) -> Row:
-    """Return the rows (sum of A qdd over some joints) = value; A = None stands for 1."""
+    """Return the rows (sum of A qdd over some joints) = value; A = None is the identity."""
     terms: list[tuple[int, Matrix]] = []
     for joint, A in parts:
         bend = joint.Ta.T @ joint.c
@@ -249,7 +251,7 @@ class Solution(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """Compressed columns: their order, the entry and row of each slot, and column starts."""
+    """Sparse matrix in CSC format: column order, entry and row of each slot, column starts."""
 
     order: np.ndarray
     slots: np.ndarray
@@ -260,8 +262,9 @@ class Columns(NamedTuple):
 class Solver:
     """Factorization of [M K'; K -mu] with a fixed sparsity pattern.
 
-    The matrix is regular for any rank of K; refinement removes the effect of mu (proximal method).
-    M, K: indices of their entries. The first matrix determines the order of elimination.
+    The matrix is regular for any rank of K. Iterative refinement removes the effect of mu (proximal
+    method). M, K: rows and columns of their nonzero entries. The order of elimination is chosen for
+    the first matrix and reused for all others.
     """
 
     def __init__(self, M: Iterable[tuple[int, int]], K: Iterable[tuple[int, int]], n: int, m: int):
@@ -299,7 +302,7 @@ class Solver:
         return Solution(x[:n], -x[n:], float(unmet) <= CONSISTENT * float(size))
 
     def _factored(self, entries: np.ndarray, mu: float) -> tuple[Any, Any]:
-        """Return a function that applies the exact matrix, and a solver of the compliant matrix."""
+        """Return the product with the matrix for mu = 0, and the solver for the given mu."""
         from scipy.sparse import csc_array
         from scipy.sparse.linalg import splu
 

@@ -29,9 +29,9 @@ class Operations(NamedTuple):
     """Operation counts of table 6.6 for a tree of n rows.
 
     D1, D2: sums over all rows of d - 1 and of d (d - 1) / 2, where d is the number of rows on the
-    path to the root (Eq 6.26 and 6.27). Factors take D2 multiplications and additions, and D1
-    divisions; LTL also n square roots. Each solve takes 2 D1 multiplications and additions, and n
-    divisions (LTL: 2 n).
+    path to the root (Eq 6.26 and 6.27). A factorization takes D2 multiplications, D2 additions and
+    D1 divisions, and LTL also takes n square roots. A solution takes 2 D1 multiplications, 2 D1
+    additions and n divisions (2 n for LTL).
     """
 
     n: int
@@ -40,12 +40,12 @@ class Operations(NamedTuple):
 
     @property
     def entries(self) -> int:
-        """Number of entries of H that branching does not make zero: n + 2 D1."""
+        """Number of entries of H that the tree allows to be nonzero: n + 2 D1."""
         return self.n + 2 * self.D1
 
 
 def operations(parents: Parents) -> Operations:
-    """Return the quantities in which table 6.6 expresses costs.
+    """Return the numbers n, D1 and D2 that determine the operation counts of table 6.6.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def operations(parents: Parents) -> Operations:
 
 
 def pattern(parents: Parents) -> np.ndarray:
-    """Return a mask of the entries of H that branching does not make zero (section 6.4).
+    """Return the sparsity pattern of H for a tree (section 6.4).
 
     Parameters
     ----------
@@ -497,7 +497,7 @@ def _checked(function: str, parents: Parents) -> tuple[int, ...]:
 def _square(function: str, matrix: Any, n: int) -> np.ndarray:
     A = np.asarray(matrix, dtype=float)
     if A.shape[-2:] != (n, n) or not np.all(np.isfinite(A)):
-        problem = f"the matrix must be finite, with shape (..., {n}, {n}), not {A.shape}"
+        problem = f"the matrix must be finite with shape (..., {n}, {n}), not {A.shape}"
         raise InputError(
             "E-MATH-343", problem, "give one row for each entry of `parents`", part=function
         )
@@ -505,14 +505,14 @@ def _square(function: str, matrix: Any, n: int) -> np.ndarray:
 
 
 def _matrix(function: str, H: Any, parents: Parents) -> tuple[np.ndarray, tuple[_Row, ...]]:
-    """Return a copy of H's lower triangle, and the rows. Check the zeros that the tree implies."""
+    """Return a copy of H's lower triangle, and the rows, after checking the sparsity pattern."""
     tree = _checked(function, parents)
     A = _square(function, H, len(tree))
     extra = np.argwhere((np.tril(A) != 0.0) & ~_lower(tree))
     if len(extra):
         i, j = extra[0][-2:]
         problem = f"entry [{i}, {j}] is not zero, but its row and column are on different branches"
-        raise InputError("E-MATH-344", problem, "check parents", part=function)
+        raise InputError("E-MATH-344", problem, "check `parents`", part=function)
     return np.tril(A), _rows(tree)
 
 

@@ -1,9 +1,9 @@
-"""Subspaces of motions and forces, and one body under constraints (Featherstone 2008, chapter 3).
+"""Subspaces of motions and forces, and constrained bodies (Featherstone 2008, chapter 3).
 
 A motion subspace S (6, m) and a force subspace T (6, k) are given by columns that span them. The
 two kinds are dual: the entries of T' S are powers. Inner products of motions with motions are never
-formed, because they would depend on units. If a basis must be chosen, the choice is arbitrary, but
-the subspace is not.
+formed, because they would depend on units. Functions that return a basis may return any basis of
+the subspace.
 """
 
 from typing import Any, NamedTuple
@@ -43,7 +43,7 @@ def span(S: Any) -> np.ndarray:
 
 
 def complement(S: Any) -> np.ndarray:
-    """Return T with T' S = 0: forces that do no work on S.
+    """Return a basis T of the forces that do no work on motions in S: T' S = 0.
 
     Parameters
     ----------
@@ -53,7 +53,8 @@ def complement(S: Any) -> np.ndarray:
     Returns
     -------
     T : ndarray, shape (n, n - rank)
-        Columns of forces. For a force subspace, they span the allowed motions (table 3.1).
+        Columns that span these forces. If S spans forces, T spans the motions that they allow
+        (table 3.1).
 
     Examples
     --------
@@ -113,7 +114,7 @@ def decompose(v: Any, *subspaces: Any) -> tuple[np.ndarray, ...]:
 
 
 def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Split f = f_a + f_c into the active force along S and the constraint force (Eq 3.28).
+    """Split a force f = f_a + f_c into active force and constraint force (Eq 3.28).
 
     Parameters
     ----------
@@ -127,9 +128,9 @@ def split_force(I: Any, S: Any, f: Any) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     f_a : ndarray, shape (6,)
-        Force in I S, the forces that cause motion in S.
+        Active force, which is in the range of I S and accelerates the body along S.
     f_c : ndarray, shape (6,)
-        Constraint force, which does no work on S.
+        Constraint force, which does no work on motions in S.
 
     Examples
     --------
@@ -167,8 +168,8 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
 
     Notes
     -----
-    An example is the force of a pinion at the rim of its gear: it drives like a torque about
-    the axis, but loads the bearings differently (example 3.2).
+    An example is the force of a pinion at the rim of a gear. It has the same effect on the motion
+    as a torque about the axis of the gear, but a different load on the bearings (example 3.2).
 
     Examples
     --------
@@ -185,7 +186,7 @@ def active_subspace(S: Any, forces: Any) -> np.ndarray:
         problem = (
             f"{F.shape[1]} forces do work on {_rank(sizes)} of {S.shape[1]} degrees of freedom"
         )
-        remedy = "give one force per degree of freedom that does work on it"
+        remedy = "give one force that does work on each degree of freedom"
         raise InputError("E-MATH-039", problem, remedy, part="active_subspace")
     return F @ np.linalg.inv(work)
 
@@ -200,7 +201,9 @@ class Constrained(NamedTuple):
 
 
 def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
-    """Solve by projection on S: Phi = S (S' I S)^-1 S', of rank m (Eq 3.45 to 3.54).
+    """Return the motion of a constrained body by projection on S (Eq 3.45 to 3.54).
+
+    Phi = S (S' I S)^-1 S' has rank m.
 
     Parameters
     ----------
@@ -213,7 +216,7 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
     p : array_like, shape (6,)
         Bias force.
     c : array_like, shape (6,)
-        Acceleration that depends on velocities only.
+        Velocity-dependent part of the acceleration.
 
     Returns
     -------
@@ -240,7 +243,9 @@ def by_projection(I: Any, S: Any, f: Any, p: Any, c: Any) -> Constrained:
 
 
 def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
-    """Solve with unknown constraint forces T lam (Eq 3.55 to 3.58).
+    """Return the motion of a constrained body by multipliers lam (Eq 3.55 to 3.58).
+
+    The constraint force is T lam.
 
     Parameters
     ----------
@@ -253,7 +258,7 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
     p : array_like, shape (6,)
         Bias force.
     c : array_like, shape (6,)
-        Acceleration that depends on velocities only.
+        Velocity-dependent part of the acceleration.
 
     Returns
     -------
@@ -284,7 +289,7 @@ def by_multipliers(I: Any, T: Any, f: Any, p: Any, c: Any) -> Constrained:
 
 
 def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, ...]:
-    """Return H, C, qdd of H qdd + C = S' f, without constraint forces (Eq 3.59 to 3.64).
+    """Return H, C and qdd of the equation of motion H qdd + C = S' f (Eq 3.59 to 3.64).
 
     Parameters
     ----------
@@ -297,14 +302,14 @@ def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, 
     p : array_like, shape (6,)
         Bias force.
     c : array_like, shape (6,)
-        Acceleration that depends on velocities only.
+        Velocity-dependent part of the acceleration.
 
     Returns
     -------
     H : ndarray, shape (m, m)
-        Inertia of the degrees of freedom.
+        Mass matrix.
     C : ndarray, shape (m,)
-        Bias.
+        Bias force.
     qdd : ndarray, shape (m,)
         Accelerations.
 
@@ -322,20 +327,21 @@ def by_coordinates(I: Any, S: Any, f: Any, p: Any, c: Any) -> tuple[np.ndarray, 
 
 
 def collect(*subsystems: tuple[Any, Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Return H and C of several subsystems combined (Eq 3.10).
+    """Combine the equations of motion of several subsystems (Eq 3.10).
 
     Parameters
     ----------
     *subsystems : pair of array_like
-        H (..., n, n) and C (..., n) of each equation of motion H qdd + C = tau. A free rigid body
-        gives its spatial inertia (6, 6) and bias force (6,). Leading shapes broadcast.
+        H (..., n, n) and C (..., n) of each equation of motion H qdd + C = tau. For a free
+        rigid body, H is its spatial inertia (6, 6) and C its bias force (6,). Leading shapes
+        broadcast.
 
     Returns
     -------
     H : ndarray, shape (..., N, N)
         Block diagonal matrix, in the given order.
     C : ndarray, shape (..., N)
-        Bias.
+        Bias force.
 
     Raises
     ------

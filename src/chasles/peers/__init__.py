@@ -30,16 +30,16 @@ STATES = 20
 """Largest number of states of a motion at which robots are compared."""
 
 State = tuple[np.ndarray | None, np.ndarray | None]
-"""A position and a velocity, or None for random ones."""
+"""A position and a velocity; None stands for a random value."""
 
 
 @dataclass(frozen=True)
 class Library:
-    """A library: its adapter, its package, and the file formats it reads, preferred first.
+    """A library: its adapter, its package, and the file formats that it reads, preferred first.
 
-    `motors` is True if the library counts armature only at joints driven by a motor. `weightless`
-    is True if the library does not read gravity from files, so that gravity is set to the
-    robot's value.
+    `motors` is True if the library uses the armature only of joints that a motor drives.
+    `weightless` is True if the library does not read gravity from files; its gravity is then set to
+    the robot's value.
     """
 
     source: str
@@ -64,9 +64,10 @@ LIBRARIES: dict[str, Library] = {
 
 @dataclass(frozen=True)
 class Agreement:
-    """The worst difference of each term, the `first` difference, and its likely `cause`.
+    """Result of a comparison, with the worst difference of each term.
 
-    `uncompared` lists parts of the robot or of its file that no term covers.
+    `first` is the first difference above the tolerance, and `cause` its likely cause. `uncompared`
+    lists parts of the robot or of its file that no term covers.
     """
 
     robot: str
@@ -92,7 +93,7 @@ def compare(
     tolerance: float = TOLERANCE,
     motion: str | os.PathLike[str] | None = None,
 ) -> Agreement:
-    """Compare a robot with another library's reading of its file, term by term.
+    """Compare a robot, term by term, with the same file loaded by another library.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def compare(
         Largest difference relative to the largest entry.
     motion : str or path, optional
         Folder or file of `chasles simulate`, or a motion file. Terms are compared at up to 20 of
-        its states, evenly spread, instead of at a random one.
+        its states, evenly spread, instead of at a random state.
 
     Returns
     -------
@@ -141,7 +142,7 @@ def compare(
         file = _written(robot, chosen, Path(folder)) if path is None else Path(path)
         if file.suffix not in chosen.suffixes:
             problem = f"{library} reads only {' or '.join(chosen.suffixes)} files"
-            raise InputError("E-PEER-001", problem, "give one with --file", file=file)
+            raise InputError("E-PEER-001", problem, "give another file with --file", file=file)
         peer = _opened(chosen, file, robot)
     if path is None and chosen.weightless:
         peer.gravity = robot.gravity
@@ -175,13 +176,13 @@ def _states(robot: Robot, motion: str | os.PathLike[str]) -> list[State]:
 
 
 def _known_here(robot: Robot, name: str) -> str:
-    """Return the robot's name of a library's joint; free joints may be named after their link."""
+    """Return the robot's name for a joint; a library may name a free joint after its link."""
     longer = f"{name}_free"
     return longer if name not in robot.joints and longer in robot.joints else name
 
 
 def _with_coordinates_of(peer: Peer, robot: Robot) -> Robot:
-    """Return the robot with the library's kind of coordinates for revolute joints."""
+    """Return the robot with continuous or bounded revolute joints as in the library."""
     source = robot.model.source
     joints = tuple(
         replace(joint, kind=as_bounded(joint.kind, joint.name not in peer.circles))
@@ -240,7 +241,7 @@ def _by_terms(
             return None
 
     known = {joint.name for joint in robot.model.source.joints}
-    named = all(peer.joints) and bool(known & set(peer.joints))  # otherwise only the order is known
+    named = all(peer.joints) and bool(known & set(peer.joints))  # else match by order
     by_name = library.convention(robot, list(peer.joints) if named else None)
     sides = [side(seed + k, by_name) for k in range(2)]
     every = [sides[0], *(side(seed, by_name, state) for state in states[1:])]

@@ -15,7 +15,7 @@ STEP = 1e-3
 
 
 class Drake:
-    """A file as Drake reads it: all joints are independent; the mass matrix includes geared rotors.
+    """A robot loaded by Drake. All joints are independent; the mass matrix includes geared rotors.
 
     Drake treats mimic joints and loops as constraints, but does not expose their equations in
     Python.
@@ -88,7 +88,7 @@ class Drake:
         return moments(whole.get_mass(), whole.CalcComMoment(), about_origin)
 
     def _name(self, part: Any) -> str:
-        """Return the name of a body or joint, with the model's name if there are several."""
+        """Return the name of a body or joint, with the model name if there are several models."""
         model = self.plant.GetModelInstanceName(part.model_instance())
         if part.model_instance() == self._default:
             return str(part.name())

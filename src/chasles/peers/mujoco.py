@@ -13,14 +13,14 @@ from chasles.peers.terms import Answers, Machine, ten
 
 
 class MuJoCo:
-    """A file as MuJoCo reads it; its equality constraints count as loops."""
+    """A robot loaded by MuJoCo. Its equality constraints are compared as loops."""
 
     def __init__(self, path: Path, *, floating: bool) -> None:
         import mujoco
 
         self._mujoco, self.model = mujoco, _read(mujoco, path)
         if floating and not np.any(self.model.jnt_type == mujoco.mjtJoint.mjJNT_FREE):
-            problem = "MuJoCo supports a free joint only if the file has one"
+            problem = "MuJoCo cannot add a floating base to a file without a free joint"
             remedy = "add a free joint to the file, or omit --floating"
             raise InputError("E-PEER-005", problem, remedy, file=path)
         self.data = mujoco.MjData(self.model)
@@ -65,7 +65,7 @@ class MuJoCo:
         )
 
     def _machine(self) -> Machine:
-        """Return accelerations with controls and activations between -1 and 1."""
+        """Return the accelerations for some controls and activations between -1 and 1."""
         model, data = self.model, self.data
         data.ctrl[:], data.act[:] = np.cos(np.arange(model.nu)), np.sin(np.arange(model.na))
         self._mujoco.mj_forward(model, data)

@@ -10,7 +10,7 @@ from chasles.peers.terms import Answers, ten
 
 
 class Pinocchio:
-    """A file as Pinocchio reads it: all joints are independent, and loops are ignored.
+    """A robot loaded by Pinocchio. All joints are independent, and loops are ignored.
 
     Continuous joints of a URDF use a cosine and a sine as coordinates.
     """
@@ -31,7 +31,7 @@ class Pinocchio:
 
     @property
     def gravity(self) -> np.ndarray:
-        """Gravity (m/s2): Pinocchio's default unless it is set; that of the file is ignored."""
+        """Gravity (m/s2), by default Pinocchio's value; Pinocchio ignores the file's gravity."""
         return np.array(self.model.gravity.linear)
 
     @gravity.setter
@@ -49,7 +49,7 @@ class Pinocchio:
         jacobians = {f.name: np.zeros((6, 0)) for _, f in bodies}
         if model.nv:  # Pinocchio 4.1 crashes if nv is 0
             for k, f in bodies:
-                J = pin.getFrameJacobian(model, data, k, world).reshape(6, -1)  # (6,) if nv is 1
+                J = pin.getFrameJacobian(model, data, k, world).reshape(6, -1)  # (6,) for nv = 1
                 jacobians[f.name] = swap(J, axis=0)
         upper = np.triu(pin.crba(model, data, x))
         return Answers(

@@ -61,7 +61,7 @@ class Peer(Protocol):
 
 
 def ten(mass: float, center: np.ndarray, about_center: np.ndarray) -> np.ndarray:
-    """Return the ten inertial parameters about the origin, from those about the center of mass."""
+    """Return the ten inertial parameters from mass, center of mass and inertia about it."""
     about_origin = about_center + mass * (center @ center * np.eye(3) - np.outer(center, center))
     return moments(mass, mass * center, about_origin)
 
@@ -75,7 +75,7 @@ def moments(mass: float, first: np.ndarray, I: np.ndarray) -> np.ndarray:
 
 
 class Term(NamedTuple):
-    """A quantity on both sides, its relative difference, and the entry that differs most."""
+    """A compared quantity: its relative error, and both values of the entry that differs most."""
 
     name: str
     of: str
@@ -112,7 +112,7 @@ class Side(NamedTuple):
 
     @property
     def links(self) -> list[str]:
-        """Links that exist on both sides, by name."""
+        """Names of the links that exist in both libraries."""
         return [name for name in self.robot.bodies if name in self.answers.poses]
 
     @property
@@ -125,7 +125,7 @@ class Side(NamedTuple):
         return evaluate(self.robot.model, function, (self.q,), frame=name, **options)[0]
 
     def dynamics(self, function: str, *rates: np.ndarray) -> np.ndarray:
-        """Evaluate a function of the position and some rates, without damping and friction."""
+        """Evaluate a function of q and of the given rates, without damping and friction."""
         way = self.at.ways(function)[0].name
         found: np.ndarray = self.at.run(function, self.q, *rates, method=way)
         return found
@@ -180,7 +180,7 @@ def gravities(side: Side) -> Iterator[Term]:
 
 
 def biases(side: Side) -> Iterator[Term]:
-    """Compare bias forces; zero acceleration in one library may be nonzero in the other."""
+    """Compare bias forces, converted between the acceleration conventions of the libraries."""
     convention, qd = side.convention, side.at.qd
     v = convention.to_velocity(side.q, qd)
     zero = convention.from_acceleration(side.x, v, np.zeros(convention.nv))
@@ -212,8 +212,8 @@ def machines(side: Side) -> Iterator[Term]:
 def loops(side: Side) -> Iterator[Term]:
     """Compare the library's residuals of loops that are closed in chasles, if available.
 
-    The residuals include those of mimic joints, which cannot be distinguished. They are not
-    compared if mimic joints are independent in chasles.
+    The library's residuals also include equations of mimic joints, which cannot be told apart from
+    loops. Nothing is compared if mimic joints are independent in chasles.
     """
     source, here = side.robot.model.source, side.at.run("loop_residual", side.q)
     led = not side.robot.mimic and any(joint.mimic is not None for joint in source.joints)
@@ -233,11 +233,11 @@ TERMS: dict[str, Callable[[Side], Iterator[Term]]] = {
     "accelerations": machines,
     "loops": loops,
 }
-"""Terms to compare, in the order in which one difference causes the next."""
+"""Terms to compare. A difference in one term causes differences in the terms after it."""
 
 
 def term(name: str, of: str, here: np.ndarray, there: np.ndarray, size: float = 0.0) -> Term:
-    """Compare two arrays, and find the entry that differs most."""
+    """Return the comparison of two arrays, with the entry that differs most."""
     a, b = np.asarray(here, dtype=float), np.asarray(there, dtype=float)
     if not a.size:
         return Term(name, of, 0.0)
@@ -255,7 +255,7 @@ SNAPPED = 1e-3
 
 
 def unlike_joints(robot: Robot, peer: Peer) -> str:
-    """Explain why joints or degrees of freedom of the two sides differ; "" if they agree."""
+    """Return the reason why joints or degrees of freedom differ; "" if they agree."""
     source = robot.model.source
     known = {joint.name: joint for joint in source.joints}
     followers = [name for name in peer.joints if name not in robot.joints and name in known]
@@ -273,7 +273,7 @@ def unlike_joints(robot: Robot, peer: Peer) -> str:
     theirs = [name for name in peer.joints if name not in known]
     ours = [name for name in robot.joints if name not in peer.joints]
     renamed = len(theirs) == 1 and [robot.joint(name).traits.floating for name in ours] == [True]
-    common = len(ours) < len(robot.joints)  # otherwise only the order is known
+    common = len(ours) < len(robot.joints)  # else match by order
     if peer.nv != robot.nv or (ours and common and not renamed):
         return f"joints: {_some('in chasles', ours)}, {_some('in the other library', theirs)}"
     return ""
@@ -332,7 +332,7 @@ def _mass(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
 
 
 def _inertia(sides: Sequence[Side], first: Term, renamed: Renamed) -> str:
-    what = "another center of mass" if first.where[0] < 3 else "different moments of inertia"
+    what = "a different center of mass" if first.where[0] < 3 else "different moments of inertia"
     return (
         _replaced(sides[0].robot, first) or f"inertia: {first.of} has {what} in the other library"
     )
@@ -348,7 +348,7 @@ def _replaced(robot: Robot, first: Term) -> str:
 
 
 def _of_shapes(robot: Robot, first: Term) -> str:
-    """Report a link without mass, or one fixed to it, whose mass MuJoCo computes from shapes."""
+    """Report a link without mass on the same body, whose mass MuJoCo computes from shapes."""
     fixed = _fixed_to(robot, first)
     empty = [x.name for x in robot.model.source.links if x.name in fixed and not x.inertia.m]
     if empty and first.there > first.here:
@@ -386,13 +386,13 @@ CAUSES: dict[str, str | Callable[[Sequence[Side], Term, Renamed], str]] = {
     "placement": _placement,
     "mass": _mass,
     "inertia": _inertia,
-    "Jacobian": "joint: link poses agree, but {of} moves differently: another reference "
-    "point or other axes",
+    "Jacobian": "joint: link poses agree, but {of} moves differently: the reference "
+    "points or axes differ",
     "mass matrix": _mass_matrix,
     "gravity forces": "gravity: masses agree, but gravity forces differ; compare robot.gravity "
-    "with the other side's",
-    "bias forces": "velocity: both agree at rest; the velocities of a joint have another "
-    "convention in the other library",
+    "with gravity in the other library",
+    "bias forces": "velocity: both agree at rest; the other library uses a different "
+    "convention for the velocities of a joint",
     "loops": "loops: a loop that is closed in chasles is open in the other library; its "
     "frames differ",
 }

@@ -1,4 +1,4 @@
-"""`robot.plot`: all plots of a robot, by name."""
+"""The accessor `robot.plot`, with one method for each plot."""
 
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -42,7 +42,7 @@ class Plots:
     """Plots of a robot. Each method draws one plot and returns its Matplotlib axes.
 
     axes: Matplotlib axes to draw in; if None, a new pyplot figure is created. Paths are arrays with
-    one row per instant; t (n,) are their times in s, by default the indices. Units are SI units and
+    one row per instant; t (n,) holds the times in s (default: row indices). Units are SI units and
     radians.
     """
 
@@ -52,7 +52,7 @@ class Plots:
     def torque(
         self, q: Array, qd: Array, qdd: Array, *, t: Array = None, axes: Axes | None = None
     ) -> Axes:
-        """Plot the joint torques of inverse dynamics along a motion.
+        """Plot the joint torques along a motion, computed by inverse dynamics.
 
         Parameters
         ----------
@@ -151,7 +151,7 @@ class Plots:
         Parameters
         ----------
         q : array_like, shape (n, nq) or (nq,)
-            A path, or with `joints`, the state of the other joints.
+            A path, or, with `joints`, one configuration for the other joints.
         frame : str, optional
             The frame. Default: `robot.tool`.
         joints : sequence of str, optional
@@ -198,7 +198,7 @@ class Plots:
             drawn.set_ylim(bottom=0.0)
             return finish(drawn, title, across)
         if t is not None:
-            raise InputError("E-PLOT-009", "t requires a path", "omit t, or joints")
+            raise InputError("E-PLOT-009", "t and joints cannot both be given", "omit one of them")
         first, second, states = swept(robot, q, joints, points)
         values = np.prod(singular_values(robot, states, chosen, rows), axis=-1)
         drawn = new(axes)
@@ -223,7 +223,7 @@ class Plots:
         q : array_like, shape (n, nq)
             Joint positions (rad or m).
         of : {"mass_matrix", "jacobian"}, optional
-            The matrix. For closed loops the mass matrix is in independent coordinates.
+            The matrix. For a robot with loops, the mass matrix is in independent coordinates.
         frame : str, optional
             Frame of the Jacobian. Default: `robot.tool`.
         rows : {"linear", "angular", "all"}, optional
@@ -265,7 +265,7 @@ class Plots:
         else:
             raise InputError("E-PLOT-012", f"of must be 'mass_matrix' or 'jacobian', not {of!r}")
         if not values.shape[-1]:
-            problem = f"robot {robot.name!r} has no degrees of freedom and therefore no mass matrix"
+            problem = f"robot {robot.name!r} has no degrees of freedom"
             raise InputError("E-PLOT-013", problem)
         low = values[..., -1] > np.finfo(float).eps * values[..., 0]
         ratio = np.divide(values[..., 0], values[..., -1], out=np.full(len(low), np.nan), where=low)
@@ -283,20 +283,20 @@ class Plots:
         plane: Plane = "xz",
         axes: Axes | None = None,
     ) -> Axes:
-        """Plot points that a frame's origin reaches, in m along the world axes.
+        """Plot reachable positions of a frame's origin, in world coordinates (m).
 
         Parameters
         ----------
         frame : str, optional
             The frame. Default: `robot.tool`.
         q : array_like, shape (n, nq), optional
-            Configurations. Default: random ones between the joint limits.
+            Configurations. Default: random configurations between the joint limits.
         samples : int, optional
             Number of random configurations.
         seed : int, optional
             Seed of the random configurations.
         plane : {"xy", "xz", "yz", "3d"}, optional
-            Plane of the plot, or "3d" for a plot in space.
+            Plane of the plot, or "3d" for a three-dimensional plot.
         axes : matplotlib Axes, optional
             Axes to draw in. Default: a new figure.
 
@@ -317,7 +317,7 @@ class Plots:
         robot = self._robot
         chosen = frame_of(robot, frame)
         if q is None:
-            remedy = "pass positions that close the loops as q (robot.assemble)"
+            remedy = "pass closed configurations as q; robot.assemble computes them"
             robot.mechanism.refuse_loops("workspace", remedy)
             if samples < 2:
                 raise InputError("E-PLOT-015", f"samples must be at least 2, not {samples}")
@@ -342,16 +342,18 @@ class Plots:
         axes: Axes | None = None,
         **options: Any,
     ) -> Axes:
-        """Plot the multiplications and additions of each method of a function against n joints.
+        """Plot the number of operations of each method of a function over the number of joints.
+
+        Operations are multiplications and additions.
 
         Parameters
         ----------
         function : str, optional
             Name of a function of the robot.
         methods : sequence of str, optional
-            Names of methods. Default: all except those with cubic or higher growth.
+            Names of methods. Default: all methods with less than cubic growth.
         lengths : sequence of int, optional
-            Numbers n of joints. Default: all.
+            Numbers of joints n. Default: from 1 to the number of joints of the robot.
         axes : matplotlib Axes, optional
             Axes to draw in. Default: a new figure.
         **options
@@ -360,8 +362,7 @@ class Plots:
         Returns
         -------
         axes : matplotlib Axes
-            The axes. The first n joints of the robot are free, and the others are held at their
-            neutral position.
+            The axes. For each n, all joints after the first n are fixed at their neutral position.
 
         Examples
         --------
@@ -371,7 +372,7 @@ class Plots:
         1
         """
         robot = self._robot
-        remedy = "chains of this robot cannot be counted, because its joints depend on each other"
+        remedy = "use a robot without loops and couplings"
         robot.mechanism.refuse_loops("cost", remedy)
         checked_options(robot.model, function, options)
         known = [m.name for m in METHODS[function] if not m.steep]
@@ -387,7 +388,7 @@ class Plots:
         possible = {m: found for m, found in values.items() if any(x is not None for x in found)}
         drawn = new(axes)
         for k, (method, found) in enumerate(possible.items()):
-            heights = [x or float("nan") for x in found]  # zero has no place on a logarithmic axis
+            heights = [x or float("nan") for x in found]  # a logarithmic axis cannot show zero
             look = {"color": f"C{k % 10}", "marker": ".v^s"[k // 10 % 4]}
             drawn.plot(counts, heights, label=method, **look)
         drawn.set_yscale("log")
@@ -405,7 +406,7 @@ def singular_values(robot: Robot, q: np.ndarray, frame: str, rows: Rows) -> np.n
     if not robot.nv:
         raise InputError(
             "E-PLOT-008",
-            f"robot {robot.name!r} has no degrees of freedom and therefore no Jacobian",
+            f"robot {robot.name!r} has no degrees of freedom",
         )
     J = robot.jacobian(q, frame=frame)[..., ROWS[rows], :]
     return np.linalg.svd(J, compute_uv=False)
@@ -429,7 +430,10 @@ def swept(
 def _count(
     robot: Robot, function: str, method: str, named: bool, options: dict[str, Any]
 ) -> int | None:
-    """Count the operations for one state; None if a method that was not named does not apply."""
+    """Return the operation count for one state.
+
+    If the method does not support the robot, raise an error if `named`, otherwise return None.
+    """
     chosen = dict(checked_options(robot.model, function, options))
     try:
         return program(robot.model, function, method=method, **chosen).count.flops

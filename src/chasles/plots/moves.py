@@ -11,7 +11,7 @@ from chasles.plots.paper import Axes, curves, finish
 from chasles.trajectory import Move
 
 INSTANTS = 401
-"""Number of instants drawn, in addition to both sides of every jump."""
+"""Number of evenly spaced times of a curve. Times on both sides of every break are added."""
 
 TITLES = ("position", "velocity", "acceleration", "jerk")
 
@@ -49,7 +49,7 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
 
         axes = pyplot.subplots(2, 2, figsize=(9.0, 5.5), layout="constrained")[1].ravel()
     if not 1 <= len(axes) <= len(TITLES):
-        problem = f"axes must have 1 to {len(TITLES)} axes, not {len(axes)}"
+        problem = f"axes must contain 1 to {len(TITLES)} axes, not {len(axes)}"
         raise InputError("E-PLOT-022", problem)
     t = np.unique(np.concatenate([np.linspace(0.0, given.duration, INSTANTS), _around(given)]))
     names = None if given.robot is None else columns(given.robot.model)
@@ -61,7 +61,7 @@ def move(given: Move, axes: Sequence[Axes] | None = None) -> Sequence[Axes]:
             labels = [
                 name.rpartition(".")[0] + name.rpartition(".")[2].lstrip("qd") for name in known
             ]
-        labels = [shown(label, 24) for label in labels]  # longer labels leave no room to draw
+        labels = [shown(label, 24) for label in labels]  # longer labels would cover the plot
         curves(drawn, t, dict(zip(labels, rows, strict=True)))
         unit = ("rad, m", "rad/s, m/s", "rad/s², m/s²", "rad/s³, m/s³")[k]
         finish(drawn, f"{TITLES[k]} ({unit})", "time (s)")

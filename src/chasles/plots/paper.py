@@ -1,4 +1,4 @@
-"""Common parts of plots: axes in one style, curves over time, files, and checked input."""
+"""Common parts of plots: style of axes, curves over time, files, and checks of arguments."""
 
 import math
 import os
@@ -14,7 +14,7 @@ from chasles.functions.doors import numbers
 from chasles.robot import Robot
 
 Axes = Any
-"""`matplotlib.axes.Axes`, in which a plot is drawn."""
+"""Stands for `matplotlib.axes.Axes`, so that Matplotlib is imported only on use."""
 
 PICTURES = (".png", ".svg", ".pdf")
 """Suffixes of plot files."""
@@ -25,14 +25,14 @@ Rows = Literal["linear", "angular", "all"]
 ROWS = {"angular": slice(0, 3), "linear": slice(3, 6), "all": slice(0, 6)}
 
 LONGEST = 24
-"""Largest length of a name in a legend; longer names leave no room to draw."""
+"""Largest length of a name in a legend; longer names would cover the plot."""
 
 MOST_NAMED = 12
 """Largest number of curves in a legend; more would cover the plot."""
 
 
 def new(axes: Axes | None, projection: str | None = None) -> Axes:
-    """Return the given axes, or those of a new pyplot figure."""
+    """Return the given axes, or the axes of a new pyplot figure."""
     if axes is not None:
         if projection is not None and getattr(axes, "name", "") != projection:
             problem = f"axes must have projection={projection!r} for this plot"
@@ -44,7 +44,10 @@ def new(axes: Axes | None, projection: str | None = None) -> Axes:
 
 
 def sheet(count: int, size: tuple[float, float] = (9.0, 3.3)) -> tuple[Any, Sequence[Axes]]:
-    """Return a figure without a window, and its `count` axes side by side; size in inches."""
+    """Return a figure without a window, and its axes in one row.
+
+    count: number of axes. size: width and height of the figure in inches.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -67,12 +70,12 @@ def check_picture(path: Path) -> None:
 
 
 def save(figure: Any, stream: Path | BinaryIO, suffix: str) -> None:
-    """Write a figure in the format that a suffix stands for."""
+    """Write a figure in the format of a file suffix."""
     figure.savefig(stream, dpi=110, format=suffix.removeprefix(".").lower())
 
 
 def curves(axes: Axes, t: np.ndarray, lines: Mapping[str, np.ndarray], **look: Any) -> None:
-    """Draw curves over t, with a legend if there are few enough."""
+    """Draw curves over t, with a legend if there are at most `MOST_NAMED` curves."""
     for label, values in lines.items():
         axes.plot(t, values, label=label, **look)
     if 0 < len(lines) <= MOST_NAMED:
@@ -147,7 +150,7 @@ def efforts(robot: Robot) -> Iterator[tuple[str, str]]:
 
 
 def path(what: str, value: Any, size: int) -> np.ndarray:
-    """Return consecutive states (n, size), of which there must be at least two, all finite."""
+    """Return a path (n, size) after checking that it is finite and has at least two rows."""
     found = numbers(what, value, size)
     if found.ndim != 2 or len(found) < 2:
         raise InputError(
@@ -169,7 +172,7 @@ def times(t: Any, count: int) -> tuple[np.ndarray, str]:
 
 
 def state(robot: Robot, q: Any) -> np.ndarray:
-    """Return one configuration (nq,), which must be finite."""
+    """Return one configuration (nq,) after checking that it is finite."""
     found = numbers("q", q, robot.nq)
     if found.ndim != 1:
         problem = f"q must be a single state of {robot.nq} numbers, not shape {found.shape}"
@@ -180,7 +183,7 @@ def state(robot: Robot, q: Any) -> np.ndarray:
 def _finite(what: str, found: np.ndarray) -> np.ndarray:
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
-        problem = f"{what} has a number that is not finite at index {tuple(bad[0].tolist())}"
+        problem = f"{what} is not finite at index {tuple(bad[0].tolist())}"
         raise InputError("E-PLOT-019", problem)
     return found
 
@@ -193,7 +196,10 @@ def frame_of(robot: Robot, frame: str | None) -> str:
 
 
 def span(robot: Robot, joint: str) -> tuple[float, float]:
-    """Return the limits of a joint with one coordinate; by default, half a turn or 1 m each way."""
+    """Return the limits of a joint with one coordinate.
+
+    Without two limits, return (-pi, pi) rad or (-1, 1) m.
+    """
     body = robot.model.bodies[robot.model.mover(joint)]
     if body.joint.nq != 1:
         problem = f"joint {joint!r} has {body.joint.nq} coordinates"

@@ -26,10 +26,10 @@ from chasles.robot.machine import start
 
 
 class Configuring(Computing):
-    """Configurations, mobility, closed loops and inverse kinematics."""
+    """Methods for configurations, mobility, closed loops and inverse kinematics."""
 
     def neutral(self, *, within: bool = False) -> np.ndarray:
-        """Return the initial configuration from the file, (nq,).
+        """Return the initial configuration (nq,) from the file.
 
         Parameters
         ----------
@@ -39,9 +39,9 @@ class Configuring(Computing):
         Returns
         -------
         q : ndarray, shape (nq,)
-            Configuration (rad or m), MuJoCo's qpos0. If the file gives no initial position for a
-            joint, the joint's two frames coincide. Without `within`, the configuration may violate
-            joint limits.
+            Configuration (rad or m), called qpos0 in MuJoCo. If the file gives no initial position
+            for a joint, the two frames of the joint coincide. Without `within`, the configuration
+            may violate joint limits.
 
         Examples
         --------
@@ -72,7 +72,7 @@ class Configuring(Computing):
         -------
         q : ndarray, shape (..., nq)
             Positions within the limits. Coordinates without limits, such as those of free and
-            spherical joints, are unchanged. Loops are not closed again; use `assemble`.
+            spherical joints, are unchanged. The result may violate loops; `assemble` closes them.
 
         Examples
         --------
@@ -156,14 +156,14 @@ class Configuring(Computing):
         size : int or tuple of int, optional
             Batch shape. Default: a single configuration.
         seed : int, optional
-            Seed of a new generator, instead of `rng`.
+            Seed of a new generator. It cannot be combined with `rng`.
 
         Returns
         -------
         q : ndarray, shape (*size, nq)
-            Configurations. Without limits, angles lie in [-pi, pi] and positions in [-1, 1] m; with
-            one limit, an interval of the same length starts there. Orientations are uniform. Loops
-            are open; `assemble` closes them.
+            Configurations. Without limits, angles lie in [-pi, pi] and positions in [-1, 1] m. A
+            joint with only one limit has an interval of the same length that starts or ends at the
+            limit. Orientations are uniform. Loops are not closed; use `assemble` to close them.
 
         Examples
         --------
@@ -193,7 +193,7 @@ class Configuring(Computing):
         return q
 
     def mobility(self, q: Array = None, *, tolerance: float = 1e-9) -> Mobility:
-        """Return the number of degrees of freedom that remain with closed loops.
+        """Return the number of degrees of freedom of the robot with its loops closed.
 
         Parameters
         ----------
@@ -232,7 +232,8 @@ class Configuring(Computing):
         Returns
         -------
         q : ndarray, shape (..., nq)
-            Closed configuration, by a damped Newton method to 1e-13 of the size of the loop.
+            Closed configuration. A damped Newton method closes the loops to 1e-13 relative to
+            their size.
 
         Raises
         ------
@@ -250,7 +251,7 @@ class Configuring(Computing):
         return assemble(self.mechanism.closing.positions, y, guess)
 
     def complete(self, q: Array, yd: Array, ydd: Array = None, *, tolerance: float = 1e-9) -> Any:
-        """Return all joint velocities from those of the independent coordinates.
+        """Return all joint velocities, given the velocities of the independent coordinates.
 
         Parameters
         ----------
@@ -288,7 +289,7 @@ class Configuring(Computing):
 
     @cached_property
     def _quick(self) -> Quick:
-        """Prepared calls of `inverse_kinematics`."""
+        """Cache of prepared calls of `inverse_kinematics`."""
         return Quick()
 
     def inverse_kinematics(
@@ -321,7 +322,8 @@ class Configuring(Computing):
             Obstacles by name, or `chasles.distances.Avoid`. The configuration avoids collisions
             with them and self-collisions.
         guess
-            Configuration (..., nq) of the first attempt, and of fixed joints.
+            Configuration (..., nq) from which the first attempt starts. It also gives the positions
+            of fixed joints.
         near
             Configuration (..., nq); the solution nearest to it, among those found, is returned.
         fixed
@@ -354,13 +356,14 @@ class Configuring(Computing):
         -----
         The solver takes damped Gauss-Newton steps on the configuration space (Sugihara, IEEE
         Transactions on Robotics 27, 2011), with an active set of joint limits, from starting
-        configurations near the targets. Results of a problem are bitwise identical alone, in any
-        batch and with any number of threads. With closed loops, the targets and the loops are one
-        system of equations. For arms with six joints, three consecutive axes of which intersect or
-        are parallel, all solutions are found in closed form (Pieper 1968; Elias and Wen 2022); for
-        seven joints, this is done for sampled positions of one joint. For other arms, solutions are
-        those found from the starting configurations. Without a guess, the search for one pose
-        starts at a closed-form solution, if there is one.
+        configurations near the targets. The result of a problem is bitwise identical whether it is
+        solved alone or in a batch, with any number of threads. For a robot with loops, the
+        equations of targets and loops are solved together. For arms with six joints, if three
+        consecutive axes intersect or are parallel, all solutions are found in closed form (Pieper
+        1968; Elias and Wen 2022). For arms with seven joints, these solutions are computed for
+        sampled positions of one joint. For other arms, only the solutions reached from the starting
+        configurations are found. Without a guess, the search for one pose starts at a closed-form
+        solution, if there is one.
 
         Examples
         --------
@@ -393,7 +396,7 @@ class Configuring(Computing):
 
 
 def _interval(lower: float, upper: float, span: float) -> tuple[float, float]:
-    """Return the interval between two limits. With one limit or none, its length is 2 span."""
+    """Return the interval between two limits; if a limit is missing, an interval of 2 span."""
     if math.isfinite(lower):
         return lower, upper if math.isfinite(upper) else lower + 2.0 * span
     return (upper - 2.0 * span, upper) if math.isfinite(upper) else (-span, span)

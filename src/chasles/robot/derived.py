@@ -21,7 +21,7 @@ from chasles.robot.motions import Moving
 
 
 class Deriving(Moving):
-    """Functions that are derived from other functions."""
+    """Methods of a robot that compile, differentiate, linearize or capture other functions."""
 
     def function(
         self,
@@ -36,7 +36,7 @@ class Deriving(Moving):
         dtype: str = "float64",
         **options: Any,
     ) -> Compiled:
-        """Return the compiled function with these options; it is compiled once.
+        """Return a function of the robot, compiled with the given options and cached.
 
         Parameters
         ----------
@@ -56,7 +56,12 @@ class Deriving(Moving):
         Returns
         -------
         callable
-            The compiled function. Functions that would open loops raise an error.
+            The compiled function.
+
+        Raises
+        ------
+        ModelError
+            If the function would violate the loops of the robot.
 
         Examples
         --------
@@ -79,7 +84,7 @@ class Deriving(Moving):
         shapes: Mapping[str, tuple[int, ...]] | None = None,
         **options: Any,
     ) -> Graph:
-        """Capture a function in a CUDA graph, whose launch takes a few microseconds.
+        """Capture a function in a CUDA graph, which launches in a few microseconds.
 
         Parameters
         ----------
@@ -114,7 +119,7 @@ class Deriving(Moving):
         if isinstance(function, str):
             if shapes is not None:
                 problem = f"shapes= applies to Python functions, not to {function!r}"
-                raise ArgumentError("E-GPU-029", problem, "omit it", part="graph")
+                raise ArgumentError("E-GPU-029", problem, "omit shapes", part="graph")
             self.mechanism.refuse_open("graph", function)
             run: Callable[..., Any] = self.function(function, **options)
             known = {v.name: v.shape for v in run.interface.inputs}  # type: ignore[attr-defined]
@@ -127,7 +132,7 @@ class Deriving(Moving):
             usual = {"q": (self.nq,), **dict.fromkeys(("qd", "qdd", "tau"), (self.nv,))}
             run, known = function, shapes_of(function, usual, shapes or {})
         values = {name: np.zeros(lead + shape, dtype) for name, shape in known.items()}
-        for name in ("q", "q0", "q1"):  # names of configurations
+        for name in ("q", "q0", "q1"):  # arguments that are configurations
             if known.get(name) == (self.nq,):
                 values[name][...] = self.neutral()
         return captured(run, values, library, device)
@@ -165,10 +170,11 @@ class Deriving(Moving):
         Returns
         -------
         ndarray or tuple of ndarray
-            One array if `wrt` is a single name, otherwise a tuple in that order. Each has the shape
-            of the result followed by that of the argument. Derivatives with respect to q are those
-            of f(integrate(q, d)) at d = 0 and have nv columns. Second derivatives have the shape of
-            the first followed by that of the second argument, for each pair of arguments.
+            One array if `wrt` is a single name, otherwise a tuple in the order of `wrt`. The shape
+            of each array is the shape of the result followed by the shape of the argument.
+            Derivatives with respect to q are derivatives of f(integrate(q, d)) with respect to d at
+            d = 0, and have nv columns. There is one second derivative for each pair of arguments;
+            the shapes of both arguments follow the shape of the result.
 
         Examples
         --------
@@ -209,7 +215,7 @@ class Deriving(Moving):
     ) -> Any:
         """Return the product of the transposed derivatives with a covector (reverse mode).
 
-        The cost is a small multiple of that of the function.
+        The cost is a small multiple of the cost of the function.
 
         Parameters
         ----------
@@ -297,13 +303,15 @@ class Deriving(Moving):
 
         Notes
         -----
-        The state x = (d, change of qd) uses the step d along `integrate` from the motion through
-        the state (Balafoutis and Patel 1991, Eq 7.2.3). For a robot with loops, x belongs to the n
-        `independent` coordinates, A is (..., 2n, 2n) and B is (..., 2n, m); coordinates="tree"
-        ignores the loops. The six components of a wrench are constant along its axes and about its
-        point: axes="world" keeps its direction in space, axes="frame" rotates it with the frame;
-        with at="frame" or (x, y, z) its point moves with the frame, with at="world" it stays at the
-        origin of the world.
+        The state x is the deviation (d, dqd) from the motion through the given state, where d is a
+        step of `integrate` and dqd the change of qd (Balafoutis and Patel 1991, Eq 7.2.3). For a
+        robot with loops, x belongs to the n `independent` coordinates, A is (..., 2n, 2n) and B is
+        (..., 2n, m); coordinates="tree" ignores the loops.
+
+        The six components of an external wrench are held constant. With axes="world" its direction
+        is constant in space; with axes="frame" it rotates with the frame. With at="frame" or
+        (x, y, z) its reference point moves with the frame; with at="world" the reference point is
+        the origin of the world.
 
         Examples
         --------
@@ -356,7 +364,7 @@ class Deriving(Moving):
         """
         packs = [name for name in METHODS if "packed" in spaces(name).options]
         if a_name("a function", function, "packed_entries") not in packs:
-            problem = f"{function!r} has no packed form"
+            problem = f"{function!r} has no packed result"
             raise InputError("E-CALL-097", problem, f"use one of {', '.join(packs)}")
         matrix, *_ = spaces(function).outputs
         rows, columns = np.array(matrix.packed(self.model)).reshape(-1, 2).T

@@ -1,4 +1,4 @@
-"""Modified robots: every edit returns a new robot."""
+"""Methods that modify a robot; each of them returns a new robot."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -105,7 +105,7 @@ class Editing(Parametric):
         fault = inertia_fault(float(mass), tensor)
         if fault is not None and fault.check == "not-positive":
             raise InputError(
-                "E-ROBOT-042", fault.what, "check the signs of the inertia", part="attach"
+                "E-ROBOT-042", fault.what, "check the signs of `inertia`", part="attach"
             )
         entries = ((0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2))
         about = Symmetric(*(float(tensor[entry]) for entry in entries))
@@ -119,16 +119,16 @@ class Editing(Parametric):
         ----------
         motions : mapping from str to callable
             For each joint, a function of the time (s) that returns its coordinate in rad or m (or
-            all coordinates of the joint). It is traced once, and must use arithmetic and the
-            functions of `chasles.expr`. A single degree of freedom of a universal, cylindrical or
-            yaw_pitch_roll joint is named "joint[0]".
+            all coordinates of the joint). The function is traced once, and may use only arithmetic
+            and functions of `chasles.expr`. A single degree of freedom of a universal, cylindrical
+            or yaw_pitch_roll joint is named "joint[0]".
 
         Returns
         -------
         Robot
-            Robot without the coordinates of these joints (rheonomic, Featherstone 2008, section
-            3.5); `driving_forces` gives the torques of the prescribed motions. Evaluate it with
-            `at_time`.
+            Robot without the coordinates of these joints (rheonomic constraints, Featherstone 2008,
+            section 3.5). `driving_forces` returns the torques of the prescribed motions. Use
+            `at_time` before calling functions of the robot.
 
         Examples
         --------
@@ -141,7 +141,7 @@ class Editing(Parametric):
         return self._changed(edit.drive(self.model, {n: motion(f, joint=n) for n, f in each}))
 
     def with_parameters(self, values: Mapping[str, Any]) -> Self:
-        """Return the robot with other model parameters.
+        """Return the robot with changed model parameters.
 
         Parameters
         ----------
@@ -149,8 +149,8 @@ class Editing(Parametric):
             `<link>.mass` (kg), `<link>.center` (3, m, link frame), `<link>.inertia` (3x3, kg m2,
             about the center of mass along the link's axes), `<joint>.placement` (4x4, pose of the
             joint in its parent link), `<joint>.armature`, `<joint>.damping`, `<joint>.friction`,
-            and `gravity` (3, m/s2). These include the names of `chasles.compile(parameters=)`. A
-            result of `chasles.identify` is also accepted.
+            and `gravity` (3, m/s2). All names of `chasles.compile(parameters=)` are accepted, and
+            also a result of `chasles.identify`.
 
         Returns
         -------
@@ -196,19 +196,19 @@ class Editing(Parametric):
                     )
 
     def subtree(self, link: str, *, floating: bool = False) -> Self:
-        """Return the part of the robot from a link outward.
+        """Return the subtree of the robot that starts at a link.
 
         Parameters
         ----------
         link : str
-            Root link of the part.
+            Root link of the subtree.
         floating : bool, optional
             Let the link float. Default: it is fixed to the world.
 
         Returns
         -------
         Robot
-            The part of the robot.
+            Robot that consists of the subtree.
 
         Examples
         --------
@@ -219,7 +219,7 @@ class Editing(Parametric):
         return self._changed(edit.subtree(self.model, link, floating=floating))
 
     def with_gravity(self, gravity: Array) -> Self:
-        """Return the robot with another acceleration of gravity.
+        """Return the robot with a new gravity vector.
 
         Parameters
         ----------
@@ -241,7 +241,7 @@ class Editing(Parametric):
         if not _is_finite(g, 3):
             problem = f"gravity must be three finite numbers, not {gravity!r}"
             raise InputError("E-ROBOT-009", problem, part="with_gravity")
-        return self._changed(gravity=Vector(tuple(float(x) + 0.0 for x in g)))  # no -0.0
+        return self._changed(gravity=Vector(tuple(float(x) + 0.0 for x in g)))  # + 0.0 avoids -0.0
 
     def simplified(self) -> Self:
         """Return a robot with the same equations of motion and fewer nonzero inertial parameters.
@@ -254,10 +254,11 @@ class Editing(Parametric):
 
         Notes
         -----
-        This is dynamic equivalence (Featherstone 2008, section 9.7). Joint torques, accelerations
-        and kinetic energy are unchanged, as `is_equivalent` checks. Reactions, momentum, center of
-        mass and a constant of the potential energy change. Functions with method="fastest" apply it
-        automatically; use it for other programs and for inspection.
+        The robots are dynamically equivalent (Featherstone 2008, section 9.7). Joint torques,
+        accelerations and kinetic energy are unchanged, as `is_equivalent` checks. Reactions,
+        momentum, center of mass and a constant of the potential energy change. Functions with
+        method="fastest" simplify the robot automatically. Call `simplified` to export the
+        parameters or to inspect them.
 
         Examples
         --------
@@ -269,7 +270,7 @@ class Editing(Parametric):
         return self._changed(edit.simplified(self.model))
 
     def with_independent(self, *freedoms: str) -> Self:
-        """Return the robot with other independent coordinates.
+        """Return the robot with the given independent coordinates.
 
         Parameters
         ----------
@@ -279,7 +280,7 @@ class Editing(Parametric):
         Returns
         -------
         Robot
-            Robot with these independent coordinates, in the order of the coordinates.
+            Robot with these independent coordinates, sorted in the order of all coordinates.
 
         Raises
         ------
@@ -338,8 +339,8 @@ class Editing(Parametric):
         Returns
         -------
         Robot
-            Robot with these couplings. Their rows follow those of the loops in `loop_residual` and
-            similar functions. Evaluate a robot with a time-dependent coupling with `at_time`.
+            Robot with these couplings. Their rows follow the rows of the loops in `loop_residual`
+            and similar functions. Evaluate a robot with a time-dependent coupling with `at_time`.
 
         Examples
         --------
@@ -359,7 +360,7 @@ class Editing(Parametric):
         return self._changed(couplings=more, independent=())
 
     def _changed(self, source: Description | None = None, **fields: Any) -> Self:
-        """Return a robot with another description, or with other fields of its own description."""
+        """Return a robot with a new description, or with changed fields of its description."""
         changed = replace(source or self.model.source, **fields)
         changed = replace(changed, sensors=edit.sensors_left(changed))
         return rebuilt(type(self), changed, self.mimic, self.mechanism.t)

@@ -15,7 +15,7 @@ from chasles.robot.numbers import Numbers
 
 
 class Computing(Identity):
-    """Functions of a robot's state, for one state or for any batch shape that broadcasts."""
+    """Functions of a robot's state, for one state or for a batch of any shape."""
 
     def integrate(
         self, q: Numbers, v: Numbers, *, out: Array = None, threads: int | None = None
@@ -32,7 +32,7 @@ class Computing(Identity):
         v : array_like, shape (..., nv)
             Constant joint velocity (rad/s or m/s), applied for one second.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -62,7 +62,7 @@ class Computing(Identity):
         q1 : array_like, shape (..., nq)
             Final configuration (rad or m).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -101,7 +101,7 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -151,7 +151,7 @@ class Computing(Identity):
         frame : str, optional
             Name of a link or frame. Default: `robot.tool`.
         axes : {"world", "frame"}, optional
-            Axes along which vectors are given: those of the world (default) or of the frame.
+            Axes along which vectors are expressed: the axes of the world (default) or of the frame.
         at : {"frame", "world"} or (3,) array_like, optional
             Reference point of the linear part: the origin of the frame (default), a point (m) in
             the frame, or "world" for the point of the body that coincides with the origin of the
@@ -160,7 +160,7 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -216,7 +216,7 @@ class Computing(Identity):
         frame : str, optional
             Name of a link or frame. Default: `robot.tool`.
         axes : {"world", "frame"}, optional
-            Axes along which vectors are given: those of the world (default) or of the frame.
+            Axes along which vectors are expressed: the axes of the world (default) or of the frame.
         at : {"frame", "world"} or (3,) array_like, optional
             Reference point of the linear part: the origin of the frame (default), a point (m) in
             the frame, or "world" for the point of the body that coincides with the origin of the
@@ -227,7 +227,7 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -239,9 +239,9 @@ class Computing(Identity):
         Notes
         -----
         Kinds: "classical" is the acceleration of the body's point `at`. "spatial" is the time
-        derivative of the spatial velocity, which is smaller by w x v (Featherstone 2008, section
-        2.11). "proper" is the classical acceleration minus gravity, as an accelerometer measures
-        it.
+        derivative of the spatial velocity; its linear part is the classical acceleration minus w x
+        v (Featherstone 2008, section 2.11). "proper" is the classical acceleration minus gravity,
+        which an accelerometer measures.
 
         Examples
         --------
@@ -280,13 +280,13 @@ class Computing(Identity):
         frame : str, optional
             Name of a link or frame. Default: `robot.tool`.
         axes : {"world", "frame"}, optional
-            Axes along which vectors are given: those of the world (default) or of the frame.
+            Axes along which vectors are expressed: the axes of the world (default) or of the frame.
         at : {"frame", "world"} or (3,) array_like, optional
             Reference point of the linear part: the origin of the frame (default), a point (m) in
             the frame, or "world" for the point of the body that coincides with the origin of the
             world.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -330,8 +330,9 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the Jacobian of a frame while the robot floats with zero total momentum.
 
-        A floating base recoils from the motion of the joints, so its own columns are zero. On a
-        fixed base the result equals `jacobian`; a floating base held by loops is an error.
+        The velocity of the floating base follows from the joint velocities by conservation of
+        momentum, so the columns of the base are zero. For a robot with a fixed base, the result
+        equals `jacobian`. Robots whose floating base is held by loops are not supported.
 
         Parameters
         ----------
@@ -340,13 +341,13 @@ class Computing(Identity):
         frame : str, optional
             Name of a link or frame. Default: `robot.tool`.
         axes : {"world", "frame"}, optional
-            Axes along which vectors are given: those of the world (default) or of the frame.
+            Axes along which vectors are expressed: the axes of the world (default) or of the frame.
         at : {"frame", "world"} or (3,) array_like, optional
             Reference point of the linear part: the origin of the frame (default), a point (m) in
             the frame, or "world" for the point of the body that coincides with the origin of the
             world.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -378,24 +379,24 @@ class Computing(Identity):
     def loop_residual(
         self, q: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
-        """Return the closure error of the loops, which is zero for closed loops.
+        """Return the closure errors of the loops, which are zero if the loops are closed.
 
-        Each loop contributes the motions that its joint constrains: rotations, then translations,
-        along the axes of the joint's frame on its child link.
+        The rows of each loop are the errors in the directions that its joint constrains: rotations,
+        then translations, along the axes of the joint's frame on its child link.
 
         Parameters
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
         Returns
         -------
         r : ndarray, shape (..., rows)
-            Closure error (rad and m).
+            Closure errors (rad and m).
 
         Examples
         --------
@@ -411,15 +412,15 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the constraint Jacobian A of the loops, with A qd = `loop_rate`.
 
-        Accelerations satisfy A qdd = `loop_bias`. The rows are those of `loop_residual`. At a
-        closed configuration, A is the derivative of `loop_residual`.
+        Accelerations satisfy A qdd = `loop_bias`. The rows are in the order of `loop_residual`. At
+        a closed configuration, A is the derivative of `loop_residual`.
 
         Parameters
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -438,7 +439,7 @@ class Computing(Identity):
         return self._call("loop_matrix", (q,), (), None, out, threads)
 
     def loop_rate(self, q: Numbers, *, out: Array = None, threads: int | None = None) -> np.ndarray:
-        """Return b in A qd = b, the condition that keeps the loops closed.
+        """Return the right-hand side b of the velocity constraint A qd = b of the loops.
 
         The result is zero unless joints have prescribed motions or couplings depend on time.
 
@@ -447,7 +448,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -468,9 +469,9 @@ class Computing(Identity):
     def loop_bias(
         self, q: Numbers, qd: Numbers, *, out: Array = None, threads: int | None = None
     ) -> np.ndarray:
-        """Return b in A qdd = b, the condition that keeps the loops closed.
+        """Return the right-hand side b of the acceleration constraint A qdd = b of the loops.
 
-        It is the time derivative of A qd = `loop_rate` without the term A qdd.
+        The constraint is the time derivative of A qd = `loop_rate`.
 
         Parameters
         ----------
@@ -479,7 +480,7 @@ class Computing(Identity):
         qd : array_like, shape (..., nv)
             Joint velocities (rad/s or m/s).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -504,16 +505,17 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the matrix that maps joint velocities to the velocities of the loop joints.
 
-        A loop joint has no coordinate of its own. Motors, springs or dampers in it with forces f (N
-        m or N) act on the tree as joint torques B' f. Prescribed motions of joints around a loop
-        add velocities that are not part of B qd.
+        Loop joints do not have coordinates. Motors, springs or dampers at a loop joint that exert
+        forces f (N m or N) are equivalent to joint torques B' f of the tree. Joints with prescribed
+        motions also contribute to the velocities of loop joints; B qd does not include these
+        contributions.
 
         Parameters
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -569,14 +571,14 @@ class Computing(Identity):
         dissipation : bool, optional
             Include joint damping and friction. Default: False.
         stabilization : float, optional
-            Time constant (s) of Baumgarte stabilization, after which loop errors have decayed.
+            Time constant (s) with which Baumgarte stabilization reduces loop errors. Default: none.
         tolerance : float, optional
             Largest loop residual (rad, and relative to the size of a loop) that counts as closed.
         method : str, optional
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -641,7 +643,7 @@ class Computing(Identity):
         multipliers : array_like, shape (..., rows)
             Loop multipliers, the second result of `constrained_dynamics`.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -683,9 +685,9 @@ class Computing(Identity):
         and F the external wrenches.
 
         For a robot with loops, q, qd and qdd must keep the loops closed. The torques are then not
-        unique: without `actuated`, the result is the one for which the loop joints transmit no
-        force. With `actuated`, only those degrees of freedom have torques; if there are more than
-        needed, the result minimizes the sum of weight times torque squared.
+        unique. Without `actuated`, the result contains the torques for which the loop joints
+        transmit no force. With `actuated`, only these degrees of freedom have torques; if there are
+        more than needed, the result minimizes the sum of weight times torque squared.
 
         Parameters
         ----------
@@ -700,15 +702,16 @@ class Computing(Identity):
         dissipation : bool, optional
             Include joint damping and friction. Default: False.
         actuated : sequence of str, optional
-            Degrees of freedom that have motors: joint names, with [k] for a joint with several.
+            Degrees of freedom that have motors: joint names, with [k] for a joint with several
+            degrees of freedom.
         weights : mapping from str to float, optional
-            Weight of each actuated degree of freedom where there are more motors than needed.
+            Weight of each actuated degree of freedom, used if there are more motors than needed.
             Default: 1.
         method : str, optional
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -771,7 +774,7 @@ class Computing(Identity):
         """Return the joint accelerations that given torques produce.
 
         The result solves M qdd + h = tau + J'F, with h and F as in `inverse_dynamics`. For a robot
-        with loops, the loops stay closed, and the methods are those of `constrained_dynamics`.
+        with loops, the loops stay closed, and `method` is a method of `constrained_dynamics`.
 
         Parameters
         ----------
@@ -789,7 +792,7 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -840,11 +843,13 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return torques of joints with known accelerations, and accelerations of the others.
 
-        With all joints known this is `inverse_dynamics`, with none it is `forward_dynamics`.
+        If all joints are known, this function equals `inverse_dynamics`; if none are,
+        `forward_dynamics`.
 
-        In a robot with loops, which stay closed, more accelerations may be known than there are
-        degrees of freedom if they agree with the loops (see `complete`). The torques are then not
-        unique; with all joints known they are those of `inverse_dynamics`.
+        Loops stay closed. For a robot with loops, `known` may contain more joints than there are
+        degrees of freedom if the accelerations are consistent with the loops (see `complete`). The
+        torques are then not unique; if all joints are known, they equal the result of
+        `inverse_dynamics`.
 
         Parameters
         ----------
@@ -865,7 +870,7 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -911,15 +916,15 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the joint torques that hold the robot still against gravity.
 
-        For a robot with loops the torques are not unique; these are the ones for which the loop
-        joints transmit no force.
+        For a robot with loops the torques are not unique. The result contains the torques for which
+        the loop joints transmit no force.
 
         Parameters
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -942,15 +947,16 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the joint torques that hold the robot still against its springs.
 
-        Springs of joints and of tendons are included. The result is the derivative of their part of
-        `potential_energy`, and part of `bias_forces`, `inverse_dynamics` and `forward_dynamics`.
+        Springs of joints and of tendons are included. The result is the derivative of the springs'
+        contribution to `potential_energy`. It is included in `bias_forces`, `inverse_dynamics` and
+        `forward_dynamics`.
 
         Parameters
         ----------
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -994,7 +1000,7 @@ class Computing(Identity):
         act : array_like, shape (..., na), optional
             Activation of each actuator in `robot.actuators.active`. Default: zero.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1035,7 +1041,7 @@ class Computing(Identity):
         act : array_like, shape (..., na), optional
             Activation of each actuator in `robot.actuators.active`. Default: zero.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1079,7 +1085,7 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1107,8 +1113,8 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the Coriolis matrix C.
 
-        C qd are the Coriolis and centrifugal forces, and the time derivative of the mass matrix is
-        C + C'.
+        The product C qd is the vector of Coriolis and centrifugal forces, and the time derivative
+        of the mass matrix is C + C'.
 
         Parameters
         ----------
@@ -1117,7 +1123,7 @@ class Computing(Identity):
         qd : array_like, shape (..., nv)
             Joint velocities (rad/s or m/s).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1156,25 +1162,25 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
         Returns
         -------
         D : ndarray, shape (..., nv, nv)
-            Mass matrix, as `mass_matrix`.
+            Mass matrix; see `mass_matrix`.
         C : ndarray, shape (..., nv, nv, nv)
             Symmetric matrix of Christoffel symbols for each torque.
         G : ndarray, shape (..., nv)
-            Gravity torques or forces (N m or N), as `gravity_forces`.
+            Gravity torques or forces (N m or N); see `gravity_forces`.
 
         Notes
         -----
         See Balafoutis and Patel (1991), Eq 5.2.17: C[i, j, k] = (dD_ij/dq_k + dD_ik/dq_j -
         dD_jk/dq_i) / 2. The velocities of planar, spherical and free joints are not the time
-        derivatives of q. For them C[i] holds the symbols of the Boltzmann-Hamel equation (with
-        terms of the joint's Lie bracket), which are symmetric as well.
+        derivatives of q. For these joints, C[i] holds the symbols of the Boltzmann-Hamel equation
+        (with terms of the joint's Lie bracket), which are also symmetric.
 
         Methods: "christoffel" (derivatives of D), "vukobratovic" (generalized links, Eq 5.2.19-20)
         and "uicker-kahn" (sums of 4x4 matrices, Eq 5.2.8).
@@ -1206,15 +1212,15 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         packed : bool, optional
-            Return only the entries of `packed_entries`, without the zeros or the symmetric half.
-            Large batches need about half the memory.
+            Return only the entries listed by `packed_entries`, which omit zeros and the symmetric
+            half. Large batches then need about half the memory.
         coordinates : {"tree", "independent"}, optional
             Coordinates of the matrix for a robot with loops; see Notes.
         method : str, optional
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1227,9 +1233,9 @@ class Computing(Identity):
         Notes
         -----
         For a robot with loops, "tree" gives the matrix of M qdd + h = tau + A' multipliers;
-        "independent" gives the matrix of the `independent` coordinates (Featherstone 2008, Eq
-        8.44), for which 1/2 yd' M yd is the kinetic energy. A packed matrix is the lower triangle,
-        row by row, at the entries `packed_entries("mass_matrix")`.
+        "independent" gives the mass matrix of the `independent` coordinates y (Featherstone 2008,
+        Eq 8.44), for which yd' M yd / 2 is the kinetic energy. A packed matrix is the lower
+        triangle, row by row, at the entries `packed_entries("mass_matrix")`.
 
         Methods: "spatial" (composite rigid bodies, Featherstone 2008, table 6.2), "homogeneous"
         (joint actions) and "lagrange" (traces, both Legnani et al. 1996, part II), "parallel-axes",
@@ -1274,7 +1280,7 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1286,7 +1292,8 @@ class Computing(Identity):
         Notes
         -----
         A robot with loops requires `coordinates`: "independent" gives the inverse of mass_matrix(q,
-        coordinates="independent"), with which closed motions accelerate; "tree" ignores the loops.
+        coordinates="independent"), which determines the accelerations of closed motions; "tree"
+        ignores the loops.
 
         Methods: "spatial" (Featherstone 2008, section 6.5) and "spatial-operator" (Balafoutis and
         Patel 1991, Eq 6.2.19).
@@ -1330,9 +1337,9 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         frame : str or sequence of str, optional
-            Name of a link or frame, or of several. Default: `robot.tool`.
+            Names of one or several links or frames. Default: `robot.tool`.
         axes : {"world", "frame"}, optional
-            Axes along which vectors are given: those of the world (default) or of the frame.
+            Axes along which vectors are expressed: the axes of the world (default) or of the frame.
         at : {"frame", "world"} or (3,) array_like, optional
             Reference point of the linear part: the origin of the frame (default), a point (m) in
             the frame, or "world" for the point of the body that coincides with the origin of the
@@ -1341,20 +1348,20 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
         Returns
         -------
         L : ndarray, shape (..., 6, 6)
-            Inverse inertia; (..., 6k, 6k) for k frames, in the order of their names.
+            Inverse inertia; (..., 6k, 6k) for k frames, in the order given.
 
         Notes
         -----
-        The inverse of the result exists for frames with six degrees of freedom or more, away from
-        singular configurations; `chasles.control` provides it for other tasks. Several frames are
-        the handles of Featherstone (2008), Eq 7.4.
+        The result is invertible if the frame can move in all six directions, except at singular
+        configurations. For other tasks, `chasles.control` computes the operational-space inertia.
+        Several frames correspond to the handles of Featherstone (2008), Eq 7.4.
 
         Methods: "projection" (by the factors of M, section 7.2.1) and "propagation" (by articulated
         bodies, from the frames to the root). For a robot with loops at a closed q the result is J G
@@ -1391,10 +1398,10 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         packed : bool, optional
-            Return only the entries of `packed_entries`, without the zeros or the symmetric half.
-            Large batches need about half the memory.
+            Return only the entries listed by `packed_entries`, which omit zeros and the symmetric
+            half. Large batches then need about half the memory.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1407,10 +1414,10 @@ class Computing(Identity):
 
         Notes
         -----
-        See Featherstone (2008), section 6.5. L is triangular in tree order: where a file lists a
-        child before its parent, its rows and columns are permuted with the coordinates. A packed L
-        holds only the entries of joints on one branch, at the rows and columns
-        `packed_entries("ltdl_factors")`; all others are zero.
+        See Featherstone (2008), section 6.5. L is triangular if the coordinates are in tree order.
+        If the file lists a child before its parent, the rows and columns of L are permuted like the
+        coordinates. A packed L holds only entries of pairs of joints on one branch, at the rows and
+        columns `packed_entries("ltdl_factors")`; all other entries are zero.
 
         Examples
         --------
@@ -1433,10 +1440,10 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         packed : bool, optional
-            Return only the entries of `packed_entries`, without the zeros or the symmetric half.
-            Large batches need about half the memory.
+            Return only the entries listed by `packed_entries`, which omit zeros and the symmetric
+            half. Large batches then need about half the memory.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1447,7 +1454,7 @@ class Computing(Identity):
 
         Notes
         -----
-        The order of the rows and the packed entries are those of `ltdl_factors`.
+        The rows and the packed entries have the same order as in `ltdl_factors`.
 
         Examples
         --------
@@ -1473,19 +1480,19 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
         Returns
         -------
         A : ndarray, shape (..., nv, nv)
-            Factor that couples each joint with those between it and the base; its diagonal is 1.
+            Factor with nonzero entries only for pairs of a joint and its ancestors; its diagonal is
+            1.
         B : ndarray, shape (..., nv, nv)
             Inverse of A.
         D : ndarray, shape (..., nv, nv)
-            Block of each joint: the inertia that it feels if no torque acts on the joints beyond
-            it.
+            Block diagonal matrix of articulated-body inertias, projected on each joint.
 
         Notes
         -----
@@ -1530,21 +1537,21 @@ class Computing(Identity):
         multipliers : array_like, shape (..., rows), optional
             Loop multipliers, the second result of `constrained_dynamics`.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
         Returns
         -------
         f : ndarray, shape (..., moving joints, 6)
-            Moment (N m), then force (N) at the joint, along the axes of the child link; rows as in
-            `moving_joints`.
+            Moment (N m), then force (N) at the joint, along the axes of the child link, one row for
+            each of `moving_joints`.
 
         Notes
         -----
-        For a robot with loops the forces of the loop joints count too, and these do not follow from
-        the motion alone: pass `multipliers`, or zeros for the torques of `inverse_dynamics`, with
-        which the loop joints transmit no force.
+        For a robot with loops, the result depends on the forces of the loop joints, which the
+        motion does not determine: pass `multipliers`. Pass zeros for the torques of
+        `inverse_dynamics`, for which the loop joints transmit no force.
 
         Examples
         --------
@@ -1591,7 +1598,7 @@ class Computing(Identity):
         dissipation : bool, optional
             Include joint damping and friction. Default: False.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1630,8 +1637,8 @@ class Computing(Identity):
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the derivatives of inverse dynamics with respect to qdd, qd and q.
 
-        They satisfy d tau = D0 d qdd + V0 d qd + P0 d q, with d q along `integrate`. They equal
-        `derivatives("inverse_dynamics", ...)` in the order of a linearized model.
+        They satisfy d tau = D0 d qdd + V0 d qd + P0 d q, where d q is a step of `integrate`. They
+        equal `derivatives("inverse_dynamics", ...)`, in a different order.
 
         Parameters
         ----------
@@ -1649,7 +1656,7 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1706,7 +1713,7 @@ class Computing(Identity):
         qdd : array_like, shape (..., nv)
             Joint accelerations (rad/s2 or m/s2).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1717,9 +1724,10 @@ class Computing(Identity):
 
         Notes
         -----
-        See Atkeson, An and Hollerbach (1986). Y does not include armature and dissipation, which
-        are not inertias of links: they add armature * qdd and the resistance of the joints. Loop
-        joints transmit no force with these torques, as in `inverse_dynamics`.
+        See Atkeson, An and Hollerbach (1986). Armature and dissipation are not parameters of links,
+        so Y does not include them: add armature * qdd, and the torques of damping and friction. For
+        a robot with loops, these are the torques for which the loop joints transmit no force, as in
+        `inverse_dynamics`.
 
         Examples
         --------
@@ -1742,7 +1750,7 @@ class Computing(Identity):
         out: Array = None,
         threads: int | None = None,
     ) -> np.ndarray:
-        """Return the kinetic energy, half of qd' M qd.
+        """Return the kinetic energy qd' M qd / 2.
 
         Parameters
         ----------
@@ -1754,7 +1762,7 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1781,7 +1789,7 @@ class Computing(Identity):
     ) -> np.ndarray:
         """Return the potential energy of gravity and springs.
 
-        The energy of gravity is zero for mass at the origin of the world.
+        The potential energy of gravity is zero at the origin of the world.
 
         Parameters
         ----------
@@ -1791,7 +1799,7 @@ class Computing(Identity):
             Algorithm; see Notes. "fastest" (default) is the one with the fewest operations for this
             robot.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1823,7 +1831,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1861,7 +1869,7 @@ class Computing(Identity):
         at : {"com", "world"}, optional
             Reference point: the center of mass (default) or the origin of the world.
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 
@@ -1889,7 +1897,7 @@ class Computing(Identity):
         q : array_like, shape (..., nq)
             Joint positions (rad or m; quaternions are w, x, y, z).
         out : ndarray or tuple of ndarray, optional
-            Array for each result.
+            Output array for each result.
         threads : int, optional
             Number of threads. Default: all for large batches, otherwise one.
 

@@ -1,4 +1,4 @@
-"""The identity of a robot: names, sizes and limits, and calls of its mechanism."""
+"""Base class of `Robot`: names, sizes, limits, and the evaluation of functions."""
 
 import operator
 import threading
@@ -24,23 +24,23 @@ from chasles.robot.machine import Actuators, Keyframe, Limits, keyframes
 
 Array = Any
 """An array of NumPy, PyTorch, JAX or CuPy, or any array_like. Results are arrays of the same
-library, although annotations name NumPy.
+library; annotations mention only NumPy.
 """
 
 
 class Identity(Named):
-    """A model, and the mechanism that evaluates it."""
+    """A model, and the mechanism that evaluates its functions."""
 
     def __init__(self, source: Description, *, mimic: bool = True, strict: bool = False) -> None:
         self._begin(mechanisms.of(build(source, mimic=mimic, strict=strict)))
 
     def _begin(self, mechanism: Mechanism) -> None:
-        """Initialize the robot from a mechanism, independent of the arguments of a subclass."""
+        """Initialize the robot from a mechanism. Subclasses may have a different `__init__`."""
         self.mechanism: Mechanism = mechanism
-        """Mechanism behind the functions: a tree, closed loops, or one that depends on time."""
+        """Mechanism that evaluates the functions."""
         self.model = mechanism.model
         self.mimic: bool = mechanism.model.mimic
-        """True if mimic joints follow their leader without coordinates of their own."""
+        """True if mimic joints follow their leader; False if they have independent coordinates."""
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         return rebuilt, (type(self), self.model.source, self.mimic, self.mechanism.t)
@@ -48,7 +48,7 @@ class Identity(Named):
     if not TYPE_CHECKING:  # type checkers report unknown names themselves
 
         def __getattr__(self, name: str) -> Any:
-            """Raise AttributeError; for a name from another library, suggest the name used here."""
+            """Raise AttributeError; for a name in another library, suggest the name in chasles."""
             kind = type(self).__name__
             problem = f"{kind!r} object has no attribute {name!r}"
             if not name.startswith("_") and hasattr(type(self), ours := FOREIGN.get(name, "_")):
@@ -66,22 +66,22 @@ class Identity(Named):
 
     @property
     def bodies(self) -> tuple[str, ...]:
-        """All links, in file order."""
+        """Names of all links, in file order."""
         return tuple(link.name for link in self.model.source.links)
 
     @property
     def moving_joints(self) -> tuple[str, ...]:
-        """Moving joints in file order, including mimic joints: the rows of `joint_reactions`."""
+        """Names of the moving joints in file order, including mimic joints."""
         return tuple(self.model.bodies[i].data.name for i in self.model.in_file_order)
 
     @property
     def loops(self) -> tuple[str, ...]:
-        """The joints that close loops; they have no coordinates."""
+        """Names of the joints that close loops. These joints have no coordinates."""
         return tuple(loop.name for loop in self.model.loops)
 
     @property
     def couplings(self) -> tuple[str, ...]:
-        """Equations between coordinates other than those of the loops, such as gears."""
+        """Names of the couplings: equations between coordinates, such as gears."""
         return tuple(coupling.name for coupling in self.model.couplings)
 
     @property
@@ -89,16 +89,18 @@ class Identity(Named):
         """Independent coordinates, which determine all others through the loops.
 
         They are named by joint, with [k] for a joint with several degrees of freedom. They are
-        chosen once, by rank at closed configurations, early joints first; `with_independent` makes
-        another choice. Without loops, they are all coordinates of the tree in order.
+        chosen once, from the rank of the loop matrix at closed configurations; joints that come
+        first are preferred. Use `with_independent` to choose other coordinates. Without loops, all
+        coordinates of the tree are independent.
         """
         return self.mechanism.independent
 
     @property
     def independent_positions(self) -> tuple[str, ...]:
-        """Coordinates that `assemble` takes: `independent`, and more with rolling constraints.
+        """Names of the coordinates that `assemble` takes.
 
-        An equation between velocities only (`chasles.model.rolling`) does not constrain positions.
+        They are the `independent` coordinates. Rolling constraints (`chasles.model.rolling`) do not
+        constrain positions, so they add independent positions.
         """
         loops = self.mechanism.loops
         return tuple(loops.freedoms[k] for k in loops.positions.independent)
@@ -110,16 +112,16 @@ class Identity(Named):
 
     @property
     def frames(self) -> tuple[str, ...]:
-        """Names that `frame=` accepts: links and named frames."""
+        """Names of all links and named frames, which `frame=` accepts."""
         return tuple(self.model.frames)
 
     @property
     def tool(self) -> str:
-        """Name of the frame that functions use if none is given.
+        """Name of the default frame of functions with a `frame` argument.
 
         It is a frame named tool, tcp or end_effector (or similar, with any prefix), otherwise the
         platform of a parallel robot, otherwise the last frame at the end of the longest chain.
-        Fingers of a gripper do not count.
+        Fingers of a gripper are ignored.
         """
         return tool(self.model)
 
@@ -130,10 +132,10 @@ class Identity(Named):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Notes about assumptions, repairs and suspicious values from loading.
+        """Notes from loading the file: assumptions, repairs and suspicious values.
 
-        For a robot with loops they include loop equations that are dropped because others imply
-        them within the precision of the file.
+        For a robot with loops, the notes also list loop equations that are dropped because other
+        equations imply them, within the precision of the file.
         """
         return (*self.model.notes, *self.mechanism.loops.notes)
 
@@ -156,11 +158,11 @@ class Identity(Named):
 
     @cached_property
     def actuators(self) -> Actuators:
-        """Names of the actuators in file order, which is the order of controls, with ranges."""
+        """Names and ranges of the actuators, in the order of the controls `ctrl`."""
         return Actuators(self.model.source.actuators)
 
     def activations(self, act: Array = None) -> Array:
-        """Return activations, or zeros if none are given.
+        """Return the given activations, or zeros by default.
 
         Parameters
         ----------
@@ -251,7 +253,7 @@ class Identity(Named):
         return clusters(self.model)
 
     def at_time(self, t: Array) -> Self:
-        """Return the robot at a time, for a robot that depends on time.
+        """Return a time-dependent robot at a given time.
 
         Parameters
         ----------
@@ -261,8 +263,8 @@ class Identity(Named):
         Returns
         -------
         Robot
-            Robot at this time. Choices made once, such as the independent coordinates, are made at
-            t = 0.
+            Robot at this time. The independent coordinates and similar choices are made at t = 0
+            and do not depend on `t`.
 
         Examples
         --------
@@ -274,7 +276,7 @@ class Identity(Named):
         held = self.at(t)
         if held is self:
             problem = f"robot {self.name!r} does not depend on time"
-            raise ModelError("E-ROBOT-008", problem, "use it directly", part="at_time")
+            raise ModelError("E-ROBOT-008", problem, "omit at_time", part="at_time")
         return held
 
     def at(self, t: Array) -> Self:
@@ -311,9 +313,10 @@ class Identity(Named):
         out: Array,
         threads: int | None,
     ) -> Any:
-        """Evaluate a function. `options` alternates names and values.
+        """Evaluate a function.
 
-        The options are part of the key of the program.
+        `options` contains the name and value of each option in turn. They are part of the key
+        under which the compiled program is cached.
         """
         key = (function, options)
         mechanism = self.mechanism
@@ -337,7 +340,7 @@ class Identity(Named):
         """Replace the method with its fast entry.
 
         This happens at the first call without options or with closed loops, otherwise at the second
-        call. The entry learns options from calls that it does not know yet.
+        call. A call with new options falls back to the method, and the entry is then extended.
         """
         plain = getattr(ready, "plain", False)
         closed = getattr(ready, "guarded", None) is not None
@@ -354,13 +357,14 @@ class Identity(Named):
             entry = ready.entry(method=method, **facts)
         else:
             entry = entry_of(method, function, **facts)
-        if entry is not facts["fallback"]:  # this Python supports entries
+        if entry is not facts["fallback"]:  # this system supports fast entries
             self.__dict__[function] = entry
 
     def _by_python(self, function: str, method: Any, /, *arguments: Any, **named: Any) -> Any:
-        """Call a method, and let its fast entry learn the function that it called.
+        """Call a method, and register the function that it called in its fast entry.
 
-        This is possible if the method passed on its arguments and returned the result unchanged.
+        The function is registered only if the method passed its arguments on unchanged and returned
+        the result unchanged.
         """
         _HEARD.call = ()
         try:
@@ -370,7 +374,7 @@ class Identity(Named):
             _HEARD.call = None
         if heard and heard[0] is self and heard[1] == function and heard[-1] is answer:
             _, _, arrays, ready, f_ext, _ = heard
-            if arguments and type(arguments[-1]) is str:  # the entry reads it the same way
+            if arguments and type(arguments[-1]) is str:  # a frame name; the entry also accepts it
                 *given, frame = arguments
                 arguments, named = tuple(given), {"frame": frame, **named}
             if len(arrays) == len(arguments) and all(map(operator.is_, arrays, arguments)):
@@ -380,7 +384,7 @@ class Identity(Named):
 
 
 class _Heard(threading.local):
-    """Record of the last call in this thread, kept while a fast entry learns."""
+    """Last call in this thread, recorded while `_by_python` runs."""
 
     call: tuple[Any, ...] | None = None
 
@@ -392,13 +396,13 @@ Kind = TypeVar("Kind", bound=Identity)
 
 
 def rebuilt(kind: type[Kind], source: Description, mimic: bool, t: np.ndarray | None) -> Kind:
-    """Return the robot for a description, at a time if one is given and needed."""
+    """Return the robot for a description, at time t unless t is None."""
     mechanism = mechanisms.of(build(source, mimic=mimic))
     return of_mechanism(kind, mechanism if t is None else mechanism.at(t))
 
 
 def of_mechanism(kind: type[Kind], mechanism: Mechanism) -> Kind:
-    """Return a robot of the given class with a mechanism."""
+    """Return a robot of the given class, made from a mechanism."""
     made = object.__new__(kind)
     made._begin(mechanism)
     return made

@@ -37,7 +37,7 @@ class Actuators(tuple[str, ...]):
     active: tuple[str, ...]
 
     def __new__(cls, data: Iterable[ActuatorData]) -> "Actuators":
-        """Create the tuple from the data of actuators."""
+        """Return the actuators, made from their data."""
         given = tuple(data)
         made = super().__new__(cls, (each.name for each in given))
         made.data = given
@@ -62,7 +62,7 @@ class Keyframe(NamedTuple):
 
 
 def start(model: Model) -> np.ndarray:
-    """Return the initial configuration (nq,) from the file. By default, joint frames coincide."""
+    """Return the initial configuration (nq,): from the file, or the neutral joint positions."""
     q = np.zeros(model.nq)
     for i, place in model.position_slices.items():
         body = model.bodies[i]
@@ -72,7 +72,7 @@ def start(model: Model) -> np.ndarray:
 
 
 def keyframes(model: Model) -> Mapping[str, Keyframe]:
-    """Return the named states of the file. Missing values are the initial position or zero."""
+    """Return the named states of the file. Missing q is the initial position; others are 0."""
     actuators = model.source.actuators
     controls = {data.name: k for k, data in enumerate(actuators)}
     active = [data.name for data in actuators if data.active]

@@ -1,4 +1,4 @@
-"""Motions of a frame to any order, as vectors and as Mitra's matrices."""
+"""Time derivatives of a frame's motion to any order, as vectors and as Mitra's matrices."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -34,12 +34,12 @@ class Moving(Configuring):
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
         *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, qddd, ..., in this order or by these names. Their number is
-            the order.
+            Time derivatives qd, qdd, qddd, ..., in this order or by these names. The number of
+            rates is the order of the result.
         frame : str
-            Name of a link or frame; may follow the rates by position.
+            Name of a link or frame. It may be the last positional argument, after the rates.
         axes : {"world", "frame"}, optional
-            Axes along which the components are given.
+            Axes along which vectors are expressed.
         at : {"frame", "world"} or (3,) array_like, optional
             Reference point, as in `frame_velocity`; it moves with the body.
         method : str, optional
@@ -51,9 +51,9 @@ class Moving(Configuring):
         Returns
         -------
         ndarray, shape (..., order, 6)
-            Row k holds the derivative of the angular velocity (first three, rad/s^(k+1)) and of the
-            position of the reference point (last three, m/s^(k+1)). Rows 0 and 1 are
-            `frame_velocity` and the classical `frame_acceleration`.
+            Row k holds the k-th derivatives of the angular velocity (rad/s^(k+1)) and of the
+            velocity of the reference point (m/s^(k+1)). Rows 0 and 1 are `frame_velocity` and the
+            classical `frame_acceleration`.
 
         Examples
         --------
@@ -89,14 +89,14 @@ class Moving(Configuring):
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
         *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, ..., in this order or by these names; n of them give the n-th
-            derivative.
+            Time derivatives qd, qdd, ..., in this order or by these names. With n of them, the
+            result is the n-th derivative.
         frame : str
             Name of a link or frame.
         axes, at
             As in `jacobian`.
         order : int, optional
-            Number of rates, checked if given.
+            Expected number of rates; an error is raised if it differs.
         method : str, optional
             "spatial" (Featherstone 2008, example 2.5; first order), "joint-motion" (Mitra, 2.9) or
             "fastest".
@@ -141,7 +141,8 @@ class Moving(Configuring):
         q : array_like, shape (..., nq)
             Joint positions (rad or m).
         *rates, **named_rates : array_like, shape (..., nv)
-            Time derivatives qd, qdd, ...; n of them give the n-th time derivative of D.
+            Time derivatives qd, qdd, ... With n of them, the result is the n-th time derivative of
+            D.
         frame : str
             Name of a link or frame.
 

@@ -12,7 +12,7 @@ from chasles.robot.derived import Deriving
 
 
 class Parametric(Deriving):
-    """Parameters of the moving links."""
+    """Methods for inertial parameters of the moving links."""
 
     def inertial_parameters(self) -> np.ndarray:
         """Return the inertial parameters of the moving links, ten numbers for each.
@@ -40,25 +40,26 @@ class Parametric(Deriving):
     def base_parameters(
         self, *, tolerance: float = 1e-8, rng: "np.random.Generator | int | None" = 0
     ) -> numeric.BaseParameters:
-        """Return the smallest set of combinations of `inertial_parameters` that torques depend on.
+        """Return a minimal set of combinations of `inertial_parameters` that determine torques.
 
         Parameters
         ----------
         tolerance : float, optional
-            Fraction of a column that must be linearly independent for it to be kept.
+            A column is kept if more than this fraction of it is linearly independent of others.
         rng : numpy.random.Generator or int, optional
             Generator or seed of the random states.
 
         Returns
         -------
         BaseParameters
-            The base parameters, and a measure of how clear the numerical choice was.
+            The base parameters, and the margins of the numerical rank decision.
 
         Notes
         -----
         The choice uses QR with column pivoting (Gautier 1991) on regressors of random states, which
-        ignore joint limits. It is the same for robots that differ only in size. For a robot with
-        loops, the parameters are those of its tree; closed motions may depend on fewer.
+        ignore joint limits. The same columns are chosen for robots that differ only in size. For a
+        robot with loops, the result contains the base parameters of its tree; closed motions may
+        depend on fewer.
 
         Examples
         --------

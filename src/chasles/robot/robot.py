@@ -1,4 +1,4 @@
-"""The public robot: one mechanism, with its functions compiled on first use."""
+"""The public class `Robot`: a mechanism and its functions, compiled on first use."""
 
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +17,7 @@ from chasles.motion.simulation import simulate
 from chasles.robot.identity import Array
 from chasles.robot.sensing import Sensing
 
-if TYPE_CHECKING:  # loaded on use, by their entry points
+if TYPE_CHECKING:  # imported by the methods that need them
     from chasles.checks import Verification
     from chasles.distances import Distances
     from chasles.motion.geometry.closed_forms import Capsule, Sphere
@@ -33,12 +33,12 @@ class Robot(Sensing):
     result, and `threads`, the number of threads (by default all for large batches). The first call
     of a function compiles it for this robot.
 
-    A robot with loops or couplings is a tree with constraints: q, qd and tau are those of the tree.
+    A robot with loops or couplings is a tree with constraints; q, qd and tau refer to the tree.
     `assemble` and `complete` compute positions and velocities that keep the loops closed.
-    `forward_dynamics`, `linearize` and other functions of forces keep them closed or raise an
-    error. Kinematics, energy, momentum and the terms of the equations of motion (`mass_matrix`,
-    `bias_forces`, `gravity_forces`, ...) are those of the tree and hold for closed motions too: M
-    qdd + h = tau + A' multipliers, with A = `loop_matrix`.
+    `forward_dynamics`, `linearize` and similar functions keep the loops closed or raise an error.
+    Kinematics, energy, momentum and the terms of the equations of motion (`mass_matrix`,
+    `bias_forces`, `gravity_forces`, ...) are computed for the tree. They are also valid for closed
+    motions: M qdd + h = tau + A' multipliers, with A = `loop_matrix`.
 
     A robot depends on time if joints have prescribed motions (`drive`) or couplings change with
     time. Evaluate it at a time: `robot.at_time(t).mass_matrix(q)`.
@@ -113,18 +113,18 @@ class Robot(Sensing):
         q
             Joint positions (rad or m) of one configuration or a batch.
         pairs
-            Pairs of names of links with collision shapes and of obstacles. By default
+            Pairs of names: two links with collision shapes, or a link and an obstacle. Default:
             `collision_pairs()`, and every moving link with every obstacle.
         obstacles
-            {name: shape}: shapes of `chasles.contact` whose frame is None (`Sphere`, `Capsule`,
-            `Box`, `Cylinder`, `ConvexMesh`, `Plane`), (shape, pose) with a pose (4, 4) in the
-            world, or a list of such.
+            {name: shape}. A shape is an object of `chasles.contact` whose frame is None (`Sphere`,
+            `Capsule`, `Box`, `Cylinder`, `ConvexMesh`, `Plane`), a pair (shape, pose) with a pose
+            (4, 4) in the world, or a list of these.
         shapes
-            Shapes of `chasles.contact` on frames of the robot, instead of those of its file, such
-            as `enclosing_shapes()`.
+            Shapes of `chasles.contact` on frames of the robot, such as `enclosing_shapes()`, which
+            replace the collision shapes of the file.
         meshes
-            "hull" replaces each mesh of the file by its convex hull. "triangles" uses the surface
-            of its triangles, which has no inside: the distance of overlapping meshes is not the
+            "hull" replaces each mesh of the file by its convex hull. "triangles" uses the triangles
+            as a surface without volume, so the distance between overlapping meshes is not the
             penetration depth.
         threads
             Number of threads of the compiled program. Default: all for large batches.
@@ -165,7 +165,7 @@ class Robot(Sensing):
         ----------
         srdf
             Path of an SRDF file. None (default) uses the SRDF file next to the URDF file, if any;
-            False uses none.
+            False uses no SRDF file.
 
         Returns
         -------
@@ -176,9 +176,9 @@ class Robot(Sensing):
 
         Notes
         -----
-        An SRDF file is found in the folder of the URDF file, in `srdf` there, or in `../srdf` and
-        `../config`, under the name of the URDF file or of the robot. As in MuJoCo, a body of an
-        MJCF file that is connected to the world may collide with shapes of the world.
+        The SRDF file must be in the folder of the URDF file, in its subfolder `srdf`, or in
+        `../srdf` or `../config`, and have the name of the URDF file or of the robot. As in MuJoCo,
+        a body of an MJCF file that is connected to the world may collide with shapes of the world.
 
         Examples
         --------
@@ -198,7 +198,8 @@ class Robot(Sensing):
         kind
             "spheres" or "capsules".
         excess
-            Distance (m) by which a shape may exceed the shape that it encloses.
+            Largest distance (m) by which a result may extend beyond the collision shape it
+            encloses.
         count
             Largest number of shapes per collision shape of the file; it takes precedence over
             `excess`.
@@ -211,9 +212,9 @@ class Robot(Sensing):
 
         Notes
         -----
-        Their union contains the convex hull of every collision shape, up to rounding. A positive
-        distance between them is therefore a lower bound of the distance between the shapes of the
-        file. If they overlap, the shapes of the file may or may not.
+        The union of the shapes contains the convex hull of every collision shape, up to rounding. A
+        positive distance between them is therefore a lower bound of the distance between the
+        collision shapes. If they overlap, the collision shapes do not necessarily overlap.
         """
         return entry_point("enclosing_shapes")(self, kind, excess=excess, count=count)
 
@@ -227,7 +228,7 @@ class Robot(Sensing):
     # Checks -----------------------------------------------------------------------------------
 
     def verify(self, *, seed: int = 0, states: int = 2, full: bool = False) -> "Verification":
-        """Check this robot's functions against each other and against physics, at random states.
+        """Check the functions of this robot for consistency with each other and with physics.
 
         Parameters
         ----------
@@ -253,7 +254,7 @@ class Robot(Sensing):
         return entry_point("verify")(self, seed=seed, states=states, full=full)
 
     def explain(self, function: str, **options: Any) -> Explanation:
-        """Explain what runs when a function is called: method, passes, operations, source, program.
+        """Return a report on a function: method, passes, operations, source, program.
 
         Parameters
         ----------
@@ -265,7 +266,7 @@ class Robot(Sensing):
         Returns
         -------
         Explanation
-            Report; if printed, a long program is shortened. `.text(full=True)` returns every line.
+            Report. Printing it shortens a long program; `.text(full=True)` returns every line.
 
         Examples
         --------
@@ -284,7 +285,7 @@ class Robot(Sensing):
         Parameters
         ----------
         q : array_like (nq,), optional
-            Configuration to start from; by default the neutral one.
+            Initial configuration. Default: the neutral configuration.
         **options
             `beside`: a second robot. `motion`: a file of `chasles simulate` or a motion file
             (docs/motion.md). `host`, `port`: address of the page; by default only this machine has
@@ -307,7 +308,7 @@ class Robot(Sensing):
         return entry_point("show")(self, q, **options)
 
 
-for _room in Robot.__mro__[1:-1]:  # tracebacks and help name Robot, not its base classes
+for _room in Robot.__mro__[1:-1]:  # tracebacks and help show Robot, not its base classes
     for _name, _member in vars(_room).items():
         if isinstance(_member, FunctionType):
             _member.__qualname__, _member.__module__ = f"Robot.{_name}", __name__

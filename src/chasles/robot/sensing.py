@@ -1,4 +1,4 @@
-"""Sensors of a robot: their values in a motion, optionally with measurement errors."""
+"""Sensors of a robot, and their values during a motion, with optional measurement errors."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
@@ -16,7 +16,7 @@ from chasles.robot.identity import Array
 
 
 class Sensing(Editing):
-    """Sensors and their values."""
+    """Methods for sensors and their values."""
 
     @property
     def sensors(self) -> tuple[str, ...]:
@@ -65,7 +65,7 @@ class Sensing(Editing):
         noise: "np.random.Generator | int | None" = None,
         threads: int | None = None,
     ) -> dict[str, Any]:
-        """Return the values of the sensors in a motion: {name: array (..., size)}.
+        """Return the values of the sensors for a given motion: {name: array (..., size)}.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class Sensing(Editing):
             Positions (..., nq), velocities and accelerations (..., nv).
         forces
             External forces on the robot: {frame: Wrench}, as in `inverse_dynamics(f_ext=)`, or a
-            list of `ContactForce`, which touch sensors measure.
+            list of `ContactForce`. Touch sensors measure only contact forces.
         sensors
             Names of the sensors to compute, in order. Default: all.
         ctrl, act
@@ -92,12 +92,12 @@ class Sensing(Editing):
         Returns
         -------
         dict
-            Values in the order of the sensors. Vectors are along the axes of the sensor, unless its
-            kind states otherwise; `chasles.model.SENSORS` lists sizes and units.
+            Values in the order of the sensors. Vectors are along the axes of the sensor, unless the
+            kind of sensor defines other axes. `chasles.model.SENSORS` lists sizes and units.
 
         Notes
         -----
-        Definitions are those of MuJoCo. One compiled function computes all sensors:
+        Sensors are defined as in MuJoCo. One compiled function computes all sensors:
         `chasles.compile(robot, "sensor_values")`, whose result concatenates the values of all
         sensors.
 
@@ -117,7 +117,7 @@ class Sensing(Editing):
         return values if noise is None else with_errors(asked, values, noise)
 
     def with_sensors(self, *sensors: SensorData) -> Self:
-        """Return the robot with additional sensors, which replace those of the same name.
+        """Return the robot with additional sensors; sensors with the same name are replaced.
 
         Parameters
         ----------

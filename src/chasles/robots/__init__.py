@@ -1,10 +1,10 @@
 """Built-in robots: each function returns a `chasles.Robot`; no file is needed.
 
-| function | what |
+| function | robot |
 |---|---|
-| `puma560` `stanford_arm` `microbot` | arms from the literature; their data files cite sources |
+| `puma560` `stanford_arm` `microbot` | arms from the literature; data files cite their sources |
 | `planar` `zigzag` | arms of equal rods in a vertical plane |
-| `general_chain` `general_tree` | an arm and trees without special parameters, for counting |
+| `general_chain` `general_tree` | an arm and trees with general parameters, for operation counts |
 | `quadruped` `humanoid` | legged robots with a floating base, designed for chasles |
 | `slider_crank` `four_bar` `triangle` `five_bar` `six_bar` | planar mechanisms with closed loops |
 | `stewart` `delta` | parallel robots |

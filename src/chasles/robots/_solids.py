@@ -1,4 +1,4 @@
-"""Inertias of uniform solids (m, kg) about the origin, and poses of shapes that show them.
+"""Inertias of uniform solids (m, kg) about the origin, and poses of their visual shapes.
 
 along: index of the axis of symmetry (0, 1 or 2).
 """
@@ -14,7 +14,7 @@ SHELL, MOTOR = (0.80, 0.82, 0.85, 1.0), (0.22, 0.24, 0.28, 1.0)
 
 
 def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) -> RigidInertia:
-    """Return a cuboid with edges `size` along x, y and z."""
+    """Return the inertia of a box with edges `size` along x, y and z."""
     xx, yy, zz = (mass * edge * edge / 12.0 for edge in size)
     return RigidInertia.from_center(
         mass, center, Symmetric(yy + zz, xx + zz, xx + yy, 0.0, 0.0, 0.0)
@@ -22,7 +22,7 @@ def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) 
 
 
 def sphere(mass: float, radius: float, center: Vector = ORIGIN) -> RigidInertia:
-    """Return a ball."""
+    """Return the inertia of a sphere."""
     moment = 0.4 * mass * radius * radius
     return _round(mass, moment, moment, 2, center)
 
@@ -30,7 +30,7 @@ def sphere(mass: float, radius: float, center: Vector = ORIGIN) -> RigidInertia:
 def cylinder(
     mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
 ) -> RigidInertia:
-    """Return a circular cylinder."""
+    """Return the inertia of a circular cylinder."""
     axial = 0.5 * mass * radius * radius
     return _round(mass, axial, 0.5 * axial + mass * length * length / 12.0, along, center)
 
@@ -38,8 +38,8 @@ def cylinder(
 def capsule(
     mass: float, radius: float, length: float, along: int, center: Vector = ORIGIN
 ) -> RigidInertia:
-    """Return a cylinder with a hemisphere on each end; `length` excludes the hemispheres."""
-    tube, ends = length, 4.0 / 3.0 * radius  # volumes, in units of the cross section
+    """Return the inertia of a capsule; `length` excludes the hemispheres at its ends."""
+    tube, ends = length, 4.0 / 3.0 * radius  # volumes divided by the cross section
     m, b = mass * tube / (tube + ends), mass * ends / (tube + ends)
     r2, l2 = radius * radius, length * length
     axial = 0.5 * m * r2 + 0.4 * b * r2
@@ -56,18 +56,18 @@ def mirrored(inertia: RigidInertia) -> RigidInertia:
 
 
 def standing(axis: Vector, center: Vector) -> Transform:
-    """Return the pose of a shape whose axis z points along a unit vector, at a center."""
+    """Return the pose of a shape at a center, with its z axis along a unit vector."""
     return Transform(Rotation.of(aligned_to_z(axis)), center)
 
 
 def rod(mass: float, length: float) -> RigidInertia:
-    """Return a slender rod from the origin along x. Its axial moment is 1/50 of the transverse."""
+    """Return the inertia of a rod from the origin along x, with axial moment transverse / 50."""
     transverse = mass * length * length / 12.0
     return _round(mass, transverse / 50.0, transverse, 0, Vector.of(0.5 * length, 0.0, 0.0))
 
 
 def points(masses: list[float], places: list[Vector]) -> RigidInertia:
-    """Return the inertia of point masses, which is valid for four or more in general position."""
+    """Return the inertia of point masses: four or more, in general position."""
     total = RigidInertia.zero()
     for mass, place in zip(masses, places, strict=True):
         total = total + RigidInertia.from_center(mass, place, Symmetric.zero())

@@ -25,14 +25,14 @@ def puma560() -> Description:
     Returns
     -------
     robot : Robot
-        The arm, nq = nv = 6. At q = 0 the upper arm points along x and the forearm up.
+        The arm, nq = nv = 6. At q = 0 the upper arm points along x and the forearm points up.
 
     Notes
     -----
-    Inertial parameters are those of Armstrong, Khatib and Burdick (1986), in the frames and with
-    the motors of Corke and Armstrong-Helouvry (1994). The base frame is at the shoulder. Frame
-    "tool" (= "dh6") is at the center of the wrist. Armature, damping and friction are those of the
-    motors, reflected through the gears.
+    Inertial parameters are from Armstrong, Khatib and Burdick (1986); frames and motors are from
+    Corke and Armstrong-Helouvry (1994). The base frame is at the shoulder. Frame "tool" (= "dh6")
+    is at the center of the wrist. Armature, damping and friction of the motors are reflected
+    through the gears.
 
     Examples
     --------
@@ -55,9 +55,10 @@ def stanford_arm() -> Description:
 
     Notes
     -----
-    Frames are those of Legnani et al. (1996), part II, section 4; inertial parameters are those of
-    Paul (1981). The d4 of Legnani's M34 is zero here: their boom coordinate is q[2] - d4. The base
-    frame is at the shoulder, frame "dh6" at the wrist, and frame "tool" between the finger tips.
+    Frames are from Legnani et al. (1996), part II, section 4, and inertial parameters from Paul
+    (1981). The offset d4 in Legnani's M34 is zero here, so their boom coordinate is q[2] - d4. The
+    base frame is at the shoulder, frame "dh6" at the wrist, and frame "tool" between the finger
+    tips.
 
     Examples
     --------
@@ -69,7 +70,7 @@ def stanford_arm() -> Description:
 
 
 def microbot() -> Description:
-    """Return the five-axis arm R R R R P of Mitra's examples, like Uicker's Microbot; lengths in m.
+    """Return the five-axis arm R R R R P of Mitra's examples, similar to Uicker's Microbot.
 
     Returns
     -------
@@ -79,9 +80,9 @@ def microbot() -> Description:
 
     Notes
     -----
-    As the paper states, the printed theta of the first four rows and s of the fifth are values of
-    the joint variables, not offsets: the examples are at q = (30, 60, -30, 0 degrees, 0.097 m). The
-    paper gives no masses and inertias; those of the robot are for cylinders of plausible size.
+    As the paper states, the theta of the first four rows and the s of the fifth row are values of
+    the joint variables, not offsets. The examples use q = (30, 60, -30, 0 degrees, 0.097 m). The
+    paper does not give masses and inertias; the robot uses cylinders of plausible size.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def microbot() -> Description:
 
 
 def _read(name: str) -> Description:
-    """Return the arm in the data file `<name>.toml` of this package. The file explains its keys."""
+    """Return the arm in the data file `<name>.toml`, whose comments explain its keys."""
     text = resources.files("chasles.robots").joinpath(f"{name}.toml").read_text("utf-8")
     data = tomllib.loads(text)
     rows = [_row(joint, data["inertia_about"]) for joint in data["joint"]]
@@ -104,9 +105,9 @@ def _read(name: str) -> Description:
 
 
 def _shape(row: dict[str, Any], frames: dict[str, Transform]) -> ShapeData:
-    """Return a visual shape: a box by two corners, or a cylinder or capsule by its ends.
+    """Return a visual shape: a box from two corners, or a cylinder or capsule from its ends.
 
-    frames: the Denavit-Hartenberg frame of each link, in which the row gives its points.
+    The row gives points in the Denavit-Hartenberg frame of the link, from `frames`.
     """
     kind, start, end = row["kind"], np.array(row["from"]), np.array(row["to"])
     span = end - start

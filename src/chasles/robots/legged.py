@@ -22,7 +22,7 @@ _X, _Y, _Z = _at(1.0, 0.0, 0.0), _at(0.0, 1.0, 0.0), _at(0.0, 0.0, 1.0)
 
 
 class Solid(NamedTuple):
-    """A uniform solid: its inertia, and its shape with sizes (m), axis (0 to 2) and center."""
+    """A uniform solid: inertia, kind of shape, sizes (m), axis (0, 1 or 2) and center."""
 
     inertia: RigidInertia
     kind: str
@@ -42,7 +42,7 @@ class Solid(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A joint and its link: place in the parent link, axis, range (degrees), torque, solid."""
+    """A joint and its link: position in the parent, axis, range (degrees), torque, solid."""
 
     joint: str
     link: str
@@ -55,12 +55,12 @@ class Part(NamedTuple):
 
 
 def box(mass: float, size: tuple[float, float, float], center: Vector = ORIGIN) -> Solid:
-    """Return a cuboid with edges `size` along x, y and z."""
+    """Return a box with edges `size` along x, y and z."""
     return Solid(_solids.box(mass, size, center), "box", size, 2, center)
 
 
 def sphere(mass: float, radius: float, center: Vector = ORIGIN) -> Solid:
-    """Return a ball."""
+    """Return a sphere."""
     return Solid(_solids.sphere(mass, radius, center), "sphere", (radius,), 2, center)
 
 
@@ -73,7 +73,7 @@ def cylinder(
 
 
 def bone(mass: float, radius: float, length: float, depth: float) -> Solid:
-    """Return a capsule along z, with its center at a depth below the joint."""
+    """Return a capsule along z, with its center `depth` below the joint."""
     center = _Z * -depth
     inertia = _solids.capsule(mass, radius, length, 2, center)
     return Solid(inertia, "capsule", (radius, length), 2, center)
@@ -114,7 +114,7 @@ _ARM = (
 
 
 def quadruped() -> Description:
-    """Return a walking robot of 18.6 kg: a free trunk and four legs of three joints.
+    """Return a four-legged robot of 18.6 kg: a free trunk and four legs with three joints each.
 
     Returns
     -------
@@ -152,7 +152,7 @@ def quadruped() -> Description:
 
 
 def humanoid() -> Description:
-    """Return a walking robot of 67.2 kg and 1.86 m: a free pelvis and thirty revolute joints.
+    """Return a humanoid of 67.2 kg and 1.86 m with a free pelvis and thirty revolute joints.
 
     Returns
     -------
@@ -200,7 +200,7 @@ class Limb(NamedTuple):
 
 
 def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False) -> Limb:
-    """Return a limb; on the right, mirrored in the plane y = 0.
+    """Return a limb. A right limb is mirrored in the plane y = 0.
 
     Axes are not mirrored, so ranges about x and z are reversed. Armature and damping are
     proportional to the torque limit.
@@ -226,9 +226,9 @@ def _limb(prefix: str, root: str, parts: Sequence[Part], *, right: bool = False)
 def _drawn(link: str, part: Part, solid: Solid) -> list[ShapeData]:
     """Return the shapes of a link: its solid, and its motor, a cylinder about the joint's axis.
 
-    The motor's volume is proportional to the torque. The motor encloses a bone along its axis. A
-    cylindrical link smaller than the motor has the same color, so that no surfaces of two colors
-    coincide.
+    The motor's volume is proportional to the torque. If a capsule lies along the joint axis, the
+    motor is large enough to enclose it. A cylindrical link smaller than the motor has the color of
+    the motor, so that coincident surfaces have the same color.
     """
     radius = 0.0115 * part.effort ** (1.0 / 3.0)
     if solid.kind == "capsule" and part.axis == _Z:

@@ -41,9 +41,9 @@ def slider_crank(l1: float = 1.0, l2: float = 3.0) -> Description:
     q = (alpha1, alpha2, alpha3, a): the angles of the crank from x, of the rod from the crank, and
     of the slider from the rod, and the distance of the slider from the crank's axis, all in the
     world's x-y plane. As in the paper, the last joint leads from the slider back to the ground (M34
-    = translation by -a along x), where loop "closure" welds link "guide" to "base". Rods have 1
-    kg/m; base, slider and guide have 1 kg each. The guide is at rest if the loop is closed. Gravity
-    is along -y.
+    = translation by -a along x), where loop "closure" welds link "guide" to "base". The rods have a
+    mass of 1 kg/m; base, slider and guide have a mass of 1 kg each. The guide is at rest if the
+    loop is closed. Gravity is along -y.
 
     Examples
     --------
@@ -88,14 +88,14 @@ def four_bar(
     Raises
     ------
     ModelError
-        If a length is not positive, or one bar is longer than the others together.
+        If a length is not positive, or one bar is not shorter than the other bars together.
 
     Notes
     -----
     q = (crank, coupler, rocker): the angles of the crank from x, of the coupler from the crank, and
     of the rocker from x. The crank rotates about the origin, the rocker about (ground, 0, 0). Loop
-    "pin", a revolute joint, connects the ends of coupler and rocker. Rods have 1 kg/m, the base has
-    1 kg, and gravity is along -y.
+    "pin", a revolute joint, connects the ends of coupler and rocker. The rods have a mass of 1
+    kg/m, the base has a mass of 1 kg, and gravity is along -y.
 
     Examples
     --------
@@ -108,8 +108,8 @@ def four_bar(
     _check("four_bar", **lengths)
     longest = max(lengths, key=lambda name: lengths[name])
     if lengths[longest] >= sum(lengths.values()) - lengths[longest]:
-        problem = f"{longest} ({lengths[longest]:g} m) is longer than the other bars together"
-        raise ModelError("E-ROBOT-028", problem, "shorten it", part="robot 'four_bar'")
+        problem = f"{longest} ({lengths[longest]:g} m) must be shorter than the other bars together"
+        raise ModelError("E-ROBOT-028", problem, "shorten this bar", part="robot 'four_bar'")
     bars = {
         "crank": (crank, "base", 0.0),
         "coupler": (coupler, "crank", crank),
@@ -144,8 +144,8 @@ def triangle(l1: float = 1.0, l2: float = 2.0) -> Description:
     distance of the piston's end from the cylinder's pivot, and the angle of the forearm from the
     upper arm. The upper arm rotates about the origin, the cylinder about (l1, 0, 0), and the
     piston's end is pinned to the upper arm at l2 from the origin (loop "pin"). The upper arm
-    (length 3/2 l2) and the forearm (length l2) have 1 kg/m; cylinder and piston have 1 kg and
-    length l1/2 each. Gravity is along -y.
+    (length 3/2 l2) and the forearm (length l2) have a mass of 1 kg/m. The cylinder and the piston
+    each have a mass of 1 kg and the length l1/2. Gravity is along -y.
 
     Examples
     --------
@@ -196,8 +196,8 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     -----
     q = (left, left_coupler, right, right_coupler): the angles of the cranks from x, and of each
     coupler from its crank. The left crank rotates about the origin, the right one about (ground, 0,
-    0). Loop "pin", a revolute joint, connects the ends of the couplers. Rods have 1 kg/m, and
-    gravity is along -y.
+    0). Loop "pin", a revolute joint, connects the ends of the couplers. The rods have a mass of 1
+    kg/m, and gravity is along -y.
 
     Examples
     --------
@@ -207,8 +207,8 @@ def five_bar(ground: float = 0.6, crank: float = 0.5, coupler: float = 0.8) -> D
     """
     _check("five_bar", ground=ground, crank=crank, coupler=coupler)
     if ground >= 2.0 * (crank + coupler):
-        problem = f"ground ({ground:g} m) is longer than both cranks and couplers together"
-        raise ModelError("E-ROBOT-029", problem, "shorten it", part="robot 'five_bar'")
+        problem = f"ground ({ground:g} m) must be shorter than both cranks and couplers together"
+        raise ModelError("E-ROBOT-029", problem, "reduce ground", part="robot 'five_bar'")
     bars = {
         "left": (crank, "base", 0.0),
         "left_coupler": (coupler, "left", crank),
@@ -233,7 +233,8 @@ def six_bar() -> Description:
     a link "fifth" (0.6 m) at 0.45 m along its length, and its rocker carries a link "sixth" (0.7 m)
     at 0.4 m. Loop "inner" pins the coupler to the rocker, and loop "outer" pins the ends of the two
     links. q = (crank, coupler, rocker, fifth, sixth): the angles of crank and rocker from x, and of
-    the other links from the links that carry them. Rods have 1 kg/m, and gravity is along -y.
+    the other links from their parent links. The rods have a mass of 1 kg/m, and gravity is along
+    -y.
 
     Examples
     --------
@@ -258,9 +259,10 @@ def _linkage(
     pins: Mapping[str, tuple[str, str]],
     independent: tuple[str, ...] = (),
 ) -> Description:
-    """Return a linkage of rods of 1 kg/m, pinned at their ends.
+    """Return a linkage of rods with a mass of 1 kg/m, pinned at their ends.
 
-    bars: length, parent, and position along the parent of each rod. pins: pairs of joined rods.
+    bars: for each rod, its length, its parent and its position along the parent. pins: for each
+    loop, the two rods that it joins.
     """
     links = [LinkData(bar, rod(length, length)) for bar, (length, _, _) in bars.items()]
     joints = tuple(_hinge(bar, parent, bar, x) for bar, (_, parent, x) in bars.items())
@@ -294,7 +296,7 @@ def _check(robot: str, **lengths: float) -> None:
 
 
 def stewart() -> Description:
-    """Return the Gough-Stewart platform: six legs, each universal, prismatic, spherical.
+    """Return a Gough-Stewart platform with six legs (universal, prismatic, spherical joints).
 
     Returns
     -------
@@ -303,11 +305,12 @@ def stewart() -> Description:
 
     Notes
     -----
-    Feet are in pairs on a circle of radius 1 m, heads in pairs on a circle of radius 0.6 m. At
-    neutral, the platform is 0.8 m above the ground. A leg has a cylinder and a piston of 1 kg and
-    0.5 m each. The platform (10 kg) is connected to the ground by a free joint "platform". Leg k
-    has joints "foot<k>" (universal) and "leg<k>" (its extension beyond neutral, m); loop "head<k>"
-    is a spherical joint. The extensions are the independent coordinates. Gravity is along -z.
+    Feet are in pairs on a circle of radius 1 m, heads in pairs on a circle of radius 0.6 m. In the
+    neutral configuration, the platform is 0.8 m above the ground. Each leg has a cylinder and a
+    piston, each with a mass of 1 kg and a length of 0.5 m. The platform (10 kg) is connected to the
+    ground by a free joint "platform". Leg k has joints "foot<k>" (universal) and "leg<k>"
+    (prismatic; extension from neutral in m); loop "head<k>" is a spherical joint. The extensions
+    are the independent coordinates. Gravity is along -z.
 
     Examples
     --------
@@ -354,8 +357,8 @@ def delta() -> Description:
     arm, a pair of rods of 0.8 m, 0.2 m apart, leads to a platform of radius 0.15 m. Joints are
     "arm<k>" (angle downward from horizontal), "rod<k>a" and "rod<k>b" (universal), and "platform"
     (free); the rods end in spherical loop joints "ball<k>a" and "ball<k>b". The arms are the
-    independent coordinates. Arms have 1 kg, rods 0.3 kg, and the platform 2 kg. Gravity is along
-    -z.
+    independent coordinates. Each arm has a mass of 1 kg, each rod 0.3 kg, and the platform 2 kg.
+    Gravity is along -z.
 
     Examples
     --------
@@ -404,7 +407,7 @@ def _axes(x: Vector, y: Vector) -> Rotation:
 
 
 def _facing(place: Vector, along: Vector) -> Transform:
-    """Return a frame at a place with its z axis along a vector and a horizontal x axis."""
+    """Return a frame at a position, with z along a vector and a horizontal x axis."""
     z = along * (1.0 / math.sqrt(along.dot(along)))
     x = z.cross(_Z)
     x = x * (1.0 / math.sqrt(x.dot(x)))

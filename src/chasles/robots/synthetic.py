@@ -23,7 +23,7 @@ from chasles.robots._solids import points, rod
 T = TypeVar("T")
 _TIP = Vector.of(1.0, 0.0, 0.0)
 _SCALAR = tuple(kind for kind, joint in JOINTS.items() if joint.nv == 1)
-"""Joint types with one degree of freedom, which can mimic and be mimicked."""
+"""Joint types with one degree of freedom, which mimic joints and their leaders must have."""
 
 
 def planar(n: int) -> Description:
@@ -81,7 +81,7 @@ def zigzag(n: int) -> Description:
     Notes
     -----
     Rods are as in `planar` (moment 1/12 about the center). At q = 0, joint angles alternate between
-    +75 and -75 degrees, so that the book's numbers are those of the neutral configuration.
+    +75 and -75 degrees, so that the results in the book are for the neutral configuration.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def zigzag(n: int) -> Description:
 
 
 def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
-    """Return rods along the x axes of their links, each rotated by an angle at q = 0."""
+    """Return an arm of rods along the x axes of their links, with given angles at q = 0."""
     _require(name, len(angles))
     links, joints = [LinkData("base", RigidInertia.zero())], []
     for i, angle in enumerate(angles, start=1):
@@ -106,14 +106,14 @@ def _rods(name: str, angles: Sequence[float], gravity: Vector) -> Description:
 
 
 def general_chain(n: int, *, right_angles: bool = False) -> Description:
-    """Return n revolute joints with arbitrary modified D-H parameters and full inertias.
+    """Return an arm of n revolute joints with general modified D-H parameters and inertias.
 
     Parameters
     ----------
     n : int
         Number of joints, at least 1.
     right_angles : bool, optional
-        Use a twist of 90 degrees at every joint, as in the other column of the book's tables.
+        Use a twist of 90 degrees at every joint, as in a separate column of the book's tables.
 
     Returns
     -------
@@ -127,9 +127,9 @@ def general_chain(n: int, *, right_angles: bool = False) -> Description:
 
     Notes
     -----
-    No length, twist, moment or product is 0, 1 or equal to another, so that only operations due to
-    the D-H structure are simplified away (Balafoutis and Patel 1991 count "general" arms this way).
-    Gravity is along -z.
+    All lengths, twists, moments and products of inertia are different and not 0 or 1, so that only
+    the D-H structure reduces the number of operations. Balafoutis and Patel (1991) count operations
+    of "general" arms in this way. Gravity is along -z.
 
     Examples
     --------
@@ -171,10 +171,10 @@ def general_tree(n: int, children: int) -> Description:
 
     Notes
     -----
-    These are the trees of Featherstone's counts (2008, section 10.3): one child per link gives the
-    chain GU(n), two give the binary tree. The child of the base and the first child of each link
-    have a Denavit-Hartenberg placement: d along z and a along x of the parent, rotated about x
-    only. Other children have general placements. Gravity is along -z.
+    Featherstone (2008, section 10.3) counts operations for these trees: one child per link gives
+    the chain GU(n), and two children give the binary tree. The child of the base and the first
+    child of each link have a Denavit-Hartenberg placement: d along z and a along x of the parent,
+    rotated about x only. Other children have general placements. Gravity is along -z.
 
     Examples
     --------
@@ -211,7 +211,7 @@ def _any_link(rng: random.Random) -> tuple[float, float, float, RigidInertia]:
 
 def _require(name: str, n: int) -> None:
     if n < 1:
-        problem = f"it has {n} joints"
+        problem = f"the number of joints is {n}"
         raise ModelError("E-ROBOT-032", problem, "give at least one", part=f"robot {name!r}")
 
 
@@ -226,7 +226,7 @@ def random_tree(
     fixed: bool = True,
     mimics: bool = False,
 ) -> Description:
-    """Return a tree of n moving joints, the same for the same arguments.
+    """Return a random tree of n moving joints, determined by its seed.
 
     Parameters
     ----------
@@ -236,12 +236,13 @@ def random_tree(
     seed : int
         Seed of the random numbers.
     floating : bool, optional
-        Use a free joint at the root (True), another type (False), or let the seed decide (None, the
-        default).
+        True for a free joint at the root, False for another type. None (default): the choice is
+        random.
     fixed : bool, optional
         Add links on fixed joints; some have no inertia, and some carry other joints.
     mimics : bool, optional
-        Let some joints with one degree of freedom follow another one, if there are at least two.
+        Make some joints with one degree of freedom mimic another, if there are at least two of
+        them.
 
     Returns
     -------
@@ -255,9 +256,9 @@ def random_tree(
 
     Notes
     -----
-    Some joints have axes and poses along the coordinate axes, and the others have general ones.
-    Inertias are those of point masses, so they are valid. Some joints have armature, damping and
-    friction.
+    Some joints have axes and poses along the coordinate axes; others have general axes and poses.
+    Inertias are computed from point masses, so they are physically valid. Some joints have
+    armature, damping and friction.
 
     Examples
     --------
@@ -266,7 +267,7 @@ def random_tree(
     18
     """
     if n < 1:
-        problem = f"it has {n} joints"
+        problem = f"the number of joints is {n}"
         raise ModelError("E-ROBOT-033", problem, "give at least one", part="robot 'random_tree'")
     rng = random.Random(seed)
     chance = rng.random() < 0.5
@@ -289,7 +290,7 @@ def random_tree(
 
 
 def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
-    """Return all joint types in random order, then random types; free first if `floating`."""
+    """Return all joint types in random order, then random types; "free" is first if `floating`."""
     left, kinds = list(JOINTS), []
     while left:
         kinds.append(left.pop(int(rng.random() * len(left))))
@@ -303,7 +304,7 @@ def _kinds(rng: random.Random, n: int, floating: bool) -> list[str]:
 
 
 def _parent(rng: random.Random, k: int, links: Sequence[LinkData]) -> str:
-    """Return the parent of joint k: link1 for k = 2 and 3, else a random link, often a late one."""
+    """Return the parent of joint k: link1 for k = 2 and 3, else a random link."""
     if k in (2, 3):
         return "link1"
     return _pick(rng, links[-3:] if rng.random() < 0.6 else links).name
@@ -327,7 +328,10 @@ def _joint(rng: random.Random, name: str, kind: str, parent: str | None, child: 
 
 
 def _follower(rng: random.Random, joints: Sequence[JointData]) -> JointData:
-    """Return the last joint; it mimics an earlier one if no joint does yet, else at random."""
+    """Return the last joint as a mimic joint of an earlier one, if possible.
+
+    If there is a mimic joint already, the last joint stays unchanged with probability 1/2.
+    """
     leaders = [joint.name for joint in joints[:-1] if joint.kind in _SCALAR]
     first = not any(joint.mimic for joint in joints)
     if not leaders or (rng.random() < 0.5 and not first):

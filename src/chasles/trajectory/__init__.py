@@ -1,7 +1,7 @@
 """Trajectories as values: `move(t)` returns positions, velocities and accelerations.
 
     move = chasles.trajectory.minimum_jerk(q0, q1, duration=2.0)
-    q, qd, qdd = move(t)                  # t of any shape; move(t, order=3) returns the jerk too
+    q, qd, qdd = move(t)                  # t of any shape; move(t, order=3) also returns the jerk
 
 | function | motion |
 |---|---|

@@ -12,8 +12,7 @@ from chasles.trajectory.moves import Closed, Move, Polynomial
 from chasles.trajectory.spaces import Space, of_robot, vectors
 
 SAMES = 1e-6
-"""Largest distance (rad or m) from a given configuration that counts as the same assembly branch.
-"""
+"""Largest distance (rad or m) between configurations on the same assembly branch."""
 
 NEAR = 16
 """Number of stored configurations per piece, used as initial guesses for closing the loops."""
@@ -21,7 +20,7 @@ NEAR = 16
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """Space, points in it, and the robot that moves.
+    """A configuration space, points in it, and the robot that moves.
 
     given: configurations (m, nq) of the robot. rows: indices of the independent velocities, if
     loops determine the others.
@@ -67,7 +66,7 @@ class Chart:
         last = np.abs(near[-1] - self.given[-1]).max()
         if last > SAMES:
             problem = (
-                f"the loops close at a configuration {last:.3g} (rad or m) from the last one given"
+                f"the loops close {last:.3g} (rad or m) away from the last given configuration"
             )
             remedy = "give configurations of one branch, or more points between them"
             raise InputError("E-PATH-015", problem, remedy, part="trajectory")
@@ -100,7 +99,7 @@ def _independent(robot: Robot, part: str) -> tuple[list[int], list[int]]:
     for row, name in zip(rows, robot.independent, strict=True):
         if row not in places:
             problem = f"independent coordinate {name!r} belongs to a joint with several coordinates"
-            remedy = "choose others with robot.with_independent"
+            remedy = "choose other coordinates with robot.with_independent"
             raise InputError("E-PATH-017", problem, remedy, part=part)
     return rows, [places[row] for row in rows]
 

@@ -1,4 +1,4 @@
-"""Trajectories from motion files, such as those that `Move.save` writes."""
+"""Trajectories from motion files, such as files written by `Move.save`."""
 
 import os
 
@@ -23,15 +23,16 @@ def load(path: str | os.PathLike[str], robot: Robot, *, step: float | None = Non
     path
         A .csv with a header, or a table of q qd qdd (see the page on motion files).
     robot
-        The robot whose joints the file names.
+        The robot that moves. The file must contain its joints.
     step
         Time step (s) of a file without times.
 
     Returns
     -------
     Move
-        A trajectory through all instants that starts at time 0. If the file has velocities and
-        accelerations, its degree is 5; with velocities only, 3; otherwise it is a natural spline.
+        A trajectory through all states of the file, which starts at time 0. Its degree is 5 if the
+        file has velocities and accelerations, and 3 if it has only velocities. Otherwise it is a
+        natural spline.
 
     Examples
     --------

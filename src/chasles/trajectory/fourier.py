@@ -14,9 +14,10 @@ from chasles.trajectory.moves import Array, Move
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fourier(Move):
-    """center + sum over k of sines[k-1] sin(k w t) + cosines[k-1] cos(k w t), w = 2 pi / duration.
+    """Fourier series center + sum of sines[k-1] sin(k w t) + cosines[k-1] cos(k w t).
 
-    center (n,); sines, cosines (harmonics, n).
+    The sum is over k = 1, 2, ..., and w = 2 pi / duration. The shapes are center (n,) and sines,
+    cosines (harmonics, n).
     """
 
     center: np.ndarray
@@ -94,6 +95,6 @@ def fourier(
         rows.append(found)
     if len(rows[0]) != len(rows[1]):
         problem = f"{len(rows[0])} sines and {len(rows[1])} cosines were given"
-        raise InputError("E-PATH-057", problem, "give equally many of both", part=part)
+        raise InputError("E-PATH-057", problem, "give the same number of both", part=part)
     period = positive("duration", duration, part)
     return Fourier(middle, rows[0], rows[1], period, robot, periodic)

@@ -15,7 +15,7 @@ Array = Any
 
 
 def finite(what: str, value: Any, size: int | None, part: str) -> np.ndarray:
-    """Return a vector of finite numbers, of length `size` unless that is None."""
+    """Return a vector of finite numbers, of length `size` unless `size` is None."""
     found = some_numbers(what, value, part).astype(float)
     if found.ndim != 1 or (size is not None and len(found) != size):
         wanted = "a vector" if size is None else f"{size} numbers"
@@ -26,7 +26,7 @@ def finite(what: str, value: Any, size: int | None, part: str) -> np.ndarray:
 
 
 def all_finite(what: str, found: np.ndarray, part: str) -> np.ndarray:
-    """Return an array, checked for NaN and infinities."""
+    """Return an array after checking that it is finite."""
     bad = np.argwhere(~np.isfinite(found))
     if len(bad):
         at = tuple(bad[0].tolist())

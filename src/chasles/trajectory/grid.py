@@ -1,7 +1,7 @@
 """Arrays and programs for the grid intervals along a path, prepared once.
 
 A call of `time_optimal` fills the arrays of a grid and runs its programs. The next call with the
-same numbers of intervals and limits reuses them, with little overhead beyond the machine code.
+same numbers of intervals and limits reuses them, so that it spends most time in compiled code.
 """
 
 from typing import Any, NamedTuple
@@ -21,8 +21,8 @@ KEPT, LONGEST = 4, 4096
 class Size(NamedTuple):
     """Sizes of a grid: numbers of intervals, of coordinates, and of limited quantities.
 
-    accelerations, torques: numbers of limited ones. terms: number of terms of a path that is a
-    polynomial in each interval, 0 for other paths.
+    accelerations, torques: numbers of limited accelerations and torques. terms: number of terms of
+    a path that is a polynomial in each interval, 0 for other paths.
     """
 
     intervals: int

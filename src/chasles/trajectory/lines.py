@@ -1,4 +1,4 @@
-"""Straight lines and arcs of a frame, followed by inverse kinematics."""
+"""Motions of a frame along straight lines and arcs, by inverse kinematics."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -52,16 +52,17 @@ def line(
     frame
         The frame that follows the lines. Along each line it rotates about a single axis.
     through
-        Ends of the lines, in the world: a pose (4, 4) or a position (3,), which keeps the
-        orientation; or several, (m, 4, 4) or (m, 3).
+        End points of the lines in the world: one pose (4, 4) or several (m, 4, 4), or one position
+        (3,) or several (m, 3) with constant orientation.
     start
         Initial configuration (nq,).
     blend
         Distance (m) before a corner at which the frame leaves a line for the next one; at most half
         of the shorter line. With 0, the frame stops at corners.
     duration
-        Duration (s) of a motion from rest to rest with minimum jerk along the path. Without it, the
-        path has unit speed (m/s, or rad/s where the frame only rotates); pass it to `time_optimal`.
+        Duration (s) of a motion from rest to rest with minimum jerk along the path. By
+        default, the path has unit speed (m/s, or rad/s where the frame only rotates) and can be
+        passed to `time_optimal`.
     tolerance
         Largest deviation from the path, in m and rad.
     orientation
@@ -163,9 +164,9 @@ def _begin(name: str, robot: Robot, frame: str, start: Array) -> tuple[np.ndarra
     check_robot(name, robot)
     q = finite("start", start, robot.nq, name)
     for body in robot.model.bodies:
-        if not (body.joint.additive or robot.model.constraints):  # with loops they depend on others
-            problem = f"joint {body.data.name!r} has coordinates that are not a vector"
-            remedy = "lock it: robot.lock({...})"
+        if not (body.joint.additive or robot.model.constraints):  # loops allow any joint
+            problem = f"the coordinates of joint {body.data.name!r} do not form a vector space"
+            remedy = "lock the joint with robot.lock"
             raise InputError("E-PATH-039", problem, remedy, part=name)
     if robot.model.constraints:
         robot.mechanism.closing.check_closed(f"{name}: start", q, 1e-9)
@@ -217,7 +218,7 @@ def _route(first: np.ndarray, goals: Sequence[np.ndarray], blend: float) -> Rout
     far = np.where(far > 1e-12, far, np.linalg.norm(w, axis=-1))
     if np.any(far <= 1e-12):
         problem = f"point {int(np.argmin(far))} coincides with the current position of the frame"
-        raise InputError("E-PATH-041", problem, "omit it", part="line")
+        raise InputError("E-PATH-041", problem, "omit this point", part="line")
     corners = np.concatenate([[0.0], np.cumsum(far)])
     half = np.minimum(blend, 0.5 * np.minimum(far[:-1], far[1:]))
     widths = np.concatenate([[0.0], half, [0.0]])
@@ -278,7 +279,7 @@ def _circle(first: np.ndarray, via: np.ndarray, last: np.ndarray) -> Route:
 
 @dataclass(frozen=True)
 class Guided:
-    """A frame of a robot that follows routes. `name` is the function named in errors."""
+    """A frame of a robot that follows routes. `name` is the function name shown in errors."""
 
     robot: Robot
     frame: str

@@ -30,8 +30,8 @@ class Move:
     `move(t)` returns positions, velocities and accelerations at times t of any shape: q (..., n),
     qd and qdd (..., nv). `move(t, order=3)` also returns the jerk; `move(t, order=0)` returns a
     tuple with positions only. Before its start and after its end, a trajectory is at rest; a
-    periodic one repeats. With a robot, velocities are those of the robot: for joints with
-    quaternions, along the body axes.
+    periodic trajectory repeats. With a robot, velocities are defined as in the robot: for joints
+    with quaternions, along the body axes.
     """
 
     duration: float
@@ -171,7 +171,7 @@ class Move:
         """
         moved = self.robot if robot is None else robot
         if moved is None:
-            problem = "a motion file names joints, but the trajectory has no robot"
+            problem = "a motion file contains joint names, but the trajectory has no robot"
             raise InputError("E-PATH-051", problem, "give robot=", part="save")
         if PurePath(os.fsdecode(path)).suffix.lower() != ".csv":
             raise InputError(
@@ -193,8 +193,8 @@ class Move:
 class Polynomial(Move):
     """Piecewise polynomials of time: `curve` (a SciPy PPoly) gives steps from anchors.
 
-    anchors: the element of the space to which each piece's steps are relative, or one for all
-    pieces.
+    anchors: the element of the space from which the steps of each piece start, or one element for
+    all pieces.
     """
 
     curve: "scipy.interpolate.PPoly"
@@ -211,7 +211,7 @@ class Polynomial(Move):
     def pieces(self) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (terms, pieces, size) and breaks of the curve.
 
-        They are kept because access to SciPy's attributes takes microseconds.
+        They are cached because access to SciPy's attributes takes microseconds.
         """
         return np.asarray(self.curve.c), np.asarray(self.curve.x)
 
@@ -233,7 +233,7 @@ class Polynomial(Move):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Timed(Move):
-    """A path with another timing: path(s(t)), where s is a piecewise polynomial."""
+    """A path with a new timing: path(s(t)), where s is a piecewise polynomial."""
 
     path: Move
     profile: "scipy.interpolate.PPoly"

@@ -42,15 +42,15 @@ def time_optimal(
     Parameters
     ----------
     robot
-        The robot. Its full dynamics limit the motion: joint torques are those of
-        `robot.inverse_dynamics`, with closed loops.
+        The robot. Torque limits apply to the torques of `robot.inverse_dynamics`. Loops stay
+        closed.
     path
         A trajectory, such as `spline` or `line`, whose time serves as the path parameter s. Its
-        velocity must not be zero. Of a motion timed by `line`, `arc` or this function, only the
-        path is used.
+        velocity must not be zero. If the trajectory was timed by `line`, `arc` or this function,
+        its timing is ignored.
     velocity, acceleration, effort
         Largest absolute values, one number or (nv,), in rad/s, rad/s2 and N m (m/s, m/s2 and N). By
-        default velocity and effort are those of `robot.limits`, and accelerations are unlimited.
+        default, velocity and effort are taken from `robot.limits`, and accelerations are unlimited.
     grid
         Number of intervals along the path, or grid points that increase from 0 to its duration.
         Breaks of the path are added.
@@ -128,9 +128,9 @@ def _limits(robot: Robot, given: dict[str, Any]) -> np.ndarray:
         else:
             row[...] = bounds(name, value, robot.nv, "time_optimal", infinite=True)
     every = found.ravel().tolist()
-    if not all(map((0.0).__lt__, every)):  # False for NaN, too
+    if not all(map((0.0).__lt__, every)):  # also False for NaN
         for name, row in zip(given, found, strict=True):
-            bounds(name, row, robot.nv, "time_optimal", infinite=True)  # the error names the entry
+            bounds(name, row, robot.nv, "time_optimal", infinite=True)  # raises an error
     if every.count(math.inf) == len(every):
         problem = f"robot {robot.name!r} has no velocity or torque limits"
         remedy = "give `velocity`, `acceleration` or `effort`"
@@ -187,7 +187,7 @@ def _points(path: Move, grid: Any) -> np.ndarray:
 class Along:
     """A robot on a path: grid points s (N + 1,), limits (3, nv), and masks of finite limits.
 
-    The limits are those of velocities, accelerations and torques.
+    The rows of `limits` are the limits of velocities, accelerations and torques.
     """
 
     robot: Robot
@@ -246,7 +246,7 @@ class Along:
         piece = x.searchsorted(begin, "right") - 1
         c.take(piece, 1, course.pieces, "clip")
         np.subtract(begin, x[piece], out=course.start[:, 0])
-        course.anchor[0] = path.anchors[0]  # steps add, since the space has no brackets
+        course.anchor[0] = path.anchors[0]  # without brackets, steps are additive
 
     def torques(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Return joint torques, at the actuated joints if there are loops."""
@@ -309,7 +309,7 @@ def _infeasible(on: Along, course: Grid, k: int, start_speed: float) -> InputErr
 
 
 def _freedom(robot: Robot, j: int) -> str:
-    """Return the name of the joint that owns velocity j."""
+    """Return the name of the joint with velocity coordinate j."""
     model = robot.model
     i = next(i for i in model.movers if j < model.velocity_slices[i].stop)
     return f"joint {model.bodies[i].data.name!r}"

@@ -23,16 +23,19 @@ from chasles.trajectory.given import bounds, finite, positive, two_points
 from chasles.trajectory.moves import Array, Move
 
 SAMPLES = 129
-"""Number of equally spaced peak velocities between which sign changes are searched for."""
+"""Number of equally spaced peak velocities in the search for sign changes."""
 
 CLOSE = np.concatenate([-np.logspace(-12, -2, 11), np.logspace(-12, -2, 11)])
-"""Offsets from the end velocities, relative to the velocity limit, where distances change fast."""
+"""Offsets of further peak velocities from the end velocities, where distances change fast.
+
+They are relative to the velocity limit.
+"""
 
 NEARLY = 1e-12
 """Relative difference below which durations count as equal."""
 
 SLOWER = 1.02
-"""Factor by which a common duration grows if it is impossible for a coordinate."""
+"""Factor by which the common duration is increased if a coordinate cannot achieve it."""
 
 
 def trapezoid(
@@ -58,7 +61,7 @@ def trapezoid(
     qd0, qd1
         Velocities (nv,) at the ends, within the limits; zero by default.
     duration
-        Duration (s), if longer than the shortest one.
+        Duration (s). It must not be shorter than the shortest duration, which is the default.
     synchronize
         Let all coordinates arrive at the same time (the default). Otherwise each is as fast as
         possible.
@@ -68,7 +71,7 @@ def trapezoid(
     Returns
     -------
     Move
-        `move.duration` is the shortest one, unless `duration` is given.
+        The trajectory. `move.duration` is the shortest duration, unless `duration` is given.
 
     Examples
     --------
@@ -104,7 +107,7 @@ def s_curve(
     qd0, qd1 : array_like, shape (nv,), optional
         Velocities at the ends, within the limits. Default: zero. Accelerations are zero there.
     duration : float, optional
-        Duration (s), if longer than the shortest one.
+        Duration (s). It must not be shorter than the shortest duration, which is the default.
     synchronize : bool, optional
         Let all coordinates arrive at the same time (the default). Otherwise each is as fast as
         possible.
@@ -114,7 +117,7 @@ def s_curve(
     Returns
     -------
     move : Move
-        The trajectory; `move.duration` is the shortest one, unless `duration` is given.
+        The trajectory. `move.duration` is the shortest duration, unless `duration` is given.
 
     Examples
     --------

@@ -44,7 +44,7 @@ PLACES = 3
 """Number of places in a grid interval where constraints are known: its ends and its middle."""
 
 NEWTON, MOST_NEWTON, NEARLY = 2, 240, 1e-13
-"""Number of Newton steps per call, their largest number, and the relative change at convergence."""
+"""Newton's method: steps per call, largest number of steps, relative change at convergence."""
 
 CUBIC = 1.0 / 24.0
 """Factor of the change of second differences that bounds the error of the parabolas.
@@ -54,19 +54,21 @@ of its second difference between intervals.
 """
 
 CAUTION = 1.2
-"""Factor by which limits are tightened relative to the errors of parabolas, which change slightly
-with the speeds."""
+"""Ratio of the tightening of limits to the errors of the parabolas.
+
+It is larger than 1 because the errors change slightly with the speeds.
+"""
 
 SMALL = 1e-11
-"""Smallest coefficient of u relative to that of x, and the smallest slope of a row."""
+"""Smallest ratio of the coefficients of u and x, and smallest slope of a row."""
 
 SLACK = 5e-7
 """Fraction of every limit reserved for rounding and for errors of the parabolas."""
 
 STEADY = 0.5
-"""Smallest ratio of smallest to largest squared rate q' in an interval for a varying bound.
+"""Ratio of smallest to largest squared rate q' in an interval above which the bound may vary.
 
-Below it, one bound applies to the whole interval.
+For smaller ratios, one bound applies to the whole interval.
 """
 
 RELAXED = 0.5
@@ -126,8 +128,8 @@ def _rows(given: Sequence[Numbers], accelerations: int, torques: int) -> list[li
     high.append(2.0 * top)
     low.append(0.0)
     slope.append(-1.0 + 0.0 * d)
-    rests = less(joined(maximum, low), joined(minimum, high))  # at x = 0, the first lower bound
-    bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # no NaN
+    rests = less(joined(maximum, low), joined(minimum, high))  # 1 if x = 0 is feasible;
+    bounded = less(absolute(joined(add, [*high, *slope])), FAR * FAR)  # 0 if a row is NaN
     point = [most, most, -1.0 + 0.0 * d]
     return [point, [0.0 * d, 0.0 * d], [*high, *low, *slope, bottom, rests, bounded]]
 
@@ -210,7 +212,7 @@ def _forward(state: Numbers, high: Numbers, low: Numbers, slope: Numbers, ends: 
 
 
 def joined(least: Callable[[Number, Number], Number], values: Numbers) -> Number:
-    """Reduce numbers pairwise to the smallest or largest, which compilers can vectorize."""
+    """Return the smallest or largest number by pairwise reduction, which vectorizes well."""
     while len(values) > 1:
         pairs = zip(values[::2], values[1::2], strict=False)
         values = [*(least(a, b) for a, b in pairs), *values[len(values) & ~1 :]]
@@ -240,13 +242,13 @@ STEPS: dict[str, tuple[Callable[..., Any], tuple[int, ...]]] = {
     "backward": (_backward, (2, 0, 0, 0, 2)),
     "forward": (_forward, (1, 0, 0, 0, 2)),
 }
-"""Step of each loop, and the sizes of its inputs; 0 stands for the number of rows."""
+"""Step of each loop, and the sizes of its inputs, where 0 means the number of rows."""
 
 
 def _path(given: Sequence[Numbers], terms: int, n: int) -> list[list[Number]]:
-    """Return n polynomials with the given number of terms at the places, with two derivatives.
+    """Return the values and two derivatives of n polynomials at the places.
 
-    The anchor is added to their values. No interval contains a break of the curve.
+    The anchor is added to the values. No interval contains a break of the curve.
     """
     *rows, anchor, (start,), (d,) = given
     times = [start + (0.5 * p) * d for p in range(PLACES)]
@@ -291,8 +293,8 @@ def _tops(given: Sequence[Numbers], n: int) -> list[list[Number]]:
 def _deviation(before: Number, second: Number, after: Number) -> Number:
     """Return the largest deviation of a curve from a parabola with the given second difference.
 
-    The smaller of the changes to both neighbors counts, because at a break of the path the other
-    change is not that of a smooth curve. A single interval has two infinite neighbors.
+    The smaller of the changes to the two neighbors is used, because the path may have a break on
+    the other side. The second differences of missing neighbors are infinite.
     """
     change = minimum(absolute(second - before), absolute(second - after))
     return select(less(change, FAR), CUBIC * change, absolute(second))

@@ -19,7 +19,7 @@ Ends = Literal["natural", "clamped", "periodic"]
 """"natural": zero accelerations at the ends; "clamped": zero velocities; "periodic": repeated."""
 
 MOST_STEPS, SETTLED = 200, 1e-13
-"""Largest number of iterations for the velocities at rotations, and their tolerance."""
+"""Largest number of iterations that find the velocities at rotations, and their tolerance."""
 
 ORTHOGONAL = 1e-6
 """Largest deviation of entries of R'R from the identity."""
@@ -48,7 +48,7 @@ def spline(
         accelerations; degree 7: also zero jerks). "periodic": the last point equals the first one.
     degree
         3; or 5 or 7 for vectors and joints with one coordinate. With ends="clamped", degree 5
-        minimizes the integral of squared jerk, and degree 7 that of squared snap.
+        minimizes the integral of squared jerk, and degree 7 the integral of squared snap.
     robot
         The robot that moves. Joints with quaternions follow the exponential map; loops stay closed.
 
@@ -62,7 +62,7 @@ def spline(
     Vectors use SciPy's splines. Otherwise each piece is a cubic polynomial in exponential
     coordinates about its first point, and the velocities at the points make accelerations
     continuous, as in `scipy.spatial.transform.RotationSpline`, but also for poses and robots and
-    with all kinds of ends.
+    for all values of `ends`.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def spline(
     gap = np.abs(at.space.difference(at.points[-1], at.points[0])).max()
     if ends == "periodic" and gap > 1e-9:
         problem = f"the last point is {gap:.3g} from the first"
-        raise InputError("E-PATH-020", problem, "end at the first point", part="spline")
+        raise InputError("E-PATH-020", problem, "repeat the first point at the end", part="spline")
     curved = [row for where, _ in at.space.brackets for row in range(where.start, where.stop)]
     if degree > 3 and curved:
         problem = "rotations, poses and joints with quaternions support only degree 3"

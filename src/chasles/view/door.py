@@ -38,7 +38,7 @@ HEADERS = {
 """Headers of every response; the content security policy is added to them."""
 
 FRAMES = ("http://localhost:*", "http://127.0.0.1:*", "https://localhost:*", "vscode-webview:")
-"""Origins of notebooks. A page that embeds the view must also know its token."""
+"""Origins of notebooks that may embed the page; a notebook also needs the token of the page."""
 
 
 def served() -> Path:
@@ -58,8 +58,8 @@ class Door:
 
     A request is served if its address contains the token, its `Host` header names this machine or a
     host in `allow`, and its `Origin` header, if any, names the same host or one in `allow`. A page
-    of another origin can guess the port, but not the token, and DNS rebinding cannot give it an
-    allowed host.
+    from another origin can guess the port, but not the token. DNS rebinding fails, because the
+    `Host` header is checked.
     """
 
     host: str
@@ -127,8 +127,8 @@ def checked(allow: Sequence[str]) -> tuple[str, ...]:
     hosts = (allow,) if isinstance(allow, str) else tuple(allow)
     for host in hosts:
         if not isinstance(host, str) or not _HOST.fullmatch(host):
-            problem = f"{host!r} is not a host that can be allowed"
-            remedy = "give the host of the browser's address bar, for example hub.example.org:8000"
+            problem = f"{host!r} in `allow` is not a valid host"
+            remedy = "give the host in the browser's address bar, for example hub.example.org:8000"
             raise InputError("E-VIEW-006", problem, remedy, part="show")
     return tuple(host.lower() for host in hosts)
 
@@ -161,7 +161,7 @@ def open_server(door: Door, port: int) -> Any:
     import websockets.asyncio.server
 
     quiet = logging.getLogger("chasles.view")
-    quiet.propagate = False  # do not log foreign requests to the terminal
+    quiet.propagate = False  # do not print log messages of rejected requests
     quiet.addHandler(logging.NullHandler())
     hashes(served())
     inputs = Inputs()
@@ -178,7 +178,7 @@ def open_server(door: Door, port: int) -> Any:
     known = getattr(server.gui, "_gui_input_handle_from_uuid", None)
     if not started or known is None:
         server.stop()
-        problem = f"viser {viser.__version__} is not known to be safe"
+        problem = f"viser {viser.__version__} is not supported"
         raise ModelError("E-VIEW-007", problem, "run pip install 'chasles[view]'")
     inputs.known = known
     return server
@@ -212,13 +212,13 @@ def _connection(door: Door, inputs: Inputs) -> "type[ServerConnection]":
             if not why:
                 return letter
             await self.close(1008, why.encode()[:120].decode(errors="ignore"))
-            return await super().recv(decode)  # raises: the connection is closed
+            return await super().recv(decode)  # raises, because the connection is closed
 
     return Connection
 
 
 class _Over:
-    """A module with some of its names replaced."""
+    """Wrapper of a module in which some names are replaced."""
 
     def __init__(self, under: Any, **names: Any) -> None:
         self.__dict__.update(names, _under=under)
@@ -229,7 +229,7 @@ class _Over:
 
 @contextmanager
 def _replaced(serve: Any) -> Iterator[None]:
-    """Make viser start its server with `serve`; viser has no option for this."""
+    """Replace the function with which viser starts its server; viser has no option for this."""
     from viser.infra import _infra as infrastructure
 
     before = infrastructure.websockets

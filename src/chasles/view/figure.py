@@ -13,7 +13,7 @@ from chasles.view.solids import Solid, joined, solids
 
 
 class Figure:
-    """A robot in the scene, at its present configuration.
+    """A robot in the scene, at its current configuration.
 
     q: its configuration. start: the initial configuration. t: the time (s) of a robot that depends
     on time. size: approximate size in m. bounds: smallest and largest coordinates (2, 3), in the
@@ -45,7 +45,7 @@ class Figure:
 
     @property
     def robot(self) -> Robot:
-        """The robot at the present time, if it depends on time."""
+        """The robot at the current time, if it depends on time."""
         return self.whole.at(self.t)
 
     def _lay_out(self, offset: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""Graphs next to a motion: joint torques and energies up to the current time."""
+"""Graphs of a motion: joint torques and energies up to the current time."""
 
 from typing import Any, NamedTuple
 

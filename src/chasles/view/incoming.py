@@ -130,5 +130,5 @@ VALUES: dict[str, Callable[[Any, Any], bool]] = {
     "GuiDropdownHandle": lambda handle, value: value in handle.options,
     "GuiButtonHandle": lambda _, value: isinstance(value, bool),
 }
-"""Checks of values for each kind of input. Numbers beyond the ends of a slider are clipped later.
+"""Check of the value for each kind of input. Numbers beyond the ends of a slider are clipped later.
 """

@@ -49,7 +49,7 @@ class Overlay:
         self.draw(self.figure)
 
     def draw(self, figure: Figure) -> None:
-        """Draw at the present configuration, if switched on; on failure, `said` explains why."""
+        """Draw at the current configuration, if switched on; `said` holds any error."""
         if not self.wanted:
             return
         try:
@@ -68,7 +68,7 @@ class Overlay:
 
 
 class Transparency(Overlay):
-    """Transparent shapes of the robot, which show centers of mass and ellipsoids inside."""
+    """Transparent shapes of the robot, so that overlays inside them are visible."""
 
     label = "See through"
 
@@ -204,7 +204,7 @@ class Reactions(Arrows):
 class ContactForces(Arrows):
     """Contact forces on the robot during a simulated motion.
 
-    The robot's weight would be an arrow of the length `LONGEST`.
+    An arrow of length `LONGEST` corresponds to the robot's weight.
     """
 
     label = "Contact forces"

@@ -26,7 +26,7 @@ RESOLUTION = 1000
 """Number of steps of a slider."""
 
 RATE = 30.0
-"""Pictures per second, and samples per second of a motion without times."""
+"""Frame rate (1/s) of playback, and sampling rate (1/s) of a motion without times."""
 
 PANEL_RATE = 3.0
 """Rate (1/s) at which sliders follow a motion. At 30/s they would slow down drawing."""
@@ -120,7 +120,7 @@ class Panel:
             self.refresh()
 
     def _dragged(self, k: int, event: Any) -> None:
-        if event.client is None:  # set by `refresh`, not by a user
+        if event.client is None:  # `refresh` set the value, not a user
             return
         with self.lock:
             figure, trouble = self.figure, ""
@@ -132,7 +132,7 @@ class Panel:
             self.refresh(trouble)
 
     def refresh(self, trouble: str = "") -> None:
-        """Update the sliders to the figure, and the texts of overlays."""
+        """Update the sliders to match the figure, and the texts of overlays."""
         values = displacement(self.figure.robot, self.figure.q)
         for slider, freedom, value in zip(self.sliders, self.freedoms, values, strict=True):
             slider.value = freedom.shown(float(value))
@@ -176,7 +176,7 @@ class Motion:
         return robot.integrate(here, share * robot.difference(here, self.q[int(k) + 1]))
 
     def felt(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """Return the contact points and forces (count, 3) of the last instant up to a time."""
+        """Return the contact points and forces (count, 3) at the last instant up to t."""
         if self.points is None or self.forces is None:
             return np.zeros((0, 3)), np.zeros((0, 3))
         k = max(int(np.searchsorted(self.t, t, side="right")) - 1, 0)
@@ -232,7 +232,7 @@ class Playback:
         for panel in panels:
             panel.figure.felt = motion.felt
             if motion.points is not None:
-                panel.boxes[ContactForces.label].value = True  # calls `show`
+                panel.boxes[ContactForces.label].value = True  # this calls `show`
         with server.gui.add_folder("Motion"):
             self.button = server.gui.add_button("Play")
             self.bar = server.gui.add_slider(
@@ -274,7 +274,7 @@ class Playback:
         self.go(self.clock + pictures * float(self.speed.value) / RATE)
 
     def pictures(self, rate: float) -> Iterator[float]:
-        """Pause, then step through the motion by 1/rate s at the chosen speed; yield times."""
+        """Pause, then step through the motion by 1/rate s at the chosen speed; yield each time."""
         self.play(False)
         label, step = self.film.label, float(self.speed.value) / rate
         self.film.disabled = True
@@ -306,7 +306,7 @@ class Playback:
             self.graphs.draw(self.clock)
 
     def stop(self) -> None:
-        """End the thread that plays."""
+        """Stop the playback thread."""
         self._end.set()
         self._thread.join(timeout=2.0)
 

@@ -23,8 +23,8 @@ def picture(client: Any, width: int, height: int) -> np.ndarray:
     """Return a picture (height, width, 3) of a page, as bytes."""
     try:
         drawn = client.get_render(height, width, transport_format="jpeg", timeout=PATIENCE)
-    except Exception as error:  # viser raises its own errors and those of futures
-        problem = f"the browser drew nothing ({said(error)})"
+    except Exception as error:  # errors of viser or of its futures
+        problem = f"the browser did not draw a picture ({said(error)})"
         raise ModelError("E-VIEW-024", problem, "try a smaller size") from error
     return np.ascontiguousarray(drawn[..., :3])
 

@@ -47,7 +47,7 @@ def policy(scripts: Sequence[str], host: str, frames: Sequence[str]) -> str:
 def hashes(page: Path) -> tuple[str, ...]:
     """Return the hashes of all scripts of a page, in the format of a policy.
 
-    Raises `chasles.ModelError` for a page whose loader is not known.
+    Raises `chasles.ModelError` for a page whose loader is not recognized.
     """
     import zstandard
 
@@ -58,7 +58,7 @@ def hashes(page: Path) -> tuple[str, ...]:
     if len(scripts) < 2:
         import viser
 
-        problem = f"the page of viser {viser.__version__} is not known to be safe"
+        problem = f"the page of viser {viser.__version__} is not supported"
         raise ModelError("E-VIEW-008", problem, "run pip install 'chasles[view]'")
     digests = (hashlib.sha256(script).digest() for script in scripts)
     return tuple(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
@@ -83,7 +83,7 @@ def _scripts(page: bytes) -> Iterator[bytes]:
 
 
 def unpacked(text: bytes) -> bytes:
-    """Decode a text in base 88: five letters give four bytes, and n last letters give n - 1."""
+    """Decode a text in base 88: five letters give four bytes, the last n letters n - 1 bytes."""
     digits = _DIGITS[np.frombuffer(text, dtype=np.uint8)]
     whole = len(digits) // 5 * 5
     words = digits[:whole].reshape(-1, 5) @ 88 ** np.arange(4, -1, -1)

@@ -14,7 +14,7 @@ from chasles.robot import Robot
 
 
 class Freedom(NamedTuple):
-    """A velocity coordinate with its bounds and unit. `endless` marks an angle without limits."""
+    """A velocity coordinate with bounds and unit. `endless`: True for an angle without limits."""
 
     name: str
     lower: float
@@ -68,16 +68,16 @@ def quaternions(R: np.ndarray) -> np.ndarray:
 
 
 def displacement(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """Return the displacement of each degree of freedom from neutral (nv,)."""
+    """Return the displacements (nv,) from the neutral configuration."""
     return robot.difference(robot.neutral(), q)
 
 
 def moved(robot: Robot, q: np.ndarray, k: int, value: float) -> np.ndarray:
     """Return the configuration with coordinate k at `value` and the others unchanged.
 
-    For a robot with loops, k is an independent coordinate. The dependent ones follow in small
-    steps, so that the mechanism stays on its branch. Raises `chasles.LoopError` if it cannot reach
-    the value.
+    For a robot with loops, k is an independent coordinate. The dependent coordinates follow in
+    small steps, so that the mechanism stays on its branch. Raises `chasles.LoopError` if it cannot
+    reach the value.
     """
     v = displacement(robot, q)
     v[k] = value

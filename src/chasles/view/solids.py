@@ -16,13 +16,13 @@ GREY = (0.62, 0.65, 0.70, 1.0)
 STICK = (0.30, 0.33, 0.38, 1.0)
 COLLISION = (0.95, 0.55, 0.10, 0.45)
 PALETTE = ((0.36, 0.54, 0.75), (0.93, 0.62, 0.32), (0.45, 0.68, 0.47), (0.75, 0.47, 0.62))
-"""Colors of links without their own color, of lines between joints, collision shapes and boxes."""
+"""Default colors of links, lines between joints, collision shapes and boxes."""
 
 MOST_TRIANGLES = 400_000
 """Largest number of triangles drawn without simplification (docs/view.md)."""
 
 CREASE = math.radians(35.0)
-"""Angle between triangles above which their common edge is drawn sharp."""
+"""Angle between triangles above which their common edge is drawn as a sharp edge."""
 
 FEW = 100
 
@@ -52,9 +52,9 @@ def solids(
 ) -> tuple[list[Solid], list[str]]:
     """Return the solids of a robot of given size (m), and notes on shapes that cannot be drawn.
 
-    If meshes have more than `triangles` triangles in total, they are simplified, and a note says
-    so. A body without drawable visual shapes is shown by its collision shapes. Without these, it is
-    shown as boxes with the inertias of its links and lines between its joints.
+    If meshes have more than `triangles` triangles in total, they are simplified, and a note is
+    added. A body without drawable visual shapes is shown by its collision shapes. Without these, it
+    is shown as boxes with the inertias of its links and lines between its joints.
     """
     notes, missing = list[str](), list[str]()
     drawn: list[Solid] = []
@@ -110,7 +110,7 @@ def _seen(model: Model, shape: ShapeData, notes: list[str], missing: list[str]) 
 def _meshes(
     model: Model, shape: ShapeData, notes: list[str], missing: list[str]
 ) -> Iterator[tuple[Any, tuple[float, ...]]]:
-    """Return the triangles of a shape in its own frame, each mesh with its own color."""
+    """Yield the triangles of a shape in the frame of the shape, with the color of each mesh."""
     from trimesh import creation
 
     if shape.kind != "mesh":
@@ -152,7 +152,7 @@ def _placed(frame: Transform, points: np.ndarray) -> np.ndarray:
     return np.asarray(points @ R.T + np.array(list(frame.r), dtype=float))
 
 
-# Without shapes --------------------------------------------------------------------------------
+# Bodies without shapes -------------------------------------------------------------------------
 
 
 def _boxes(model: Model, i: int, size: float) -> Iterator[Solid]:
@@ -283,7 +283,7 @@ def _clustered(
 
 
 def _different(faces: np.ndarray, count: int) -> np.ndarray:
-    """Remove duplicate triangles, after rotating corners so that the lowest comes first."""
+    """Remove duplicate triangles, after rotating corners so that the lowest index is first."""
     first = np.argmin(faces, axis=1)[:, None]
     turned = np.take_along_axis(faces, (first + np.arange(3)) % 3, axis=1)
     _, kept = np.unique(turned @ [count**2, count, 1], return_index=True)

@@ -18,7 +18,7 @@ PANEL = 345.0
 """Width of the panel on the right of a page, in pixels."""
 
 ASPECT, WIDTH = 1.6, 1280.0
-"""Aspect ratio and width (pixels) that are assumed until a page reports its own."""
+"""Aspect ratio and width (pixels) that are assumed until a page reports its size."""
 
 
 class Colors(NamedTuple):
@@ -136,9 +136,9 @@ class Stage:
         server.on_client_connect(self.fit)
 
     def expect_recording(self, size: tuple[int, int]) -> None:
-        """Fit the first camera of new pages to pictures of a size in pixels, without the panel.
+        """Fit the initial camera of new pages to a picture size (pixels), without the panel.
 
-        A slow page applies its first camera late, after `fit`.
+        A slow page may apply the initial camera only after `fit` has moved the camera.
         """
         self.recorded, camera = True, self.server.initial_camera
         camera.position, camera.look_at = self._fitted(size[0] / size[1], 0.0)
@@ -159,7 +159,7 @@ class Stage:
             camera.up_direction, camera.fov = self.up, FIELD_OF_VIEW
 
     def shadows(self, wanted: bool) -> None:
-        """Switch shadows and reflections on or off. Without a graphics card, off is faster."""
+        """Switch shadows and reflections on or off. They are slow without a graphics card."""
         self.sun.cast_shadow = wanted
         self.sky.intensity = 0.5 if wanted else 1.6
         room = "studio" if wanted else None
@@ -177,10 +177,10 @@ def is_quick(client: Any) -> bool:
     """Return True if a client draws its window in less than `QUICK` seconds."""
     width, height = client.camera.image_width, client.camera.image_height
     try:
-        client.get_render(height, width, timeout=PATIENCE)  # the first one compiles shaders
+        client.get_render(height, width, timeout=PATIENCE)  # the first picture compiles shaders
         began = time.monotonic()
         client.get_render(height, width, timeout=PATIENCE)
-    except Exception:  # errors of viser and of futures, if a page is closed or hidden
+    except Exception:  # errors of viser or of its futures, if a page is closed or hidden
         return False
     return time.monotonic() - began < QUICK
 

@@ -44,7 +44,7 @@ def check_video(path: str | os.PathLike[str], *, overwrite: bool = False) -> Pat
         )
     if not file.absolute().parent.is_dir():
         raise FileError(
-            "E-VIEW-021", "the folder does not exist", "create it first", file=file.parent
+            "E-VIEW-021", "the folder does not exist", "create the folder first", file=file.parent
         )
     check_target(file, overwrite=overwrite)
     _writer_package(file)
@@ -122,7 +122,7 @@ def record(
 def page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
     """Open the page of a viewer in a headless browser; yield its viser client."""
     flags = [*FLAGS, "--no-sandbox"] if getattr(os, "geteuid", lambda: 1)() == 0 else [*FLAGS]
-    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # a new window has bars at its top
+    flags.append(f"--window-size={size[0]},{size[1] + 200}")  # 200 for toolbars
     known = set(viewer.server.get_clients())
     viewer.stage.expect_recording(size)
     with tempfile.TemporaryDirectory(prefix="chasles-", ignore_cleanup_errors=True) as profile:
@@ -139,7 +139,7 @@ def page(viewer: Viewer, size: tuple[int, int]) -> Iterator[Any]:
 
 
 def _client(viewer: Viewer, browser: Any, known: set[int]) -> Any:
-    """Wait for the browser to open the page and to have a size."""
+    """Wait until the browser has opened the page and reported its size."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end and browser.poll() is None:
         for number, client in viewer.server.get_clients().items():
@@ -151,7 +151,7 @@ def _client(viewer: Viewer, browser: Any, known: set[int]) -> Any:
 
 
 def command_name(browser: Any) -> str:
-    """Return the name of a started program."""
+    """Return the file name of the program that a process runs."""
     return os.path.basename(browser.args[0])
 
 
@@ -179,6 +179,6 @@ def parse_size(text: str) -> tuple[int, int]:
     """Return width and height from a text such as 1280x720."""
     parts: Sequence[str] = text.lower().split("x")
     if len(parts) != 2 or not all(part.isdigit() for part in parts):
-        problem = f"a size is WIDTHxHEIGHT in pixels, not {text!r}"
+        problem = f"size must be WIDTHxHEIGHT in pixels, not {text!r}"
         raise InputError("E-VIEW-028", problem, "try 1280x720", part="--size")
     return int(parts[0]), int(parts[1])

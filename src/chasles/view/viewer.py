@@ -41,9 +41,9 @@ FRAME = 'referrerpolicy="no-referrer" sandbox="allow-scripts allow-same-origin a
 
 
 class Look(NamedTuple):
-    """Number of triangles drawn per robot, and a flag for shadows.
+    """Drawing options: number of triangles per robot, and shadows.
 
-    With None, shadows are drawn if the browser is fast enough.
+    If `shadows` is None, shadows are drawn if the browser is fast enough.
     """
 
     triangles: int = MOST_TRIANGLES
@@ -82,10 +82,10 @@ class Viewer:
             with _quiet():
                 self.server.stop()
             raise
-        atexit.register(self.stop)  # runs before viser's own, which prints
+        atexit.register(self.stop)  # runs before viser's handler, which prints a message
         self.playback = None
         if played is not None:
-            same = (robots[0].joints, robots[0].nq)  # these robots follow the motion
+            same = (robots[0].joints, robots[0].nq)  # robots with these joints follow the motion
             shown = [(panel, panel.figure.whole) for panel in self.panels]
             able = [panel for panel, robot in shown if (robot.joints, robot.nq) == same]
             self.playback = Playback(self.server, played, able, self._lock)
@@ -106,7 +106,7 @@ class Viewer:
         self.figures: list[Figure] = []
         self.panels: list[Panel] = []
         offset = np.zeros(3)
-        aside = np.roll(up, 2)  # a direction across the vertical one
+        aside = np.roll(up, 2)  # a horizontal direction
         for k, robot in enumerate(robots):
             given = q if k == 0 else None
             figure = Figure(server, robot, f"/robot {k + 1}", offset, look.triangles, given)
@@ -207,24 +207,24 @@ def show(
     robot : Robot
         Robot to show.
     q : array_like (nq,), optional
-        Configuration to start from. By default the neutral one, within limits and with closed
-        loops.
+        Initial configuration. Default: the neutral configuration, moved within limits and with
+        closed loops.
     beside : Robot, optional
         Second robot, shown next to the first.
     motion : path or trajectory, optional
         Motion to play: a file, the folder of a simulation, or a trajectory. The second robot plays
         it too if its joints have the same names.
     host : str
-        Address of the network interface to listen on. Other machines can open the page only through
-        an interface on their network.
+        Address of the network interface to listen on. Other machines can open the page only if
+        this interface is on their network.
     port : int
-        First port to try; the next free one is used. 0 chooses any.
+        First port to try; if it is in use, the next free port is used. 0 chooses any free port.
     allow : sequence of str
         Further hosts through which browsers reach the page, such as a reverse proxy or a notebook
         server: "hub.example.org" or "hub.example.org:8000".
     triangles : int
-        Number of triangles to draw per robot. Meshes with more are simplified, and the viewer's
-        `notes` say so. Fewer triangles help on a machine without a graphics card.
+        Number of triangles to draw per robot. If the meshes have more, they are simplified, and the
+        viewer's `notes` report this. Fewer triangles help on a machine without a graphics card.
     shadows : bool, optional
         Draw shadows and reflections. By default they are drawn if the browser is fast enough, which
         requires a graphics card.
@@ -232,7 +232,7 @@ def show(
     Returns
     -------
     Viewer
-        The running viewer. Its `url` holds a token; requests without it are refused.
+        The running viewer. Its `url` contains a token; requests without the token are refused.
 
     Examples
     --------
@@ -261,7 +261,8 @@ def show(
     at = None if q is None else numbers("q", q, robot.nq)
     if at is not None and at.ndim != 1:
         problem = f"q must be one configuration of {robot.nq} numbers, not shape {at.shape}"
-        raise InputError("E-VIEW-030", problem, "show several as a motion", part="show")
+        remedy = "show several configurations with `motion`"
+        raise InputError("E-VIEW-030", problem, remedy, part="show")
     robots = [robot] if beside is None else [robot, beside]
     look = Look(triangles, shadows)
     return Viewer(robots, q=at, motion=motion, host=host, port=port, allow=allow, look=look)
@@ -277,7 +278,7 @@ def _size(client: Any) -> tuple[int, int]:
 def _suit(stage: Stage, shaded: Any, client: Any) -> None:
     """Switch on shadows if the client is fast enough, unless the stage is being recorded."""
     if not stage.recorded and is_quick(client):
-        shaded.value = True  # calls `Stage.shadows`
+        shaded.value = True  # this calls `Stage.shadows`
 
 
 @contextmanager
