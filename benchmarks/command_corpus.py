@@ -135,11 +135,11 @@ def report(outcomes: Sequence[Outcome]) -> Iterator[str]:
     worst = max((x.kinematics for x in massless), default=0.0)
     yield ""
     yield (
-        f"Robots with joints that move no inertia: {len(massless)}. Their placements and Jacobians "
-        f"differ from the reference's by {worst:.0e} at most."
+        f"{len(massless)} robots have joints that move no inertia. Their placements and Jacobians "
+        f"differ from the reference by at most {worst:.0e}."
     )
     yield from _table("code", "files", _refusals(outcomes))
-    yield from _table("file", "what the library says of the difference", _differences(outcomes))
+    yield from _table("file", "notes about the difference", _differences(outcomes))
 
 
 def _counted(

@@ -150,7 +150,7 @@ def seen(name: str) -> np.ndarray:
 
 def text() -> str:
     """Return the page."""
-    parts = ["# Gallery\n\nEach picture leads to the page that explains it."]
+    parts = ["# Gallery\n\nEach picture links to the page that explains it."]
     for heading, rows in GROUPS.items():
         lines = ["| | | |", "|---|---|---|"]
         for k in range(0, len(rows), COLUMNS):
