@@ -70,7 +70,7 @@ def load(
     loop_tolerance : float, optional
         Largest inconsistency between the equations of a loop (rad, and relative to the size of the
         loop). Default: 1e-4, or up to 1e-3 if the file's numbers have few digits
-        (docs/loops.md#loops-closed-to-the-digits-of-a-file).
+        (docs/loops.md#loops-with-rounded-dimensions).
     springs : bool, optional
         False ignores the springs of joints and tendons.
 
