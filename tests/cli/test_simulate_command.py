@@ -366,7 +366,7 @@ def test_flags_beside_a_scenario_answer_for_what_they_begin() -> None:
     Path("s.toml").write_text(HEAD + "[start]\nrandom = 1\nqd = [1, 2]\n")
     for flags, message in (
         (["--disturbance", "effort=1"], "error: --disturbance: the disturbance lacks hold, seed"),
-        (["--disturbance", "joint1=0.3"], "error: --disturbance: there is no 'joint1' here"),
+        (["--disturbance", "joint1=0.3"], "error: --disturbance: unknown field 'joint1'"),
         (["--kp", "1"], "error: --control: the control has no law; give one of pd"),
         (["--random", "2"], "error: s.toml:5: start: qd has 2 numbers"),
     ):

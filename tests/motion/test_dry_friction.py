@@ -18,7 +18,8 @@ from chasles import contact
 from chasles.mathematics.linear import Vector
 from chasles.model import Description, JointData, LinkData, Mimic
 from chasles.motion.solvers import boxed
-from chasles.motion.steps.stiction import Ending, dry_friction, pivoted
+from chasles.motion.steps.bodies import dry_friction
+from chasles.motion.steps.stiction import Ending, pivoted
 from chasles.robots import five_bar, four_bar, planar, puma560
 from chasles.robots._solids import sphere
 from chasles.rollouts import STEPS

@@ -51,7 +51,7 @@ def test_springs_are_not_part_of_the_momentum():
     q, v = robot.random(rng), 50.0 * rng.normal(size=robot.nv)
     sizes = {"q": robot.nq, "v": robot.nv, "allowed": 1}
     given = {name: symbols(arena, name, (n,)) for name, n in sizes.items()}
-    found = brake(robot.model, arena, given["q"], given["v"], given["allowed"][0], dt)
+    found = brake(robot.model, arena, given["q"], given["v"], given["allowed"][0], dt, {})
     inputs = [Variable(name, (n,)) for name, n in sizes.items()]
     brakes = Program.from_outputs("brake", inputs, [(Variable("brake", (4,)), found)])
     energy = robot.kinetic_energy(q, v)

@@ -83,5 +83,3 @@ def test_refusals() -> None:
     for options in ({"control": law}, {"compiled": False}, {"integrator": "dopri5"}):
         with raises("E-MOTION-098", "model_parameters"):
             run({"link1.mass": 1.0}, **options)
-    with raises("E-MOTION-135", "model_parameters"):
-        run({"link1.mass": 1.0}, integrator="time-stepping")
