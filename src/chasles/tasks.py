@@ -24,7 +24,7 @@ THREADS = 2
 """Number of tasks that run at the same time in this process."""
 
 WINDOW, LEAST = 8, 16
-"""Number of pending tasks per worker thread of a cluster, and their smallest total number."""
+"""Number of pending tasks per worker thread of a cluster, and the minimum number in total."""
 
 TOGETHER = 16
 """Largest number of items per task on a cluster. With few items, each is a separate task."""

@@ -34,8 +34,8 @@ of argument and result buffers.
 """
 
 KIND, METADATA, VERSION = 8, 24, 24
-"""Offsets of an extension's type and metadata, and offset of the version in the metadata. The
-version follows the sizes of the metadata and of the version."""
+"""Offsets of an extension's type and metadata, and offset of the version in the metadata, where it
+comes after two size fields: that of the metadata and that of the version."""
 
 DATA, SIZES = 24, 40
 """Offsets of a buffer's data and sizes."""

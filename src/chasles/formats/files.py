@@ -25,8 +25,8 @@ class Format(NamedTuple):
     reader: module with `read`, which takes a path and the options of `formats.read`. writer: module
     with `write`, which takes a description and a path. arguments: True if files take arguments.
     installed: True if `registry` searches for installed files of this format. survey: the function
-    ("module:function") that reads the raw content of a file for lint. seen: the content that lint
-    checks if a file loads: the text of the file ("raw"), the loaded robot ("loaded"), or "both".
+    ("module:function") that reads the raw content of a file for lint. seen: what lint checks in
+    a file that loads without errors: its text ("raw"), the loaded robot ("loaded"), or "both".
     """
 
     suffixes: tuple[str, ...]

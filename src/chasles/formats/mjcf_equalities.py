@@ -304,7 +304,7 @@ def _points(loop: LoopData, taken: set[str]) -> list[LoopData]:
 
 
 def _polynomial(data: CouplingData) -> dict[str, str]:
-    """Return the attributes of an equality that gives one coordinate as a polynomial of another."""
+    """Return the attributes of an equality that gives one coordinate as a polynomial in another."""
     found = terms(data) or {}
     for k, follower in enumerate(data.freedoms):
         own = tuple(int(i == k) for i in range(len(data.freedoms)))
@@ -316,9 +316,7 @@ def _polynomial(data: CouplingData) -> dict[str, str]:
             for powers, factor in others.items():
                 c[powers[1 - k]] = -factor / found[own]
             return {"joint1": follower, "joint2": data.freedoms[1 - k], "polycoef": words(c)}
-    problem = (
-        f"does not give one coordinate as a polynomial of another, with powers up to {_POWERS}"
-    )
+    problem = f"does not express one coordinate as a polynomial in another, up to degree {_POWERS}"
     raise refusal("E-MJCF-015", data, problem, f"{_ELSE}, if it is a polynomial")
 
 

@@ -19,7 +19,7 @@ from chasles.model.build import compose
 from chasles.model.model import suggest
 
 MODEL, WORLD = "__model__", "world"
-"""SDF's names of the frame of a model and the frame of the world."""
+"""SDF's names for the model frame and the world frame."""
 
 
 @dataclass(eq=False)

@@ -362,7 +362,7 @@ class Compiled:
         return self.differential(Differential("pullback", wrt))
 
     def differential(self, applied: Differential) -> "Compiled":
-        """Return the cached function of an applied derivative. Its `parent` is this function."""
+        """Return the cached function for an applied derivative. Its `parent` is this function."""
         with COMPILING:
             if applied not in self._differentials:
                 recipe = replace(self.recipe, chain=(*self.recipe.chain, applied))

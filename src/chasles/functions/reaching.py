@@ -166,7 +166,7 @@ class Task:
         return np.array([flag for some in flags for flag in some], dtype=bool)
 
     def _loops(self, at: Posture) -> tuple[list[Number], Rows]:
-        """Return the scaled errors of closed loops, and their rows."""
+        """Return the scaled closure errors of the loops, and the matching rows of the Jacobian."""
         if not any(self.scales):
             return [], []
         residual, matrix = at.closure()

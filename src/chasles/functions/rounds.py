@@ -240,7 +240,7 @@ def _least(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Number:
 
 
 def _nearest(solids: Sequence[Solid], pairs: Sequence[tuple[int, int]]) -> Nearest:
-    """Return the result for the nearest pair; if several pairs are equal, the first is used."""
+    """Return the result for the nearest pair; if several are equally near, the first is used."""
     found: Nearest | None = None
     for i, j in pairs:
         a, b = solids[i], solids[j]

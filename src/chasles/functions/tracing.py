@@ -270,7 +270,7 @@ def split(
 
 
 def load_slopes(model: Model, q: Sequence[Number], qd: Sequence[Number]) -> LoadSlopes:
-    """Return the derivatives of the joint loads with respect to a step of q and to qd."""
+    """Return the derivatives of the joint loads with respect to qd and to a tangent step in q."""
 
     def borne(step: Vector, push: Vector, q: Vector, qd: Vector) -> list[Number]:
         at = integrate(model.bare(), model.positions(q.entries), model.velocities(step.entries))

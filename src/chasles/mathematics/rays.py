@@ -161,7 +161,7 @@ def _crossing(p: Number, v: Number) -> tuple[Number, Number]:
 
 
 def _nearest(found: Iterable[tuple[Number, Number]]) -> Number:
-    """Return the smallest non-negative distance of an existing intersection, or `FAR`."""
+    """Return the distance to the nearest intersection ahead of the origin, or `FAR` if none."""
     ahead = (select(hit, select(less(t, 0.0), FAR, t), FAR) for t, hit in found)
     return reduce(minimum, ahead, FAR)
 

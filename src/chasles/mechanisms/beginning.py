@@ -43,7 +43,7 @@ class Beginning:
         return q
 
     def alone(self, base: np.ndarray, seed: int) -> "BeginOne":
-        """Return the function that computes the configuration of one pose at a time."""
+        """Return a function that computes the configuration for one pose at a time."""
         return BeginOne(self._kernel, base, self._memories(seed))
 
     def _memories(self, seed: int) -> np.ndarray:
@@ -57,9 +57,9 @@ class Beginning:
 
 
 class BeginOne:
-    """Function that returns the first configuration for one pose, with the same bits as a batch.
+    """Function that returns the initial configuration for one pose.
 
-    All tries are computed in one call.
+    The result is bitwise identical to that of a batch. All attempts are computed in one call.
     """
 
     def __init__(self, kernel: Any, base: np.ndarray, memories: np.ndarray) -> None:

@@ -23,7 +23,7 @@ if the first grid yields no solution.
 """
 
 AT_ONCE = 1 << 12
-"""Number of poses times positions of the redundant joint that are computed together."""
+"""Number of combinations of a pose and a redundant-joint position that are computed together."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -351,12 +351,12 @@ def _places(model: Model, order: Sequence[int]) -> tuple[dict[int, slice], int]:
 
 
 def stack(parts: Mapping[int, Vector], order: Sequence[int]) -> Vector:
-    """Concatenate the vectors of the bodies `order`."""
+    """Concatenate the vectors of the bodies in `order`."""
     return Vector(tuple(x for i in order for x in parts[i]))
 
 
 def unstack(model: Model, whole: Vector, order: Sequence[int]) -> dict[int, Vector]:
-    """Split a vector into the vectors of the bodies `order`: the inverse of `stack`."""
+    """Split a vector into one vector for each body in `order`: the inverse of `stack`."""
     return {i: Vector(whole.entries[place]) for i, place in _places(model, order)[0].items()}
 
 

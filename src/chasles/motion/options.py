@@ -17,8 +17,8 @@ from chasles.motion.records import End, Event
 from chasles.motion.steps.integrators import Free
 
 MOST_STEPS = 10**10
-"""Maximum number of steps of a motion. The fastest compiled steps take 15 minutes for this number;
-slower steps take months.
+"""Maximum number of steps of a motion. A run of this length takes 15 minutes with the fastest
+compiled steps, and months with the slowest.
 """
 
 AUTOMATIC = "auto"

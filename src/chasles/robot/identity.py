@@ -339,8 +339,9 @@ class Identity(Named):
     def _install(self, function: str, ready: Any) -> None:
         """Replace the method with its fast entry.
 
-        This happens at the first call without options or with closed loops, otherwise at the second
-        call. A call with new options falls back to the method, and the entry is then extended.
+        This happens at the first call if it has no options or if the robot has closed loops, and
+        otherwise at the second call. A call with new options falls back to the method, and the
+        entry is then extended.
         """
         plain = getattr(ready, "plain", False)
         closed = getattr(ready, "guarded", None) is not None

@@ -241,7 +241,7 @@ def self_test(library: Library) -> str:
 
 
 def _check(function: Function, sample: Sample) -> list[str]:
-    """Return a function's stored results, and a C function that compares its results with them."""
+    """Return C code of stored results, and of a function that checks computed results."""
     exact = _computed(interpret, function.program, sample, "float64")
     allowed = _tolerances(function.program, sample, exact, function.number)
     states = len(sample[0]) if sample else 0

@@ -80,9 +80,9 @@ second time with cuts. The gain would be small, and compiling can be slow: the c
 class Built:
     """A kernel's machine code and launch parameters.
 
-    block: threads per block for many states. shared: bytes of shared memory per warp or crew.
+    block: threads per block for large batches. shared: bytes of shared memory per warp or crew.
     columns: outputs that must be passed as columns. registers, spilled: registers and spilled bytes
-    per thread. crew: number of warps that share the work of one warp. stays: True if a block
+    per thread. crew: number of warps that together process 32 states. stays: True if a block
     processes one state after another, so that one block per multiprocessor is enough.
     """
 

@@ -50,7 +50,7 @@ def packed(patterns: Sequence[int], width: int) -> Packing:
     """Group columns into vectors so that rows need few vectors.
 
     patterns: the rows in which each column is not zero, as bits. Of all pairs of groups that fit in
-    one vector, the pair with the most common rows, such as columns of one limb, is joined first.
+    one vector, join first the pair that has the most rows in common, such as columns of one limb.
     """
     packs: list[tuple[tuple[int, ...], int]]
     packs = [((c,), rows) for c, rows in enumerate(patterns)]

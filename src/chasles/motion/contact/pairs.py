@@ -392,7 +392,7 @@ class Contacts(Placed):
     def pressed(
         self, arena: Arena, q: Numbers, qd: Numbers, state: Numbers, touching: Numbers | None = None
     ) -> Pressed:
-        """Return contact forces and rates of state variables in a state of the robot.
+        """Return contact forces and rates of state variables for a given state of the robot.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ def place_of(function: str, variables: Sequence[Variable], arguments: Sequence[A
     if library is None:
         return Place(function, variables, arguments)
     if library.package != "cupy":
-        problem = f"this function accepts only arrays of NumPy or CuPy, not of {library.name}"
+        problem = f"this function accepts only NumPy or CuPy arrays, not {library.name} arrays"
         remedy = "convert them (cupy.from_dlpack shares memory); derivatives are not propagated"
         raise ArgumentError("E-MOTION-013", problem, remedy, part=function)
     return _GPU(function, variables, arguments)

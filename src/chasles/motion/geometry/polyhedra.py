@@ -18,8 +18,8 @@ from chasles.motion.geometry.kinematics import Carrier, Contact, ball_contact
 from chasles.motion.geometry.shapes import ConvexMesh, mesh
 
 SAME = 1e-9
-"""Tolerance of points beyond an edge, relative to the size of the bodies. Also the sine of the
-largest angle by which features may face inward."""
+"""Tolerance for points that lie beyond an edge, relative to the size of the bodies. Also the sine
+of the largest angle by which the normal of a feature may point inward."""
 
 LEANS = 1e-3
 """Sine of the largest tilt at which a corner on a face belongs to the patch."""
@@ -160,7 +160,7 @@ def _nearest(a: np.ndarray, b: np.ndarray, right: np.ndarray) -> tuple[np.ndarra
 
 
 def joined(found: Sequence[Contact], order: np.ndarray) -> Contact:
-    """Merge contacts of the same two bodies. order (m,): index of each contact in the result."""
+    """Merge contacts between the same two bodies. order (m,): index of each contact in the result."""
     back = np.argsort(order)
     point, normal, point_rate, normal_rate = (
         np.concatenate([np.reshape(getattr(c, name), (-1, 3)) for c in found])[back]

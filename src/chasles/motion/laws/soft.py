@@ -110,14 +110,14 @@ class NormalLaw(Protocol):
         """
 
     def advanced(self, state: Values, force: Value, gap: Value, dt: float) -> list[Value]:
-        """Return the states after a step.
+        """Return the state variables after a step.
 
         Parameters
         ----------
         state : sequence
             State variables at the beginning of the step.
         force : float or array_like
-            Force of the step (N).
+            Contact force during the step (N).
         gap : float or array_like
             Gap after the step (m).
         dt : float
