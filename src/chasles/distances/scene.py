@@ -85,7 +85,7 @@ class Distances:
 
     @property
     def nearest(self) -> Any:
-        """Pair with the smallest distance, or for a batch an array (...) of indices into `pairs`."""
+        """Nearest pair or, for a batch, an array (...) of indices into `pairs`."""
         if not self.pairs:
             raise InputError(
                 "E-DIST-030",

@@ -2,7 +2,8 @@
 
 A curve near an anchor a is integrate(a, y(t)), where y is a vector of steps. If steps are not
 additive, the velocity of the curve is v = phi(-ad(y)) y' with phi(x) = (e^x - 1) / x, the right
-Jacobian of the exponential (Iserles, Munthe-Kaas, Norsett and Zanna, Acta Numerica 9, 2000, section 2.5).
+Jacobian of the exponential (Iserles, Munthe-Kaas, Norsett and Zanna, Acta Numerica 9, 2000,
+section 2.5).
 """
 
 from collections.abc import Callable, Sequence

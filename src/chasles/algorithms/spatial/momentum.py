@@ -78,8 +78,8 @@ def potential_energy(model: Model, q: Position) -> Energy:
     """Return -g . m c of all moving bodies, plus the energy of springs.
 
     The gravitational energy is zero if the center of mass is at the origin of the world.
-    Weight canceled by gravity compensation is excluded. Weight compensated by actuators is included,
-    because actuators do not store energy.
+    Weight canceled by gravity compensation is excluded. Weight compensated by actuators is
+    included, because actuators do not store energy.
     """
     weight = -model.gravity_vector.dot(first_moment(model, q)[1])
     return weight - energy_of_lifted(model, q) + spring_energy(model, q)

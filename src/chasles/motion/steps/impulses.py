@@ -22,7 +22,7 @@ NORMAL, TANGENT = 1e-4, 2e-4
 """Normal and tangential compliance of a contact, relative to its inverse mass."""
 
 RELEASE, FASTEST = 0.2, 0.5
-"""Fraction of a penetration that one step corrects, and the largest correction speed (m/s, rad/s)."""
+"""Fraction of a penetration that one step corrects, and the largest speed of correction."""
 
 SLOW = 1e-36
 """Smallest squared speed, so that square roots can be inverted, even in float32."""
