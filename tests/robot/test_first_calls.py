@@ -91,6 +91,13 @@ def test_a_controller_is_not_a_word() -> None:
     assert caught.value.code == "E-MOTION-190"
 
 
+def test_a_controller_is_not_a_trajectory() -> None:
+    move = chasles.trajectory.minimum_jerk(ARM.neutral(), np.full(4, 0.3), duration=1.0)
+    with pytest.raises(chasles.ChaslesError, match="ComputedTorque") as caught:
+        ARM.simulate(ARM.neutral(), np.zeros(4), duration=0.01, control=move)
+    assert caught.value.code == "E-MOTION-190"
+
+
 def test_a_base_without_mass_is_named(tmp_path: Path) -> None:
     file = tmp_path / "light.urdf"
     file.write_text('<robot name="light"><link name="base"/></robot>')

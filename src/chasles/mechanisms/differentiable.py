@@ -199,7 +199,7 @@ def _numbers(arrays: Any, target: Target) -> Any:
             return _joined(arrays, _unit(arrays, target.direction), _unit(arrays, target.axis))
         case LookAt():
             return _joined(arrays, arrays.array(target.point), _unit(arrays, target.axis))
-    problem = f"a target of type {type(target).__name__} has no derivatives"
+    problem = f"targets of type {type(target).__name__} are supported for NumPy arrays only"
     raise ArgumentError("E-CALL-387", problem, "use NumPy arrays", part=PART)
 
 

@@ -242,8 +242,9 @@ def planned(options: Mapping[str, Any]) -> Plan:
             problem = "give ctrl, or control or tau, not both"
             raise ArgumentError("E-MOTION-143", problem, part="simulate")
         values["control"] = Controls.of(values["ctrl"])
-    if isinstance(values.get("control"), str):
-        problem = f"control must be a controller or a function, not {values['control']!r:.60}"
+    control = values.get("control")
+    if isinstance(control, str) or hasattr(control, "duration"):  # the latter is a trajectory
+        problem = f"control must be a controller or a function, not {control!r:.60}"
         remedy = "give PDControl, GravityCompensation or ComputedTorque of chasles.rollouts"
         raise ArgumentError("E-MOTION-190", problem, remedy, part="simulate")
     if values.get("duration") is None:
