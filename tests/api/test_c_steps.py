@@ -43,7 +43,7 @@ class Built:
         self._step = ctypes.CDLL(str(folder / "it.so")).it_time_step
         (room,) = (line.split() for line in self.header.splitlines() if "_ROOM " in line)
         self._room = np.full(int(room[2]), np.nan)
-        self.effort = int(re.findall(r"double effort\[(\d+)\]", self.header)[0])
+        self.effort = int(re.findall(r"(?:double|float) effort\[(\d+)\]", self.header)[0])
 
     def tested(self, *checks: str) -> bool:
         """Its own test passes; checks: options of sanitizers."""

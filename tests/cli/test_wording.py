@@ -59,6 +59,8 @@ SPOKEN = {
     "E-XACRO-003": "names --trust too",
     "E-CALL-036": "no file describes such a robot",
     "E-CALL-042": "no command calls graphs",
+    "E-CALL-053": "no command takes tensors",
+    "E-CALL-072": "no command differentiates at a state",
     "E-CALL-096": "no command asks for packed matrices",
     "E-CALL-360": "has a row of REMEDIES",
     "E-DH-010": "converts in Python",
@@ -73,6 +75,8 @@ SPOKEN = {
     "E-MOTION-099": "no command takes a torque for each step",
     "E-MOTION-190": "a scenario names its controllers",
     "E-MOTION-197": "no command takes tensors",
+    "E-MOTION-206": "no command takes model parameters",
+    "E-MOTION-209": "no command takes model parameters",
     "E-PATH-051": "commands give the robot",
 }
 """Codes whose remedy may look like Python in a shell, and why."""

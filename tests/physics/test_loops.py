@@ -486,7 +486,7 @@ def test_batches_broadcast() -> None:
 
 def test_impossible_positions_are_named() -> None:
     short = chasles.robots.slider_crank(3.0, 1.0)
-    text = "E-LOOP-001 position is out"
+    text = "E-LOOP-001 impossible position"
     with raises(text):
         short.assemble([1.5])
     with raises("E-LOOP-001", "(1,)"):

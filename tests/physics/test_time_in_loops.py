@@ -395,7 +395,7 @@ def test_what_is_refused() -> None:
 
 def test_times_at_which_loops_cannot_be_closed() -> None:
     rocker = chasles.robots.four_bar(1.0, 0.9, 0.5, 0.7).drive({"crank": lambda t: 1.0 + t})
-    text = "E-LOOP-001 position is out"
+    text = "E-LOOP-001 impossible position"
     with raises(text):
         rocker.at_time([0.0, 2.0]).assemble([])
     root = mechanism("four_bar").drive({"crank": lambda t: 0.5 + sqrt(t)})

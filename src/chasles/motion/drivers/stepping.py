@@ -394,7 +394,7 @@ def _is_later(robot: Machine, q: Any) -> bool:
         return False
     if library.package == "cupy":
         problem = f"integrator {TIME_STEPPING!r} does not support: loops on a GPU"
-        raise ModelError("E-MOTION-135", problem, "use NumPy arrays", part="rollout")
+        raise ModelError("E-MOTION-210", problem, "use NumPy arrays", part="rollout")
     return True
 
 
