@@ -243,7 +243,8 @@ def planned(options: Mapping[str, Any]) -> Plan:
             raise ArgumentError("E-MOTION-143", problem, part="simulate")
         values["control"] = Controls.of(values["ctrl"])
     control = values.get("control")
-    if isinstance(control, str) or hasattr(control, "duration"):  # the latter is a trajectory
+    trajectory = hasattr(control, "duration") and hasattr(control, "inside")
+    if isinstance(control, str) or trajectory:
         problem = f"control must be a controller or a function, not {control!r:.60}"
         remedy = "give PDControl, GravityCompensation or ComputedTorque of chasles.rollouts"
         raise ArgumentError("E-MOTION-190", problem, remedy, part="simulate")
